@@ -1,5 +1,12 @@
+import { findCondition } from "../shared/controller/conditions.ts";
+import { elapsedMs } from "../shared/controller/time.ts";
+import type { Cluster } from "../shared/crd/cluster.ts";
+import { LABEL_ID } from "../shared/crd/names.ts";
+import type { NodePool } from "../shared/crd/node-pool.ts";
+import { toKey } from "../shared/kube/object.ts";
 import { Gauge, type Registry } from "../shared/metrics.ts";
 import type { Caches } from "./caches.ts";
+import { LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL } from "./engine/kinds.ts";
 
 /** `<prefix>_clusters` and `<prefix>_node_pools` by phase, counted from the caches at each scrape. */
 export function observeFleet(registry: Registry, prefix: string, caches: Caches): void {
@@ -24,4 +31,76 @@ export function observeFleet(registry: Registry, prefix: string, caches: Caches)
       },
     });
   }
+  observeUnrecorded(registry, prefix, caches);
+}
+
+/** Of what runs or wants to run, what nobody is billed for: each should be 0. */
+function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): void {
+  const gauges = [
+    {
+      name: "unrecorded_machines",
+      help: "Machines of node pools for at least a minute that the status of no node pool lists.",
+      count: () => countUnrecordedMachines(caches, new Date()),
+    },
+    {
+      name: "engine_clusters_without_cluster",
+      help: "Clusters of Cluster API that Marina made and that have no Cluster.",
+      count: () => countOrphanedClusters(caches),
+    },
+    {
+      name: "refused_objects",
+      help: "Clusters and node pools whose id belongs to another object.",
+      count: () => [...caches.clusters.list(), ...caches.nodePools.list()].filter(isRefused).length,
+    },
+  ];
+  for (const { name, help, count } of gauges) {
+    const gauge = new Gauge({
+      name: `${prefix}_${name}`,
+      help,
+      registers: [registry],
+      collect() {
+        gauge.set(count());
+      },
+    });
+  }
+}
+
+/** A new machine is in a status within seconds. */
+const RECORDED_WITHIN_MS = 60_000;
+
+type FleetCaches = {
+  [Name in "clusters" | "nodePools" | "engineClusters" | "machines"]: Pick<Caches[Name], "list" | "get">;
+};
+
+/** Machines of pools of Cluster API clusters that Marina made, which no status lists. */
+export function countUnrecordedMachines(caches: FleetCaches, now: Date): number {
+  const recorded = new Set(
+    caches.nodePools.list().flatMap(({ status }) => (status?.machines ?? []).map(({ uid }) => uid)),
+  );
+  return caches.machines.list().filter(({ metadata }) => {
+    const cluster = metadata.labels?.[LABEL_ENGINE_CLUSTER];
+    if (cluster === undefined || metadata.labels?.[LABEL_ENGINE_POOL] === undefined) return false;
+    const engine = caches.engineClusters.get(toKey(metadata.namespace, cluster));
+    if (engine?.metadata.labels?.[LABEL_ID] === undefined || recorded.has(metadata.uid ?? "")) return false;
+    return elapsedMs(metadata.creationTimestamp, now) >= RECORDED_WITHIN_MS;
+  }).length;
+}
+
+/** Cluster API clusters with an id of Marina and no Cluster of their name. */
+export function countOrphanedClusters({
+  engineClusters,
+  clusters,
+}: Pick<FleetCaches, "engineClusters" | "clusters">): number {
+  return engineClusters
+    .list()
+    .filter(
+      ({ metadata }) =>
+        metadata.labels?.[LABEL_ID] !== undefined &&
+        clusters.get(toKey(metadata.namespace, metadata.name)) === undefined,
+    ).length;
+}
+
+function isRefused({ status }: Cluster | NodePool): boolean {
+  const stalled = findCondition(status?.conditions, "Stalled");
+  return stalled?.status === "True" && stalled.reason === "DuplicateID";
 }

@@ -12,6 +12,6 @@ test("of two objects with one id the younger has an older duplicate", () => {
   ];
   pools.set(old);
   pools.set(young);
-  expect(findOlderDuplicate(pools, old.metadata)).toBeUndefined();
-  expect(findOlderDuplicate(pools, young.metadata)).toBe(`${old.metadata.namespace}/old`);
+  expect(findOlderDuplicate(pools, old)).toBeUndefined();
+  expect(findOlderDuplicate(pools, young)).toBe(`${old.metadata.namespace}/old`);
 });

@@ -1,5 +1,6 @@
 import type { Fault } from "../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
+import { idOf } from "../shared/crd/identity.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import { apiVersionOf, type OwnerReference } from "../shared/kube/kind.ts";
 import { toKey } from "../shared/kube/object.ts";
@@ -93,7 +94,7 @@ export function composeNameTaken(clusterName: string): Fault {
 function isOwn(cluster: Cluster | undefined, { metadata }: EngineCluster): boolean {
   const id = metadata.labels?.[LABEL_ID];
   if (cluster === undefined) return id !== undefined;
-  const { uid, labels } = cluster.metadata;
+  const { uid } = cluster.metadata;
   const isOwner = metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
-  return isOwner || (id !== undefined && labels?.[LABEL_ID] === id);
+  return isOwner || (id !== undefined && idOf(cluster) === id);
 }

@@ -10,6 +10,7 @@ import { decideOwnership } from "./ownership.ts";
 import { readLock } from "./subnets/lock.ts";
 import {
   CLUSTER_ID,
+  changeMetadata,
   enginePoolWith,
   makeClass,
   makeCondition,
@@ -109,12 +110,7 @@ export class ClusterFixture {
   reconciled(): ClusterFixture {
     const plan = this.plan();
     const { cluster } = this.observed;
-    const { labels, finalizer } = plan.metadata ?? {};
-    const metadata = {
-      ...cluster.metadata,
-      labels: { ...cluster.metadata.labels, ...labels },
-      finalizers: [...(cluster.metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
-    };
+    const metadata = changeMetadata(cluster.metadata, plan.metadata);
     const status = plan.status ?? cluster.status;
     const changed = this.with({ cluster: { ...cluster, metadata, ...(status && { status }) } });
     return [...plan.apply, ...plan.remove].reduce((fixture, step) => fixture.afterStep(step), changed);

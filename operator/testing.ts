@@ -1,4 +1,12 @@
-import { ANNOTATION_APPLIED, API_VERSION, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
+import type { MetadataChange } from "../shared/controller/plan.ts";
+import {
+  ANNOTATION_APPLIED,
+  ANNOTATION_IDENTITY,
+  API_VERSION,
+  FINALIZER,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
@@ -68,6 +76,7 @@ export function makePool(
       creationTimestamp: START.toISOString(),
       finalizers: [FINALIZER],
       labels: { [LABEL_ID]: POOL_ID, [LABEL_ORG_ID]: ORG },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
       ...metadata,
     },
     spec: {
@@ -149,4 +158,18 @@ export function makeMachine(
     status: { phase: "Running", nodeRef: { name: `node-${name}` }, ...status },
   };
   return readMachine(machine, isOfOtherTemplate);
+}
+
+/** The metadata after the change of a plan was written. */
+export function changeMetadata(metadata: ObjectMeta, change: MetadataChange = {}): ObjectMeta {
+  const { labels, annotations, dropAnnotations = [], finalizer } = change;
+  const marks = Object.entries({ ...metadata.annotations, ...annotations }).filter(
+    ([name]) => !dropAnnotations.includes(name),
+  );
+  return {
+    ...metadata,
+    labels: { ...metadata.labels, ...labels },
+    annotations: Object.fromEntries(marks),
+    finalizers: [...(metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
+  };
 }

@@ -1,6 +1,7 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
@@ -37,7 +38,6 @@ test("every change of a suspended cluster is refused with conflict until it is r
   expect((await setSuspended(true)).status).toBe(200);
   const changes: [string, string, unknown?][] = [
     ["PUT", cluster, { name: "other" }],
-    ["DELETE", cluster],
     ["POST", `${cluster}/credentials/rotate`],
     ["PUT", `${cluster}/network`, { authorized_cidrs: [] }],
     ["POST", `${cluster}/nodepools`, { ...POOL, name: "another" }],
@@ -58,6 +58,25 @@ test("every change of a suspended cluster is refused with conflict until it is r
   expect((await api.request("GET", cluster)).status).toBe(200);
   expect((await setSuspended(false)).status).toBe(200);
   expect((await api.request("PUT", cluster, { body: { name: "other" } })).body.name).toBe("other");
+});
+
+test("a suspended cluster can be deleted; one that the platform holds cannot, until the hold ends", async () => {
+  const hold = async (reason: string | null) => {
+    const [object] = await api.deps.kube.listAll(clusterKind, { namespace: `org-${orgId}` });
+    const { namespace, name = "" } = object?.metadata ?? {};
+    const patch = { metadata: { annotations: { [ANNOTATION_HOLD]: reason } } };
+    await api.deps.kube.mergePatch(clusterKind, namespace, name, patch, { fieldManager: "marina-apiserver" });
+  };
+  const tryDeletion = () => api.request("DELETE", `${cluster}?dry_run=true`);
+  await setSuspended(true);
+  expect((await tryDeletion()).status).toBe(200);
+  await hold("an investigation");
+  const refused = await api.request("DELETE", cluster);
+  expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+  expect(refused.body.error.message).toContain("an investigation");
+  await hold(null);
+  await setSuspended(false);
+  expect((await tryDeletion()).status).toBe(200);
 });
 
 test("each suspension and each end of one is audited, and a request that changes nothing is not", async () => {

@@ -4,7 +4,7 @@ import {
   changeObject,
   claimName,
   deleteObject,
-  requireNotSuspended,
+  requireNotHeld,
   type WriteResult,
 } from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
@@ -74,7 +74,7 @@ export async function changeCluster(
   });
 }
 
-/** Requests the deletion of a cluster. Throws 409 conflict for a suspended one, and what `deleteObject` throws. */
+/** Requests the deletion of a cluster, also of a suspended one. Throws 409 conflict for one that the platform holds, and what `deleteObject` throws. */
 export async function deleteCluster(
   deps: Deps,
   origin: Origin,
@@ -87,7 +87,7 @@ export async function deleteCluster(
     dryRun,
     plan(current) {
       const { spec, metadata } = current.object;
-      requireNotSuspended(current);
+      requireNotHeld(current);
       return {
         before: auditCluster(spec, metadata.name),
         effects: (db) => findDeletionEffects(deps, db, cluster),

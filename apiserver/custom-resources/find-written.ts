@@ -1,4 +1,5 @@
-import { ANNOTATION_REQUEST_ID, LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { WriteIntent } from "./table.ts";
 
@@ -15,7 +16,7 @@ export function findWritten(
     if (intent.verb === "delete")
       return live?.metadata.uid !== intent.uid || live?.metadata.deletionTimestamp !== undefined;
     if (intent.verb === "change") return false;
-    return [live, lastSeen].some((object) => object?.metadata.labels?.[LABEL_ID] === intent.entry.target.id);
+    return [live, lastSeen].some((object) => object !== undefined && idOf(object) === intent.entry.target.id);
   });
   return [...written, ...findChanges(intents, live ?? lastSeen)];
 }

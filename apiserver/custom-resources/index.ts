@@ -8,7 +8,13 @@ export { writeIntentJobs } from "./jobs.ts";
 export { createOrAdopt } from "./kube-write.ts";
 export { createObjectName } from "./object-name.ts";
 export { isNotApplied, toRefusal } from "./refusal.ts";
-export { requireCluster, requireNodePool, requireNodePoolToChange, requireNotSuspended } from "./require.ts";
+export {
+  requireCluster,
+  requireNodePool,
+  requireNodePoolToChange,
+  requireNotHeld,
+  requireNotSuspended,
+} from "./require.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 export { RETRY_AFTER } from "./retry-after.ts";
 export { saveProjection } from "./save-projection.ts";

@@ -1,4 +1,5 @@
-import { ANNOTATION_REQUEST_ID, LABEL_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
@@ -127,5 +128,5 @@ async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, obje
 }
 
 function isSame(found: KubeObject, desired: KubeObject): boolean {
-  return found.metadata.labels?.[LABEL_ID] === desired.metadata.labels?.[LABEL_ID];
+  return idOf(found) === idOf(desired);
 }

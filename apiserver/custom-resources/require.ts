@@ -1,3 +1,4 @@
+import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import {
@@ -23,6 +24,14 @@ export function requireNotSuspended({ object }: ProjectedCluster): void {
   if (object.spec.suspend !== true) return;
   const message =
     "The cluster is suspended: nothing about it can be changed until it is resumed. Ask the platform's operator.";
+  throw new ApiError("conflict", message);
+}
+
+/** Throws 409 conflict for a cluster that the platform holds. */
+export function requireNotHeld({ object }: ProjectedCluster): void {
+  const reason = object.metadata.annotations?.[ANNOTATION_HOLD];
+  if (reason === undefined) return;
+  const message = `The platform holds this cluster: ${reason}. It cannot be deleted until the platform's operator removes the hold.`;
   throw new ApiError("conflict", message);
 }
 

@@ -1,6 +1,8 @@
 import {
+  ANNOTATION_IDENTITY,
   ANNOTATION_REQUEST_ID,
   API_VERSION,
+  FINALIZER,
   LABEL_CLUSTER_ID,
   LABEL_ID,
   LABEL_ORG_ID,
@@ -35,7 +37,8 @@ export function toNodePoolObject(place: ObjectPlace, pool: NewNodePool): NodePoo
         [LABEL_ORG_ID]: place.orgId,
         [LABEL_CLUSTER_ID]: place.clusterId,
       },
-      annotations: { [ANNOTATION_REQUEST_ID]: place.requestId },
+      annotations: { [ANNOTATION_REQUEST_ID]: place.requestId, [ANNOTATION_IDENTITY]: "new" },
+      finalizers: [FINALIZER],
     },
     spec: pool.spec,
   };

@@ -1,5 +1,5 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findOrganization } from "../../shared/crd/organization.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
@@ -34,7 +34,7 @@ export function projectNodePool(caches: Caches, pool: NodePool): ProjectedObject
   const { namespace } = pool.metadata;
   const orgId = findOrgId(caches, namespace);
   const cluster = caches.clusters.get(toKey(namespace, pool.spec.clusterName));
-  const clusterId = cluster?.metadata.labels?.[LABEL_ID];
+  const clusterId = cluster && idOf(cluster);
   if (orgId === undefined || clusterId === undefined) return undefined;
   return toProjectedNodePool(pool, orgId, clusterId);
 }

@@ -25,7 +25,7 @@ type Spec = Readonly<Record<string, unknown>>;
 /** All managers of spec fields except the platform, the latest writer last. */
 export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = []): OutsideWriter[] {
   return managedFields
-    .filter(({ manager, subresource }) => subresource !== "status" && !manager.startsWith(OWN_PREFIX))
+    .filter(({ manager, subresource }) => subresource !== "status" && !isOwn(manager, subresource))
     .map(({ manager, operation, time = "", fieldsV1 }) => ({
       manager,
       operation,
@@ -67,6 +67,11 @@ export function findOutsideCreation(after: {
   const [first] = after.writers;
   if (first === undefined) return undefined;
   return { manager: first.manager, before: {}, after: pick(after.spec, first.fields) };
+}
+
+/** Admission sees no managers of a scale, by which the platform's programs never write. */
+function isOwn(manager: string, subresource: string | undefined): boolean {
+  return manager.startsWith(OWN_PREFIX) && subresource === undefined;
 }
 
 function fieldsOf(node: unknown): string[] {

@@ -5,6 +5,7 @@ import { Counter, type Registry } from "../../shared/metrics.ts";
 import type { Deps } from "../deps.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
+import { giveWords, needsWord } from "./identity-words.ts";
 import { findMissing } from "./missing.ts";
 import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 import { findByUid } from "./stored-objects.ts";
@@ -39,7 +40,14 @@ interface Known {
  */
 export async function projectBatch(deps: Deps, caches: Caches, batch: readonly Work[]): Promise<void> {
   const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
-  const cached = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
+  const found = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
+  const isSilent = ({ object, gone }: CachedObject) => !gone && needsWord(object);
+  await giveWords(
+    deps,
+    caches,
+    found.filter(isSilent).map(({ object }) => object),
+  );
+  const cached = found.filter((one) => !isSilent(one));
   const known = await findKnown(
     deps,
     cached.map(({ object }) => object.metadata.uid ?? ""),

@@ -1,5 +1,5 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { networkUpdatedAtOf, updatedAtOf } from "./managed-fields.ts";
@@ -17,7 +17,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** A custom resource as the API serves it. `object` has no managedFields; what is derived from them is stored beside. */
 interface Projected<Kind extends KubeObject> {
   uid: string;
-  /** The public id (label `cloud.marina.dev/id`). */
+  /** The public id. */
   id: string;
   orgId: string;
   namespace: string;
@@ -80,8 +80,8 @@ function projectCommon<Kind extends KubeObject>(
   orgId: string,
   displayName: string | undefined,
 ): Projected<Kind> | undefined {
-  const { uid, namespace, name, resourceVersion, labels } = object.metadata;
-  const id = labels?.[LABEL_ID]?.toLowerCase() ?? "";
+  const { uid, namespace, name, resourceVersion } = object.metadata;
+  const id = idOf(object)?.toLowerCase() ?? "";
   if (!UUID.test(id) || uid === undefined || namespace === undefined || resourceVersion === undefined)
     return undefined;
   return {

@@ -1,5 +1,6 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../shared/crd/organization.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
@@ -139,8 +140,7 @@ function onClusterChange(
   const key = objectKey(object);
   queue.add(type === "deleted" ? { gone: object } : { kind: "Cluster", key });
   if (type === "deleted") return;
-  if (type === "updated" && previous?.metadata.labels?.[LABEL_ID] === object.metadata.labels?.[LABEL_ID])
-    return;
+  if (type === "updated" && previous !== undefined && idOf(previous) === idOf(object)) return;
   for (const pool of caches.nodePools.byIndex("cluster", key))
     queue.add({ kind: "NodePool", key: objectKey(pool) });
 }

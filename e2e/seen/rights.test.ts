@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, test } from "vitest";
 import { AUDIT_LOG } from "../stack/management-cluster.ts";
-import { readProgramRights } from "../stack/program-identities.ts";
+import { readAccessControl } from "../stack/program-identities.ts";
 import { readStack } from "../stack/testing.ts";
 import {
   type AuditEvent,
@@ -82,7 +82,7 @@ test("the stories use every right that the chart gives to the programs", async (
   );
   context.skip(left.length > 0, `only a part of the stories ran: ${left.length} files did not`);
 
-  const rights = expandRoles(readProgramRights()).filter(
+  const rights = expandRoles(readAccessControl()).filter(
     ({ role }) => role.endsWith(" marina-apiserver") || role.endsWith(" marina-operator"),
   );
   const unused = findUnused(rights, await readLog(auditLog)).map(describeRight);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import type { MarinaEnvironment, ProgramKubeconfigs } from "./environment.ts";
+import type { MarinaEnvironment } from "./environment.ts";
 import type { KubeApi, Manifest } from "./kube-api.ts";
 import { requireHttpOk } from "./probes.ts";
 import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
@@ -11,7 +11,7 @@ export const DIST = join(ROOT, "dist");
 export const PLATFORM_NAMESPACE = "marina-system";
 
 /** The user of a program's ServiceAccount, as in an installation. */
-export function userOf(program: keyof ProgramKubeconfigs): string {
+export function userOf(program: "apiserver" | "operator"): string {
   return `system:serviceaccount:${PLATFORM_NAMESPACE}:marina-${program}`;
 }
 
@@ -46,11 +46,6 @@ function readMarinaManifests(): Manifest[] {
   const folder = join(ROOT, "crds");
   const files = readdirSync(folder).filter((file) => file.endsWith(".yaml"));
   return files.flatMap((file) => readManifests(join(folder, file)));
-}
-
-/** The policy that keeps the programs' field managers to themselves; for programs with identities of their own. */
-export function readWriterPolicy(): Manifest[] {
-  return readManifests(join(ROOT, "crds", "policy", "writers.yaml"));
 }
 
 const namespace: Manifest = { apiVersion: "v1", kind: "Namespace", metadata: { name: PLATFORM_NAMESPACE } };

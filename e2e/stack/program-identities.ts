@@ -16,30 +16,31 @@ export async function writeProgramKubeconfigs(
   server: string,
   certificates: Certificates,
 ): Promise<ProgramKubeconfigs> {
-  const write = async (program: keyof ProgramKubeconfigs, groups = GROUPS): Promise<string> => {
-    const file = join(dir, `${program}.kubeconfig`);
-    writeKubeconfig(
-      file,
-      server,
-      certificates,
-      await issueClientCertificate(certificates, userOf(program), groups),
-    );
-    return file;
+  const write = async (
+    file: keyof ProgramKubeconfigs,
+    user: string,
+    groups: readonly string[],
+  ): Promise<string> => {
+    const path = join(dir, `${file}.kubeconfig`);
+    writeKubeconfig(path, server, certificates, await issueClientCertificate(certificates, user, groups));
+    return path;
   };
   return {
-    apiserver: await write("apiserver"),
-    operator: await write("operator"),
-    tests: await write("tests", [...GROUPS, "system:masters"]),
+    apiserver: await write("apiserver", userOf("apiserver"), GROUPS),
+    operator: await write("operator", userOf("operator"), GROUPS),
+    // Tests of the API server's parts write in its name, and read what it may not.
+    tests: await write("tests", userOf("apiserver"), [...GROUPS, "system:masters"]),
   };
 }
 
 /** What `npm run generate` renders from the chart: a start would have to build helm first. */
-export const PROGRAM_RIGHTS_FILE = join(import.meta.dirname, "program-rights.yaml");
+export const ACCESS_CONTROL_FILE = join(import.meta.dirname, "access-control.yaml");
 
 /**
- * The rights of the programs' ServiceAccounts: those that the chart gives them, so that a missing one shows in every story.
- * `npm run check` fails when the file is not what the chart renders.
+ * The roles and the admission policies of the chart: the programs have the rights that it gives them, so that a missing one
+ * shows in every story, and whoever else writes is refused what it refuses. `npm run check` fails when the file is not what
+ * the chart renders.
  */
-export function readProgramRights(): Manifest[] {
-  return readManifests(PROGRAM_RIGHTS_FILE);
+export function readAccessControl(): Manifest[] {
+  return readManifests(ACCESS_CONTROL_FILE);
 }

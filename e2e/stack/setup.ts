@@ -28,19 +28,12 @@ import {
   managementServerOf,
   writeKubeconfig,
 } from "./management-cluster.ts";
-import {
-  DIST,
-  marinaNodes,
-  PLATFORM_NAMESPACE,
-  platformSteps,
-  preparedSteps,
-  readWriterPolicy,
-} from "./marina.ts";
+import { DIST, marinaNodes, PLATFORM_NAMESPACE, platformSteps, preparedSteps } from "./marina.ts";
 import { objectStoreNode, objectStoreOf } from "./object-store.ts";
 import { choosePorts, type Ports, requireApiPort, requireInMemoryPort } from "./ports.ts";
 import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
 import { prepareBuilds } from "./prepare-builds.ts";
-import { readProgramRights, writeProgramKubeconfigs } from "./program-identities.ts";
+import { readAccessControl, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { receiverNode } from "./receiver.ts";
 import { GRYPE, registryNode, registryOf } from "./registry.ts";
@@ -117,7 +110,7 @@ async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSec
     kube,
     kubeconfig,
     programKubeconfigs: await writeProgramKubeconfigs(dir, server, certificates),
-    programAccess: [...readProgramRights(), ...readWriterPolicy()],
+    programAccess: readAccessControl(),
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
     after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },

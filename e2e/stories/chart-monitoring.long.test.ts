@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { readStack } from "../stack/testing.ts";
+import { kubectl, readStack } from "../stack/testing.ts";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "charts", "marina", "monitoring");
 const stack = readStack();
@@ -44,9 +44,19 @@ function findMetrics(expression: string): string[] {
   return names;
 }
 
-/** Names of the samples that both programs can expose; a histogram has three. */
+/** The metrics of the Kubernetes API server, after an attempt that it refuses. */
+async function readKubernetesMetrics(): Promise<string> {
+  const attempt = ["label", "namespace", "default", "cloud.marina.dev/org-id=none"];
+  await expect(kubectl([...attempt, "--dry-run=server"])).rejects.toThrow(/must be a UUID/);
+  return (await kubectl(["get", "--raw", "/metrics"])).stdout;
+}
+
+/** Names of the samples that both programs and Kubernetes can expose; a histogram has three. */
 async function readExposed(): Promise<Set<string>> {
-  const texts = await Promise.all(Object.values(stack.metrics).map(async (url) => (await fetch(url)).text()));
+  const texts = await Promise.all([
+    ...Object.values(stack.metrics).map(async (url) => (await fetch(url)).text()),
+    readKubernetesMetrics(),
+  ]);
   const types = texts.join("\n").matchAll(/^# TYPE (\S+) (\S+)$/gm);
   return new Set(
     [...types].flatMap(([, name = "", type]) =>
@@ -55,7 +65,7 @@ async function readExposed(): Promise<Set<string>> {
   );
 }
 
-describe("alerts and dashboards read metrics that the programs expose", () => {
+describe("alerts and dashboards read metrics that the programs and Kubernetes expose", () => {
   let exposed: Set<string>;
   beforeAll(async () => {
     exposed = await readExposed();

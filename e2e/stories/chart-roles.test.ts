@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { kubectl, readStack } from "../stack/testing.ts";
+import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -15,7 +16,9 @@ const ALL = ["get", "list", "watch", ...WRITES];
 let namespace: string;
 let otherNamespace: string;
 
-/** Two organizations; the pipeline is bound in the first one's Namespace, the engineer everywhere. */
+const EVERYWHERE = ["engineer", "viewer", "restore", "break-glass"];
+
+/** Two organizations; the pipeline is bound in the first one's Namespace, the others everywhere. */
 beforeAll(async () => {
   namespace = await createNamespace("Piped");
   otherNamespace = await createNamespace("Not piped");
@@ -30,13 +33,13 @@ beforeAll(async () => {
       roleRef: roleRef("marina-gitops"),
       subjects: [user("chart-roles:pipeline")],
     },
-    {
+    ...EVERYWHERE.map((role) => ({
       ...base,
       kind: "ClusterRoleBinding",
-      metadata: { name: "chart-roles-engineer" },
-      roleRef: roleRef("marina-engineer"),
-      subjects: [user("chart-roles:engineer")],
-    },
+      metadata: { name: `chart-roles-${role}` },
+      roleRef: roleRef(`marina-${role}`),
+      subjects: [user(`chart-roles:${role}`)],
+    })),
     // What a cluster's administrator usually gives to a person.
     {
       ...base,
@@ -48,7 +51,7 @@ beforeAll(async () => {
   ];
   const stdin = objects.map((object) => JSON.stringify(object)).join("\n---\n");
   await kubectl(["apply", "--server-side", "-f", "-"], { stdin });
-  return () => kubectl(["delete", "clusterrolebinding", "chart-roles-engineer"]);
+  return () => kubectl(["delete", "clusterrolebinding", ...EVERYWHERE.map((role) => `chart-roles-${role}`)]);
 });
 
 async function createNamespace(name: string): Promise<string> {
@@ -56,42 +59,145 @@ async function createNamespace(name: string): Promise<string> {
   return `org-${id}`;
 }
 
-/** The verbs that the API server allows the user on the resource. */
-async function readAllowed(user: string, resource: string, place: string): Promise<string[]> {
-  const [full = "", subresource] = resource.split("/");
-  const [plural = "", ...group] = full.split(".");
-  const target = { namespace: place, group: group.join("."), resource: plural, subresource };
-  const reviews = ALL.map((verb) => {
-    const spec = { user: `chart-roles:${user}`, resourceAttributes: { ...target, verb } };
-    return JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec });
+/** The verbs that the API server allows the user on each of the resources. */
+async function readAllowed(user: string, resources: readonly string[], place: string): Promise<string[][]> {
+  const reviews = resources.flatMap((resource) => {
+    const [full = "", subresource] = resource.split("/");
+    const [plural = "", ...group] = full.split(".");
+    const target = { namespace: place, group: group.join("."), resource: plural, subresource };
+    return ALL.map((verb) => {
+      const spec = { user: `chart-roles:${user}`, resourceAttributes: { ...target, verb } };
+      return JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec });
+    });
   });
   const args = ["create", "-f", "-", "-o", 'jsonpath={.status.allowed}{"\\n"}'];
   const { stdout } = await kubectl(args, { stdin: reviews.join("\n---\n") });
   const answers = stdout.trim().split("\n");
-  expect(answers).toHaveLength(ALL.length);
-  return ALL.filter((_verb, index) => answers[index] === "true");
+  expect(answers).toHaveLength(reviews.length);
+  return resources.map((_resource, row) =>
+    ALL.filter((_verb, column) => answers[row * ALL.length + column] === "true"),
+  );
 }
 
 const READS = ["get", "list", "watch"];
+const SCALES = ["get", "update", "patch"];
+const CHANGES = ["update", "patch", "delete"];
+const RESERVED = [
+  ...["identity", "suspension", "credentials", "recovery", "hold", "finalizer"].map(
+    (right) => `${OWN}/${right}`,
+  ),
+  ...["identity", "replacement", "finalizer"].map((right) => `${POOLS}/${right}`),
+  ...["identity", "finalizer"].map((right) => `${ACCESSES}/${right}`),
+  `${INVENTORIES}/identity`,
+];
 
 test.each([
   ["pipeline", OWN, ALL],
   ["pipeline", POOLS, ALL],
+  ["pipeline", `${POOLS}/scale`, SCALES],
+  ["pipeline", "events", READS],
+  ["pipeline", "events.events.k8s.io", READS],
   ["pipeline", `${OWN}/status`, []],
   ["pipeline", ACCESSES, []],
   ["pipeline", INVENTORIES, []],
   ["pipeline", "secrets", []],
   ["engineer", OWN, ALL],
+  ["engineer", ACCESSES, ALL],
   ["engineer", INVENTORIES, ALL],
+  ["engineer", `${POOLS}/scale`, SCALES],
   ["engineer", "machines.cluster.x-k8s.io", READS],
+  ["engineer", "machinehealthchecks.cluster.x-k8s.io", READS],
+  ["engineer", "kubeadmcontrolplanes.controlplane.cluster.x-k8s.io", READS],
+  ["engineer", "anymachines.infrastructure.cluster.x-k8s.io", READS],
+  ["engineer", "kubeadmconfigs.bootstrap.cluster.x-k8s.io", []],
+  ["engineer", "events", READS],
   ["engineer", `${OWN}/status`, []],
   ["engineer", "secrets", []],
+  ["viewer", OWN, READS],
+  ["viewer", POOLS, READS],
+  ["viewer", INVENTORIES, READS],
+  ["viewer", "events.events.k8s.io", READS],
+  ["viewer", ACCESSES, []],
+  ["viewer", `${POOLS}/scale`, []],
+  ["restore", OWN, [...READS, "create", "update", "patch"]],
+  ["restore", "namespaces", [...READS, "create", "update", "patch"]],
+  ["restore", `${OWN}/status`, []],
+  ["break-glass", OWN, [...READS, ...CHANGES]],
+  ["break-glass", ACCESSES, [...READS, ...CHANGES]],
+  ["break-glass", `${OWN}/status`, []],
   ["admin", OWN, []],
   ["admin", ACCESSES, []],
 ])("the role of the %s allows on %s: %j", async (user, resource, verbs) => {
-  expect(await readAllowed(user, resource, namespace)).toEqual(verbs);
+  expect(await readAllowed(user, [resource], namespace)).toEqual([verbs]);
+});
+
+/** What the attempts of shared/crd/reserved make with these rights is a test of its own. */
+test.each([
+  ["pipeline", []],
+  ["viewer", []],
+  ["engineer", [`${OWN}/suspension`, `${OWN}/recovery`, `${OWN}/hold`, `${POOLS}/replacement`]],
+  [
+    "restore",
+    [
+      `${OWN}/identity`,
+      `${OWN}/suspension`,
+      `${OWN}/hold`,
+      `${POOLS}/identity`,
+      `${POOLS}/replacement`,
+      `${ACCESSES}/identity`,
+      `${INVENTORIES}/identity`,
+    ],
+  ],
+  [
+    "break-glass",
+    [
+      `${OWN}/suspension`,
+      `${OWN}/credentials`,
+      `${OWN}/recovery`,
+      `${OWN}/hold`,
+      `${OWN}/finalizer`,
+      `${POOLS}/replacement`,
+      `${POOLS}/finalizer`,
+      `${ACCESSES}/finalizer`,
+    ],
+  ],
+])("of what is reserved, the role of the %s may write %j", async (user, rights) => {
+  const expected = RESERVED.map((right) => (rights.some((held) => held === right) ? ["update"] : []));
+  expect(await readAllowed(user, RESERVED, namespace)).toEqual(expected);
+});
+
+test("kubectl tells who may suspend a cluster", async () => {
+  const ask = ["auth", "can-i", "update", OWN, "--subresource=suspension", `--namespace=${namespace}`];
+  expect((await kubectl([...ask, "--as=chart-roles:engineer"])).stdout.trim()).toBe("yes");
+  await expect(kubectl([...ask, "--as=chart-roles:pipeline"])).rejects.toThrow(/auth can-i/);
+});
+
+test("no role for people impersonates, or grants what it has not", async () => {
+  const { stdout } = await kubectl(["get", "clusterroles", "-o", "json"]);
+  const roles: { metadata: { name: string }; rules: { verbs: string[]; resources?: string[] }[] }[] =
+    JSON.parse(stdout).items;
+  const people = roles.filter(({ metadata }) =>
+    /^marina-(gitops|viewer|engineer|restore|break-glass)$/.test(metadata.name),
+  );
+  expect(people).toHaveLength(5);
+  const verbs = new Set(people.flatMap(({ rules }) => rules.flatMap((rule) => rule.verbs)));
+  expect([...verbs].sort()).toEqual([...ALL].sort());
 });
 
 test("the role of a pipeline reaches no other organization", async () => {
-  expect(await readAllowed("pipeline", OWN, otherNamespace)).toEqual([]);
+  expect(await readAllowed("pipeline", [OWN], otherNamespace)).toEqual([[]]);
+});
+
+test("the values restore.subjects bind the role of the backup tool, and the policies name this release's programs", async () => {
+  const subjects = [{ kind: "ServiceAccount", name: "velero", namespace: "velero" }];
+  const values = { ...REQUIRED_VALUES, restore: { subjects } };
+  const { objects, text } = await renderChart("marina", "elsewhere", values);
+  const bindings = objects.filter(
+    ({ kind, metadata }) => kind === "ClusterRoleBinding" && metadata.name === "marina-restore",
+  );
+  expect(bindings).toMatchObject([{ roleRef: { name: "marina-restore" }, subjects }]);
+  for (const program of ["apiserver", "operator"])
+    expect(text).toContain(`'system:serviceaccount:elsewhere:marina-${program}'`);
+  const unbound = await renderChart("marina", "elsewhere", REQUIRED_VALUES);
+  expect(unbound.text).not.toMatch(/kind: ClusterRoleBinding\nmetadata:\n {2}name: marina-restore/);
 });

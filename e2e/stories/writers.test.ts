@@ -12,7 +12,7 @@ let place: { orgID: string; clusterID: string };
 let engineer: Engineer;
 let name: string;
 
-/** A cluster by REST without machines, and a pipeline with every right to the organization's custom resources. */
+/** A cluster by REST without machines, and a pipeline with the role that the chart has for it. */
 beforeAll(async () => {
   const created = await alice.call("createOrganization", { body: { name: "Writers" } });
   const { id: orgID } = expectStatus(201, created);
@@ -46,7 +46,7 @@ describe("a pipeline of the tenant that pretends to be Marina", () => {
   test("is refused with the id of a REST request", async () => {
     const annotations = { [ANNOTATION_REQUEST_ID]: "request-1" };
     await expect(patchAsPipeline({ metadata: { annotations } }, "pipeline")).rejects.toThrow(
-      /is set by Marina alone/,
+      /are set by Marina alone/,
     );
   });
 });
@@ -84,20 +84,13 @@ function aCluster() {
 function composePipelineRights(namespace: string): object[] {
   const metadata = { name: "pipeline", namespace };
   const apiGroup = "rbac.authorization.k8s.io";
-  const apiVersion = `${apiGroup}/v1`;
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata },
     {
-      apiVersion,
-      kind: "Role",
-      metadata,
-      rules: [{ apiGroups: [GROUP], resources: ["*"], verbs: ["*"] }],
-    },
-    {
-      apiVersion,
+      apiVersion: `${apiGroup}/v1`,
       kind: "RoleBinding",
       metadata,
-      roleRef: { apiGroup, kind: "Role", name: "pipeline" },
+      roleRef: { apiGroup, kind: "ClusterRole", name: "marina-gitops" },
       subjects: [{ kind: "ServiceAccount", name: "pipeline", namespace }],
     },
   ];

@@ -1,7 +1,7 @@
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type { Role, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { hasFinalizer, isDeleting } from "../identity.ts";
@@ -35,7 +35,7 @@ export function observeAdminKubeconfig(
   key: string,
 ): ObservedAdminKubeconfig | undefined {
   const cluster = caches.clusters.get(key);
-  const clusterId = cluster?.metadata.labels?.[LABEL_ID];
+  const clusterId = cluster && idOf(cluster);
   if (cluster === undefined || clusterId === undefined) return undefined;
   if (!hasFinalizer(cluster.metadata) || isDeleting(cluster) || isSuspended(cluster)) return undefined;
   if (findEngine(caches, key).nameTaken) return undefined;

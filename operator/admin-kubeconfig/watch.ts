@@ -1,7 +1,8 @@
 import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
-import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
@@ -18,8 +19,8 @@ export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller
     if (cluster !== undefined) add(toKey(namespace, cluster), change);
   };
   set.listen("clusters", (change) => {
-    const before = change.previous?.metadata;
-    if (before === undefined || summarize(before) !== summarize(change.object.metadata)) {
+    const before = change.previous;
+    if (before === undefined || summarize(before) !== summarize(change.object)) {
       add(objectKey(change.object), change);
     }
   });
@@ -35,6 +36,7 @@ export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller
   set.listen("roleBindings", addByChild);
 }
 
-function summarize(metadata: ObjectMeta): string {
-  return `${metadata.generation} ${metadata.labels?.[LABEL_ID]} ${hasFinalizer(metadata)}`;
+function summarize(object: Cluster): string {
+  const { metadata } = object;
+  return `${metadata.generation} ${idOf(object)} ${hasFinalizer(metadata)}`;
 }

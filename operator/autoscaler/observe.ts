@@ -1,6 +1,6 @@
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type { Deployment, Role, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
@@ -39,7 +39,7 @@ export function observeAutoscaler(
   key: string,
 ): ObservedAutoscaler | undefined {
   const cluster = caches.clusters.get(key);
-  const clusterId = cluster?.metadata.labels?.[LABEL_ID];
+  const clusterId = cluster && idOf(cluster);
   if (cluster === undefined || clusterId === undefined || isSuspended(cluster)) return undefined;
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const name = nameAutoscaler(key);

@@ -2,7 +2,8 @@ import { nameTokenSecret } from "../../shared/admin-secret.ts";
 import type { Step } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
-import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL, LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
@@ -57,7 +58,7 @@ export function composeTokenSteps(
   const { name, namespace = "", uid = "" } = access.metadata;
   const tokenSecretName = nameTokenSecret(id);
   const owner = { apiVersion: apiVersionOf(clusterAccessKind), kind: clusterAccessKind.kind, name, uid };
-  const labels = { [LABEL_CLUSTER_ID]: cluster.metadata.labels?.[LABEL_ID] ?? "" };
+  const labels = { [LABEL_CLUSTER_ID]: idOf(cluster) ?? "" };
   const metadata = {
     name: tokenSecretName,
     namespace,

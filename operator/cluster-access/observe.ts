@@ -45,7 +45,7 @@ export function observeAccess(
   return {
     access,
     organization: findOrganization(caches.namespaces, namespace),
-    olderDuplicate: findOlderDuplicate(caches.accesses, access.metadata),
+    olderDuplicate: findOlderDuplicate(caches.accesses, access),
     candidateId: createId(),
     cluster: caches.clusters.get(clusterKey),
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,

@@ -70,7 +70,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
-  const missing = findMissingMetadata(metadata, organization.id, observed.candidateId);
+  const missing = findMissingMetadata(access, organization.id, observed.candidateId);
   if (missing !== undefined) return { kind: "label", metadata: missing, expiresAt };
   if (isSuspended(cluster)) {
     if (isIssued(access)) return { kind: "ignore", expiresAt };

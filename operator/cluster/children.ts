@@ -7,7 +7,7 @@ import { readGrantedPools } from "../engine/granted-pool.ts";
 import type { EngineCluster } from "../engine/kinds.ts";
 import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../engine/topology.ts";
 import type { DesiredPool } from "../engine/worker-pool.ts";
-import { hasFinalizer } from "../identity.ts";
+import { isHeld } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { composeNameTaken, composeOwnerReference } from "../ownership.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
@@ -114,7 +114,7 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
   const { metadata } = one.pool;
   const mustStay =
     metadata.deletionTimestamp === undefined || findPoolRegistrationWait(observed, one, now) !== undefined;
-  return mustStay && hasFinalizer(metadata) && !one.engineDeleting && one.olderDuplicate === undefined;
+  return mustStay && isHeld(one) && !one.engineDeleting && one.olderDuplicate === undefined;
 }
 
 /** Every pool as specified; a blocked one as Cluster API has it, or not at all. */

@@ -2,7 +2,8 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { count } from "../../shared/plural.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
 import { identifyChange } from "../identify-change.ts";
@@ -103,7 +104,7 @@ function composeEvent(
   const { metadata } = observed.cluster;
   const labels = {
     [LABEL_SOURCE]: "operator",
-    [LABEL_CLUSTER_ID]: metadata.labels?.[LABEL_ID] ?? observed.candidateId,
+    [LABEL_CLUSTER_ID]: idOf(observed.cluster) ?? observed.candidateId,
   };
   return { regarding: referTo(clusterKind, metadata), ...event, labels };
 }

@@ -1,7 +1,7 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
@@ -126,10 +126,10 @@ export function observeCluster(
   return {
     cluster,
     organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
-    olderDuplicate: findOlderDuplicate(caches.clusters, cluster.metadata),
+    olderDuplicate: findOlderDuplicate(caches.clusters, cluster),
     blocker:
       engine === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
-    candidateId: createId(),
+    candidateId: cluster.status?.id ?? createId(),
     pools: pools
       .map((pool) => observePool(caches, key, pool, isBlocked(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
@@ -139,7 +139,7 @@ export function observeCluster(
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
     packages: caches.readPackages(),
-    locks: observeLocks(caches, cluster.metadata.labels?.[LABEL_ID], cluster.status?.workerSubnet),
+    locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
     probe: found.probe,
     access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
     applyFailure: undefined,
@@ -169,7 +169,7 @@ function observePool(
     pool,
     engine: deployment && readPool(deployment),
     engineDeleting: deployment?.metadata.deletionTimestamp !== undefined,
-    olderDuplicate: findOlderDuplicate(caches.nodePools, pool.metadata),
+    olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocked,
     machines: readMachines(machines, deployment, sets),
   };

@@ -4,7 +4,7 @@ import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { count } from "../../shared/plural.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
-import { hasFinalizer } from "../identity.ts";
+import { isHeld } from "../identity.ts";
 import { composeOwnerReference } from "../ownership.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -28,8 +28,8 @@ export function findPoolWait(
   if (engine !== undefined) return undefined;
   const { annotations, creationTimestamp } = cluster.metadata;
   if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
-  const isHeld = desired.size > 0 && pools.every(({ pool }) => hasFinalizer(pool.metadata));
-  const comeWithinMs = isHeld ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
+  const areHeld = desired.size > 0 && pools.every(isHeld);
+  const comeWithinMs = areHeld ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
   return remainingMs(creationTimestamp, comeWithinMs, now);
 }
 
@@ -41,9 +41,7 @@ export function findPoolWait(
 export function findMissingPools(observed: ObservedCluster): string[] {
   const { cluster, engine, pools } = observed;
   if (engine === undefined || isTakenOver(observed) || isDeletionRequested(observed)) return [];
-  const held = new Set(
-    pools.filter(({ pool }) => hasFinalizer(pool.metadata)).map(({ pool }) => pool.metadata.name),
-  );
+  const held = new Set(pools.filter(isHeld).map(({ pool }) => pool.metadata.name));
   return cluster.metadata.deletionTimestamp === undefined
     ? engine.state.poolNames.filter((name) => !held.has(name))
     : [];
@@ -86,7 +84,8 @@ export function holdRestored(observed: ObservedCluster): Step[] {
   ];
 }
 
-function isTakenOver(observed: ObservedCluster): boolean {
+/** Whether the operator has applied the cluster for this very object. */
+export function isTakenOver(observed: ObservedCluster): boolean {
   return findOwner(observed)?.controller === true;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { CLUSTER_ID, makeClass, makeCondition, makePool, ORG } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { conditionOf, stepsOf, topologyOf } from "./testing-plan.ts";
@@ -8,8 +8,10 @@ test("a new cluster gets id, organization and finalizer, then its subnet, then C
   const plan = aCluster().plan();
   expect(plan.metadata).toEqual({
     labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORG },
+    annotations: { [ANNOTATION_IDENTITY]: "new" },
     finalizer: FINALIZER,
   });
+  expect(plan.status?.id).toBe(CLUSTER_ID);
   expect(stepsOf(plan)).toEqual(["create configmaps", "apply clusters"]);
   expect(topologyOf(plan)).toMatchObject({
     version: "v1.34.2",
@@ -51,7 +53,7 @@ test.each([
   },
 ])("a cluster that is $what and was reconciled needs nothing more", ({ fixture }) => {
   const deleted = fixture.observed.cluster.metadata.deletionTimestamp !== undefined;
-  const plan = fixture.plan();
+  const plan = fixture.reconciled().plan();
   expect(plan.metadata).toBeUndefined();
   expect(plan.status).toBeUndefined();
   expect(plan.events).toEqual([]);

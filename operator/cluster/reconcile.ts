@@ -3,16 +3,23 @@ import type { Fault } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { earliest, elapsedMs } from "../../shared/controller/time.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { explainRejection, findRejectionCause } from "../engine/explain.ts";
 import { engineClusterKind } from "../engine/kinds.ts";
 import { removePoolEntry } from "../engine/topology.ts";
-import { findIdentityFault, findMissingMetadata, hasFinalizer } from "../identity.ts";
+import {
+  findIdentityFault,
+  findMissingFinalizer,
+  findMissingIdentity,
+  hasFinalizer,
+  readIdentity,
+} from "../identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { isSuspended } from "../suspension.ts";
 import { type Decision, decideChildren } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
+import { findHandledRecreation, findLoss } from "./loss.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { planPause, planResume } from "./pause.ts";
 import {
@@ -21,6 +28,7 @@ import {
   findMissingPools,
   findPoolWait,
   holdRestored,
+  isTakenOver,
 } from "./pool-wait.ts";
 import { findClusterRegistrationWait, findPoolRegistrationWait } from "./registration.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
@@ -40,11 +48,14 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
-  const fault = findIdentityFault(organization, observed.olderDuplicate);
+  const identity = readIdentity(observed.cluster, isTakenOver(observed));
+  const fault = findIdentityFault(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (fault !== undefined || organization.kind !== "known") {
-    return composeClusterPlan(NO_STEPS, { ...NOTHING_DECIDED, observed, fault }, now);
+    const held = identity === "unconfirmed" ? { apply: holdRestored(observed), remove: [] } : NO_STEPS;
+    const plan = composeClusterPlan(held, { ...NOTHING_DECIDED, observed, fault }, now);
+    return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
-  const id = metadata.labels?.[LABEL_ID] ?? observed.candidateId;
+  const id = idOf(observed.cluster) ?? observed.candidateId;
   const decision = decideChildren(observed, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
   const steps = suspendOrResume(observed, pending);
@@ -54,6 +65,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const input: StatusInput = {
     observed,
     fault: missing.length > 0 ? composeMissingPools(observed, missing) : (rejection.fault ?? decision.fault),
+    id,
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
@@ -76,8 +88,12 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
 }
 
 function findMetadataChange(observed: ObservedCluster, organizationId: string): MetadataChange | undefined {
-  const missing = findMissingMetadata(observed.cluster.metadata, organizationId, observed.candidateId);
-  const dropAnnotations = findHandledRequests(observed);
+  const missing = findMissingIdentity(observed.cluster, organizationId, observed.candidateId);
+  const dropAnnotations = [
+    ...(missing?.dropAnnotations ?? []),
+    ...findHandledRequests(observed),
+    ...findHandledRecreation(observed),
+  ];
   return dropAnnotations.length === 0 ? missing : { ...missing, dropAnnotations };
 }
 
@@ -91,7 +107,13 @@ interface Steps {
 }
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
-const NOTHING_DECIDED = { target: undefined, subnet: undefined, clusterClass: undefined, applied: false };
+const NOTHING_DECIDED = {
+  id: undefined,
+  target: undefined,
+  subnet: undefined,
+  clusterClass: undefined,
+  applied: false,
+};
 
 /** Whether nothing is left to apply, and Cluster API has observed its object. */
 function isObserved({ cluster, engine }: ObservedCluster, steps: Steps): boolean {
@@ -202,7 +224,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
   const steps =
-    observed.applyFailure === undefined ? suspendOrResume(observed, { apply: [], remove }) : NO_STEPS;
+    observed.applyFailure === undefined ? { apply: planResume(engine?.object), remove } : NO_STEPS;
   const plan = composeClusterPlan(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }

@@ -27,6 +27,8 @@ type Conditions = readonly ConditionLike<ClusterConditionType>[];
 export interface StatusInput {
   observed: ObservedCluster;
   fault: Fault | undefined;
+  /** The id, once it is accepted. */
+  id: string | undefined;
   target: string | undefined;
   subnet: string | undefined;
   clusterClass: string | undefined;
@@ -64,6 +66,7 @@ export function composeClusterStatus(
   });
   const status: ClusterStatus = {
     observedGeneration: cluster.metadata.generation ?? 0,
+    ...optional("id", input.id ?? last?.id),
     conditions,
     phase: projectPhase(conditions),
     ...composeAddresses(observed),

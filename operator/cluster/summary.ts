@@ -111,8 +111,7 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
 }
 
 function describeDeletion(observed: ObservedCluster): string {
-  const { cluster, engine, pools } = observed;
-  if (isSuspended(cluster)) return `Deletion waits. ${SUSPENDED}`;
+  const { engine, pools } = observed;
   if (engine?.state.paused) return `Deletion waits. ${PAUSED}`;
   const left = pools.map(({ pool }) => pool.metadata.name);
   if (engine === undefined) {

@@ -99,19 +99,18 @@ test("a suspended cluster that does not exist yet is not created", () => {
   expect(findCondition(plan.status?.conditions, "Ready")).toMatchObject({ reason: "Suspended" });
 });
 
-test("the deletion of a suspended cluster waits and says why; resumed, it continues", () => {
+test("a suspended cluster that is deleted resumes in Cluster API for the deletion alone", () => {
   const pools = [aClusterPool()];
-  const waiting = observeSuspended({ cluster: aCluster({ suspend: true }, DELETED), pools });
-  const plan = reconcileCluster(
-    applied({ ...waiting, cluster: aCluster({ suspend: true }) }, { byUs: true }),
-    NOW,
-  );
-  expect(plan.remove).toEqual([]);
-  const deletion = reconcileCluster(waiting, NOW);
-  expect([deletion.remove, deletion.releaseFinalizer]).toEqual([[], false]);
-  expect(findCondition(deletion.status?.conditions, "Ready")?.message).toContain("Deletion waits");
-  const resumed = reconcileCluster(observeBlue({ cluster: aCluster({}, DELETED), pools }), NOW);
-  expect(resumed.remove.map(({ verb }) => verb)).toEqual(["delete", "delete"]);
+  const observed = observeSuspended({ pools });
+  const living = applied(observed, { byUs: true });
+  expect(reconcileCluster(living, NOW).remove).toEqual([]);
+  const cluster = aCluster({ suspend: true }, DELETED);
+  const plan = reconcileCluster({ ...living, cluster }, NOW);
+  expect(plan.apply).toMatchObject([
+    { verb: "patch", operations: [{ op: "remove" }, { op: "remove", path: "/spec/paused" }] },
+  ]);
+  expect(plan.remove.map(({ verb }) => verb)).toEqual(["delete", "delete"]);
+  expect(findCondition(plan.status?.conditions, "Suspended")?.status).toBe("False");
 });
 
 test("a resumed cluster gets what it missed after the pause has ended", () => {

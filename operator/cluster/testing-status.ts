@@ -24,7 +24,9 @@ export function converged(cluster: Cluster = aCluster(), engineFacts: EngineFact
     spec: { ...live.spec, ...spec },
   });
   const status = reconcileCluster(observed, new Date(NOW.getTime() - 3_600_000)).status;
-  return { ...observed, cluster: { ...cluster, ...(status && { status }) } };
+  // The operator has removed the word about its id.
+  const { annotations: _, ...rest } = cluster.metadata;
+  return { ...observed, cluster: { ...cluster, metadata: rest, ...(status && { status }) } };
 }
 
 function observeWith(observed: ObservedCluster, object: EngineCluster): ObservedCluster {

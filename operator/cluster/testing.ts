@@ -1,5 +1,5 @@
 import type { Cluster, ClusterSpec } from "../../shared/crd/cluster.ts";
-import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import type { EngineCluster, EngineCondition, EngineNetwork } from "../engine/kinds.ts";
@@ -32,6 +32,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<Cluster>
       generation: 1,
       creationTimestamp: secondsAgo(3600),
       labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
       finalizers: [FINALIZER],
     },
     spec: { version: "1.34", publicEndpoint: true, ...spec },
@@ -50,6 +51,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> 
       generation: 1,
       creationTimestamp: secondsAgo(3600),
       labels: { [LABEL_ID]: POOL_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
       finalizers: [FINALIZER],
     },
     spec: {

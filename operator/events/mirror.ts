@@ -1,7 +1,8 @@
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { LABEL_CLUSTER_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { actionOfEvent, groupOf } from "../engine/events.ts";
@@ -16,9 +17,9 @@ import type { EventSubject } from "./subject.ts";
 export function mirrorEvent(event: Event, subject: EventSubject): RecordedEvent | undefined {
   const { cluster, pool, source } = subject;
   const { regarding, reason } = event;
-  const clusterId = cluster.metadata.labels?.[LABEL_ID];
+  const clusterId = idOf(cluster);
   if (!regarding?.kind || !regarding.name || !reason || clusterId === undefined) return undefined;
-  const poolId = pool?.metadata.labels?.[LABEL_ID];
+  const poolId = pool && idOf(pool);
   const { apiVersion = "", kind, namespace, name, uid } = regarding;
   // Events of the core API have other fields for times and counts.
   const at = event.eventTime ?? event.deprecatedFirstTimestamp ?? event.metadata.creationTimestamp;

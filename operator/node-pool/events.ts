@@ -1,7 +1,8 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
-import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { LABEL_CLUSTER_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { count } from "../../shared/plural.ts";
 import { identifyChange } from "../identify-change.ts";
@@ -60,7 +61,7 @@ export function composePoolEvent(
 ): RecordedEvent {
   const labels = {
     [LABEL_SOURCE]: "operator",
-    [LABEL_NODE_POOL_ID]: pool.metadata.labels?.[LABEL_ID] ?? candidateId,
+    [LABEL_NODE_POOL_ID]: idOf(pool) ?? candidateId,
     ...(cluster?.id !== undefined && { [LABEL_CLUSTER_ID]: cluster.id }),
   };
   const note = `Node pool ${pool.spec.displayName ?? pool.metadata.name}: ${message}`;

@@ -1,6 +1,6 @@
 import { type Fault, findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
@@ -93,11 +93,11 @@ export function observePool(
   return {
     pool,
     organization: findOrganization(caches.namespaces, namespace),
-    olderDuplicate: findOlderDuplicate(caches.nodePools, pool.metadata),
+    olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocker: isKnown
       ? findPoolOverQuota(caches, pool)
       : (findDuplicateName(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
-    candidateId: createId(),
+    candidateId: pool.status?.id ?? createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),
     machines,
@@ -149,7 +149,7 @@ function observeOwner(
   if (cluster === undefined) return undefined;
   const stalled = findCondition(cluster.status?.conditions, "Stalled");
   return {
-    id: cluster.metadata.labels?.[LABEL_ID],
+    id: idOf(cluster),
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     suspended: isSuspended(cluster),
     controlPlaneInitialized: engine?.controlPlaneInitialized ?? false,

@@ -23,7 +23,7 @@ test.each([
   { what: "scaling", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
   { what: "ready for hours", pool: aPool().withNodes(2).reconciled().after(7200) },
 ])("a pool that is $what and was reconciled needs nothing more", ({ pool }) => {
-  const plan = pool.reconciled().plan();
+  const plan = pool.reconciled().reconciled().plan();
   expect(plan).toMatchObject({ metadata: undefined, status: undefined, events: [] });
 });
 

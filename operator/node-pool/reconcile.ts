@@ -3,12 +3,12 @@ import { composePlan, type MetadataChange, type Plan, type Step } from "../../sh
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../engine/kinds.ts";
-import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
+import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findLeftover, NO_LEFTOVER } from "./leftover.ts";
 import type { ObservedPool } from "./observe.ts";
 import { findRequests } from "./replacements.ts";
-import { composePoolStatus } from "./status.ts";
+import { composePoolStatus, findPoolIdentityFault } from "./status.ts";
 
 type PoolPlan = Plan<NodePoolStatus>;
 
@@ -17,19 +17,19 @@ type PoolPlan = Plan<NodePoolStatus>;
  * is left here is the pool's identity, its status, the replacement of nodes, and its finalizer.
  */
 export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
-  const { pool, organization } = observed;
+  const { pool } = observed;
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
   const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
   if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed, now);
-  const identityFault = findIdentityFault(organization, observed.olderDuplicate);
+  const identityFault = findPoolIdentityFault(observed);
   const fault = identityFault ?? (deleting ? undefined : observed.blocker);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
   const changed = isDeepStrictEqual(status, pool.status) ? undefined : status;
   const isServed = !deleting && identityFault === undefined;
   const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
   return composePlan({
-    metadata: isServed ? findMetadataChange(observed, requests.handled) : undefined,
+    metadata: isServed ? findMetadataChange(observed, requests.handled) : planFinalizer(observed),
     remove: [...requests.remove, ...leftover.remove],
     status: changed,
     events: [...(changed === undefined ? [] : composePoolEvents(observed, changed)), ...requests.events],
@@ -65,9 +65,13 @@ function findMetadataChange(
 ): MetadataChange | undefined {
   const { pool, organization } = observed;
   if (organization.kind !== "known") return undefined;
-  const missing = findMissingMetadata(pool.metadata, organization.id, observed.candidateId);
-  if (dropAnnotations.length === 0) return missing;
-  return { ...missing, dropAnnotations };
+  const missing = findMissingIdentity(pool, organization.id, observed.candidateId);
+  const dropped = [...(missing?.dropAnnotations ?? []), ...dropAnnotations];
+  return dropped.length === 0 ? missing : { ...missing, dropAnnotations: dropped };
+}
+
+function planFinalizer({ pool, organization }: ObservedPool): MetadataChange | undefined {
+  return organization.kind === "known" && !isDeleting(pool) ? findMissingFinalizer(pool.metadata) : undefined;
 }
 
 interface RequestPlan {

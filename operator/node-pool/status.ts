@@ -10,12 +10,14 @@ import { earliest, formatTime } from "../../shared/controller/time.ts";
 import { appendTransitions } from "../../shared/controller/transitions.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import { idOf } from "../../shared/crd/identity.ts";
 import type {
   NodePoolConditionType,
   NodePoolPhase,
   NodePoolStatus,
   NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
+import { findIdentityFault, isDeleting, readIdentity } from "../identity.ts";
 import { decideConditions } from "./conditions.ts";
 import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -56,6 +58,7 @@ export function composePoolStatus(
   const happened = [...replacements.done, ...findTransitions(last, conditions, firstReadyAt)];
   const status: NodePoolStatus = {
     observedGeneration: generation,
+    ...composeId(observed),
     conditions,
     phase: projectPhase(conditions),
     nodes: progress.nodes,
@@ -71,6 +74,25 @@ export function composePoolStatus(
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
   };
   return { status, requeueAfterMs: earliest([reportWaitMs, progress.nextUnhealthyInMs]) };
+}
+
+/** Why the pool is not reconciled for its identity; undefined = it is. */
+export function findPoolIdentityFault({
+  pool,
+  organization,
+  olderDuplicate,
+  engine,
+}: ObservedPool): Fault | undefined {
+  return findIdentityFault(organization, olderDuplicate, readIdentity(pool, engine !== undefined));
+}
+
+/** The id, once it is accepted. */
+function composeId(observed: ObservedPool): { id?: string } {
+  const { pool } = observed;
+  const known = pool.status?.id;
+  if (known !== undefined) return { id: known };
+  if (isDeleting(pool) || findPoolIdentityFault(observed) !== undefined) return {};
+  return { id: idOf(pool) ?? observed.candidateId };
 }
 
 /** The phase summarizes the conditions for people; it is never read back. */

@@ -2,6 +2,7 @@ import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import {
+  changeMetadata,
   enginePoolWith,
   makeCondition,
   makeMachine,
@@ -65,7 +66,7 @@ export class PoolFixture {
 
   /** As its owner made it: the operator has not seen it yet. */
   fresh(): PoolFixture {
-    const { labels: _, finalizers: __, ...metadata } = this.observed.pool.metadata;
+    const { labels: _, finalizers: __, annotations: ___, ...metadata } = this.observed.pool.metadata;
     return this.with({ pool: { ...this.observed.pool, metadata } });
   }
 
@@ -125,12 +126,10 @@ export class PoolFixture {
   reconciled(): PoolFixture {
     const plan = this.plan();
     const { pool } = this.observed;
-    const { labels, finalizer } = plan.metadata ?? {};
-    const metadata = {
-      ...pool.metadata,
-      labels: { [LABEL_ID]: POOL_ID, ...pool.metadata.labels, ...labels },
-      finalizers: [...(pool.metadata.finalizers ?? []), ...(finalizer === undefined ? [] : [finalizer])],
-    };
+    const metadata = changeMetadata(
+      { ...pool.metadata, labels: { [LABEL_ID]: POOL_ID, ...pool.metadata.labels } },
+      plan.metadata,
+    );
     const status = plan.status ?? pool.status;
     return this.with({ pool: { ...pool, metadata, ...(status && { status }) } });
   }

@@ -63,9 +63,10 @@ export function composePlan<Status>(parts: Partial<Plan<Status>> = {}): Plan<Sta
   };
 }
 
-/** Labels are merged; the finalizer is added to the existing ones. */
+/** Labels and annotations are merged; the finalizer is added to the existing ones. */
 export interface MetadataChange {
   labels?: Record<string, string>;
+  annotations?: Record<string, string>;
   /** Annotations to remove. */
   dropAnnotations?: readonly string[];
   finalizer?: string;
@@ -122,14 +123,13 @@ async function applyMetadata<T extends KubeObject>(
 ): Promise<T> {
   if (change === undefined) return object;
   const { metadata } = object;
-  const { labels, dropAnnotations, finalizer } = change;
+  const { labels, annotations, dropAnnotations = [], finalizer } = change;
+  const marks = { ...annotations, ...Object.fromEntries(dropAnnotations.map((name) => [name, null])) };
   const patch = {
     metadata: {
       resourceVersion: metadata.resourceVersion,
       ...(labels && { labels }),
-      ...(dropAnnotations && {
-        annotations: Object.fromEntries(dropAnnotations.map((name) => [name, null])),
-      }),
+      ...(Object.keys(marks).length > 0 && { annotations: marks }),
       ...(finalizer && { finalizers: [...(metadata.finalizers ?? []), finalizer] }),
     },
   };

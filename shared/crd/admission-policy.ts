@@ -1,10 +1,12 @@
-import { GROUP, LABEL_ID, LABEL_ORG_ID, VERSION } from "./names.ts";
+import { GROUP, LABEL_ID, LABEL_ORG_ID, UUID_PATTERN, VERSION } from "./names.ts";
 
 const POLICY_NAME = "identity.cloud.marina.dev";
-const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
 
 const labelOf = (object: string, label: string) =>
   `(has(${object}.metadata.labels) && '${label}' in ${object}.metadata.labels ? ${object}.metadata.labels['${label}'] : '')`;
+
+/** The status holds the id: a manifest without the labels may replace the object, and the operator sets them again. */
+const IS_REMEMBERED = `has(oldObject.status) && has(oldObject.status.id)`;
 
 function identityRules(label: string) {
   const now = labelOf("object", label);
@@ -16,7 +18,7 @@ function identityRules(label: string) {
       reason: "Invalid",
     },
     {
-      expression: `oldObject == null || ${before} == '' || ${now} == ${before}`,
+      expression: `oldObject == null || ${before} == '' || ${now} == ${before} || ${now} == '' && ${IS_REMEMBERED}`,
       message: `metadata.labels[${label}]: cannot be changed once it is set`,
       reason: "Invalid",
     },
@@ -25,7 +27,7 @@ function identityRules(label: string) {
 
 /**
  * The ValidatingAdmissionPolicy with its binding: the labels of the public id and the organization's id are lower-case
- * UUIDs and immutable. A CRD schema cannot validate labels.
+ * UUIDs, and never get another value. A CRD schema cannot validate labels.
  */
 export function buildIdentityPolicy() {
   return [

@@ -85,13 +85,25 @@ const clusterChanges: ChangeCase[] = [
     title: "credentials set back",
     from: { credentialsGeneration: 2 },
     to: { credentialsGeneration: 1 },
-    rejected: "spec.credentialsGeneration: Invalid value: can only increase, and cannot be removed",
+    rejected:
+      "spec.credentialsGeneration: Invalid value: can only increase by one at a time, and cannot be removed",
+  },
+  {
+    title: "credentials renewed twice at once",
+    from: { credentialsGeneration: 2 },
+    to: { credentialsGeneration: 4 },
+    rejected: "spec.credentialsGeneration: Invalid value: can only increase by one",
+  },
+  {
+    title: "credentials renewed for the last time",
+    to: { credentialsGeneration: 2_147_483_647 },
+    rejected: "spec.credentialsGeneration: Invalid value: can only increase by one",
   },
   {
     title: "credentials forgotten",
     from: { credentialsGeneration: 2 },
     to: {},
-    rejected: "spec.credentialsGeneration: Invalid value: can only increase",
+    rejected: "spec.credentialsGeneration: Invalid value: can only increase by one",
   },
 ];
 

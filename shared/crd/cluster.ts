@@ -10,6 +10,7 @@ import {
   MAX_TRANSITIONS,
   reason,
   statusGenerationSchema,
+  statusIdSchema,
   timestamp,
   transitionSequenceSchema,
 } from "./fields.ts";
@@ -88,12 +89,12 @@ const clusterFields = z
     clusterNetwork: clusterNetworkSchema.optional(),
     suspend: z.boolean().optional().meta({
       description:
-        "Whether the cluster is suspended: nothing of it, its node pools and its accesses is changed until it is resumed, and Cluster API is paused for it. What runs continues to run. Only accesses are still revoked.",
+        "Whether the cluster is suspended: nothing of it, its node pools and its accesses is changed until it is resumed, and Cluster API is paused for it. What runs continues to run. Only accesses are still revoked, and a deletion is carried out. Reserved for the platform.",
     }),
     credentialsGeneration: integer(
       0,
       2_147_483_647,
-      "Increase it to rotate the admin credentials: each increase invalidates every admin kubeconfig issued before. It cannot decrease.",
+      "Increase it by one to rotate the admin credentials: each increase invalidates every admin kubeconfig issued before. It cannot decrease. Reserved: Marina increases it.",
     ).optional(),
   })
   .meta({ description: "Desired state of the cluster." });
@@ -101,11 +102,12 @@ const clusterFields = z
 const credentialsRule: TransitionRule<z.output<typeof clusterFields>> = {
   field: "credentialsGeneration",
   code: "not_ascending",
-  message: "can only increase, and cannot be removed",
-  cel: "!has(oldSelf.credentialsGeneration) || (has(self.credentialsGeneration) && self.credentialsGeneration >= oldSelf.credentialsGeneration)",
-  holds: (spec, old) =>
-    old.credentialsGeneration === undefined ||
-    (spec.credentialsGeneration !== undefined && spec.credentialsGeneration >= old.credentialsGeneration),
+  message: "can only increase by one at a time, and cannot be removed",
+  cel: "has(self.credentialsGeneration) ? self.credentialsGeneration - (has(oldSelf.credentialsGeneration) ? oldSelf.credentialsGeneration : 0) in [0, 1] : !has(oldSelf.credentialsGeneration)",
+  holds: (spec, old) => {
+    if (spec.credentialsGeneration === undefined) return old.credentialsGeneration === undefined;
+    return [0, 1].includes(spec.credentialsGeneration - (old.credentialsGeneration ?? 0));
+  },
 };
 
 export const clusterTransitionRules: readonly TransitionRule<z.output<typeof clusterFields>>[] = [
@@ -153,6 +155,7 @@ const usageSchema = z
 export const clusterStatusSchema = z
   .object({
     observedGeneration: statusGenerationSchema.optional(),
+    id: statusIdSchema.optional(),
     conditions: conditionsSchema(clusterConditionTypes).optional(),
     phase: z.enum(clusterPhases).optional().meta({
       description: "Summary of the conditions for people. Programs should read the conditions.",

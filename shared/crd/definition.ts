@@ -54,3 +54,11 @@ export const objectNameRules: readonly RootRule[] = [
     message: "must not contain a dot",
   },
 ];
+
+/** The status keeps the id that it has once got, also when it is written without. */
+export const statusIdRule: RootRule = {
+  field: "status.id",
+  code: "immutable",
+  message: "cannot be changed once it is set",
+  cel: "!has(oldSelf.status) || !has(oldSelf.status.id) || (has(self.status) && has(self.status.id) && self.status.id == oldSelf.status.id)",
+};

@@ -6,6 +6,7 @@ import {
   type PrinterColumn,
   type ResourceDefinition,
   type RootRule,
+  statusIdRule,
 } from "./definition.ts";
 import { UNOBSERVED_STATUS } from "./fields.ts";
 import { nodePoolKind, nodePoolSpecSchema, nodePoolStatusSchema } from "./node-pool.ts";
@@ -75,7 +76,7 @@ export const clusterDefinition: ResourceDefinition = {
   spec: clusterSpecSchema,
   status: clusterStatusSchema,
   defaultStatus: UNOBSERVED_STATUS,
-  rules: [...objectNameRules, ...versionRules],
+  rules: [...objectNameRules, ...versionRules, statusIdRule],
   printerColumns: [
     phaseColumn,
     {
@@ -111,7 +112,7 @@ export const nodePoolDefinition: ResourceDefinition = {
   spec: nodePoolSpecSchema,
   status: nodePoolStatusSchema,
   defaultStatus: UNOBSERVED_STATUS,
-  rules: objectNameRules,
+  rules: [...objectNameRules, statusIdRule],
   scale: {
     specReplicasPath: ".spec.desiredNodes",
     statusReplicasPath: ".status.nodes",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { KUBERNETES_VERSION_PATTERN } from "../kubernetes-version.ts";
+import { UUID_PATTERN } from "./names.ts";
 import { type Rule, withRules } from "./rule.ts";
 
 /** Limit of nodes per pool; it bounds every counter of nodes and every list of machines. */
@@ -94,6 +95,12 @@ export const statusGenerationSchema = integer(
   Number.MAX_SAFE_INTEGER,
   "The metadata.generation that this status was computed from. While it is smaller, the status describes an older spec; -1 before the first reconciliation.",
 );
+
+/** `id` of a status. */
+export const statusIdSchema = z.string().max(36).regex(new RegExp(UUID_PATTERN)).meta({
+  description:
+    "Public id of the object, as in its label cloud.marina.dev/id. It never changes: from it the label is set again when a manifest without it replaces the object.",
+});
 
 /** Limit of transitions in a status; the oldest is dropped. */
 export const MAX_TRANSITIONS = 16;

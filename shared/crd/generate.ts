@@ -4,7 +4,8 @@ import { stringify } from "yaml";
 import { buildIdentityPolicy } from "./admission-policy.ts";
 import { resourceDefinitions } from "./definitions.ts";
 import { buildCustomResourceDefinition } from "./manifest.ts";
-import { buildWriterPolicy } from "./writer-policy.ts";
+import { renderReservations } from "./reserved/document.ts";
+import { buildReservedPolicies } from "./reserved/policy.ts";
 
 const HEADER = "# Generated from shared/crd by `npm run generate`. Do not edit.\n";
 
@@ -21,7 +22,7 @@ export function renderFiles(): Map<string, string> {
 
 /** The generated files of `crds/policy/`: what fits an installation only where Marina's programs have identities of their own. */
 export function renderPolicies(): Map<string, string> {
-  return new Map([["writers.yaml", render(buildWriterPolicy())]]);
+  return new Map([["reserved.yaml", render(buildReservedPolicies())]]);
 }
 
 /** Names of files in the folder that are outdated, missing, or not generated. */
@@ -45,17 +46,21 @@ function render(documents: unknown[]): string {
 }
 
 async function main(): Promise<void> {
-  const folder = join(import.meta.dirname, "../../crds");
+  const root = join(import.meta.dirname, "../..");
+  const folder = join(root, "crds");
   const policies = join(folder, "policy");
+  const page = join(root, "docs", "reserved.md");
   if (!process.argv.includes("--check")) {
     await mkdir(policies, { recursive: true });
     for (const [name, text] of renderFiles()) await writeFile(join(folder, name), text);
     for (const [name, text] of renderPolicies()) await writeFile(join(policies, name), text);
+    await writeFile(page, renderReservations());
     return;
   }
   const stale = [...(await findStaleFiles(folder)), ...(await findStaleFiles(policies, renderPolicies()))];
+  if ((await readFile(page, "utf8").catch(() => "")) !== renderReservations()) stale.push("docs/reserved.md");
   if (stale.length === 0) return;
-  process.stderr.write(`Stale in crds/: ${stale.join(", ")}. Run \`npm run generate\`.\n`);
+  process.stderr.write(`Stale in crds/ and docs/: ${stale.join(", ")}. Run \`npm run generate\`.\n`);
   process.exitCode = 1;
 }
 

@@ -2,6 +2,9 @@ export const GROUP = "cloud.marina.dev";
 export const VERSION = "v1";
 export const API_VERSION = `${GROUP}/${VERSION}` as const;
 
+/** Ids in labels are compared as text, so they have one spelling. A regular expression for TypeScript and CEL. */
+export const UUID_PATTERN = "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$";
+
 /** Public id (UUIDv7) of a Cluster, NodePool, ClusterAccess or StorageInventory; unlike the uid it survives a restore. */
 export const LABEL_ID = "cloud.marina.dev/id";
 /** The organization's id, on its Namespace `org-<id>` and on every object in it. */
@@ -27,6 +30,15 @@ export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 
 /** `"true"` on a Cluster restored from a backup: the node pools that were not restored with it are deleted. */
 export const ANNOTATION_DELETE_MISSING_POOLS = "cloud.marina.dev/delete-missing-node-pools";
+
+/** What the API server says of the id of an object that came with one: `known`, `new` or `refused` (identity.ts). */
+export const ANNOTATION_IDENTITY = "cloud.marina.dev/identity";
+/** On a Cluster: the platform's reason for which it may not be deleted. */
+export const ANNOTATION_HOLD = "cloud.marina.dev/hold";
+/** On a Cluster whose infrastructure was lost: its id, to have the infrastructure created again. */
+export const ANNOTATION_RECREATE = "recreate.cloud.marina.dev";
+/** On a Cluster: its id, to take it out of Marina without deleting what runs. */
+export const ANNOTATION_RELEASE = "release.cloud.marina.dev";
 
 /** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";

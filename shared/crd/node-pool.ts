@@ -12,6 +12,7 @@ import {
   objectName,
   reason,
   statusGenerationSchema,
+  statusIdSchema,
   timestamp,
   transitionSequenceSchema,
 } from "./fields.ts";
@@ -181,6 +182,7 @@ const counter = (description: string) => integer(0, 1_000_000, description).opti
 export const nodePoolStatusSchema = z
   .object({
     observedGeneration: statusGenerationSchema.optional(),
+    id: statusIdSchema.optional(),
     conditions: conditionsSchema(nodePoolConditionTypes).optional(),
     phase: z.enum(nodePoolPhases).optional().meta({
       description: "Summary of the conditions for people. Programs should read the conditions.",

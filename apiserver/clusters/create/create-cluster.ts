@@ -1,5 +1,5 @@
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../../shared/crd/names.ts";
+import { idOf } from "../../../shared/crd/identity.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import { recordAudit } from "../../audit/index.ts";
@@ -201,7 +201,7 @@ async function undo(deps: Deps, request: NewCluster, createdPools: readonly NewN
 async function deletePools(deps: Deps, request: NewCluster, pools: readonly NewNodePool[]): Promise<void> {
   for (const pool of pools) {
     const found = await deps.kube.get(nodePoolKind, request.namespace, pool.objectName);
-    if (found?.metadata.uid === undefined || found.metadata.labels?.[LABEL_ID] !== pool.id) continue;
+    if (found?.metadata.uid === undefined || idOf(found) !== pool.id) continue;
     await deps.kube.delete(nodePoolKind, request.namespace, pool.objectName, { uid: found.metadata.uid });
   }
 }

@@ -1,5 +1,5 @@
 import { clusterKind } from "../../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../../shared/crd/names.ts";
+import { idOf } from "../../../shared/crd/identity.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
@@ -39,7 +39,7 @@ async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
 async function sweepIntent(deps: Deps, { request, origin }: ClusterIntent): Promise<void> {
   const { namespace, objectName, clusterId } = request;
   const cluster = await deps.kube.get(clusterKind, namespace, objectName);
-  if (cluster !== undefined && cluster.metadata.labels?.[LABEL_ID] === clusterId) {
+  if (cluster !== undefined && idOf(cluster) === clusterId) {
     await completeCreate(deps, origin, request, { cluster, nodePools: await readNodePools(deps, request) });
     deps.log.info({ clusterId }, "completed a create that was left unfinished");
     return;
@@ -54,7 +54,7 @@ async function readNodePools({ kube }: Deps, { namespace, nodePools }: NewCluste
     nodePools.map(({ objectName }) => kube.get(nodePoolKind, namespace, objectName)),
   );
   return found.flatMap((pool, index) => {
-    if (pool === undefined || pool.metadata.labels?.[LABEL_ID] !== nodePools[index]?.id) return [];
+    if (pool === undefined || idOf(pool) !== nodePools[index]?.id) return [];
     return [pool];
   });
 }

@@ -1,5 +1,6 @@
 import { type Cluster, type ClusterSpec, clusterKind } from "../../../shared/crd/cluster.ts";
 import {
+  ANNOTATION_IDENTITY,
   ANNOTATION_REQUEST_ID,
   API_VERSION,
   FINALIZER,
@@ -32,6 +33,7 @@ export function toClusterObject(request: NewCluster): Cluster {
       labels: { [LABEL_ID]: request.clusterId, [LABEL_ORG_ID]: request.orgId },
       annotations: {
         [ANNOTATION_REQUEST_ID]: request.requestId,
+        [ANNOTATION_IDENTITY]: "new",
         ...(request.sentCidrs === undefined ? {} : annotateSentCidrs(request.sentCidrs)),
       },
       finalizers: [FINALIZER],

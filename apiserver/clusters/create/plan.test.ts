@@ -67,6 +67,7 @@ describe("the planned objects", () => {
         labels: { "cloud.marina.dev/id": "cluster-id", "cloud.marina.dev/org-id": "org-id" },
         annotations: {
           "cloud.marina.dev/request-id": "request-id",
+          "cloud.marina.dev/identity": "new",
           "cloud.marina.dev/authorized-cidrs": '["203.0.113.0/24"]',
         },
         finalizers: ["cloud.marina.dev/operator"],

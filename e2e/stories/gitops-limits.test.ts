@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import {
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  engineClusterKind,
+  machineKind,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
+import { createTenant, expectStatus } from "../testing/tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const PIPELINE = "gitops-limits:pipeline";
+const CLUSTERS = "clusters.cloud.marina.dev";
+const POOLS = "nodepools.cloud.marina.dev";
+
+let place: { orgID: string; clusterID: string };
+let engineer: Engineer;
+let cluster: string;
+let pool: string;
+
+/** A cluster of one node by REST, and a pipeline with the role that the chart has for it. */
+beforeAll(async () => {
+  const { id: orgID } = expectStatus(
+    201,
+    await alice.call("createOrganization", { body: { name: "Limits" } }),
+  );
+  engineer = await createEngineer(stack, orgID);
+  const { namespace } = engineer;
+  await kubectl([
+    "create",
+    "rolebinding",
+    "pipeline",
+    "--clusterrole=marina-gitops",
+    `--user=${PIPELINE}`,
+    `-n=${namespace}`,
+  ]);
+  const workers = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 3 };
+  const body = { name: "Limits", k8s_version: "1.34.2", node_pools: [workers] };
+  const { id: clusterID } = expectStatus(202, await alice.call("createCluster", { orgID, body }));
+  place = { orgID, clusterID };
+  cluster = (await engineer.client.listAll(clusterKind, { namespace }))[0]?.metadata.name ?? "";
+  pool = (await engineer.client.listAll(nodePoolKind, { namespace }))[0]?.metadata.name ?? "";
+  await waitForCluster(engineer, cluster);
+});
+afterAll(() => engineer?.close());
+
+function asPipeline(...args: string[]): Promise<{ stdout: string }> {
+  return kubectl([...args, `--namespace=${engineer.namespace}`, `--as=${PIPELINE}`]);
+}
+
+test("a manifest without labels replaces cluster and pool, which keep their ids for REST all the while", async () => {
+  for (const [resource, name] of [
+    [CLUSTERS, cluster],
+    [POOLS, pool],
+  ] as const) {
+    const { stdout } = await asPipeline("get", resource, name, "-o", "json");
+    const live: Cluster = JSON.parse(stdout);
+    const id = live.metadata.labels?.[LABEL_ID];
+    const manifest = { apiVersion: live.apiVersion, kind: live.kind, metadata: { name }, spec: live.spec };
+    const replace = ["replace", "-f", "-", `--namespace=${engineer.namespace}`, `--as=${PIPELINE}`];
+    await kubectl(replace, { stdin: JSON.stringify(manifest) });
+    await waitFor(`the labels and the finalizer of ${name}`, async () => {
+      expectStatus(200, await alice.call("getCluster", place));
+      const read = await asPipeline("get", resource, name, "-o", "json");
+      const { metadata }: Cluster = JSON.parse(read.stdout);
+      return metadata.labels?.[LABEL_ID] === id && metadata.finalizers?.includes("cloud.marina.dev/operator");
+    });
+  }
+});
+
+test("a pipeline scales a pool with kubectl, and REST tells the tenant", async () => {
+  await asPipeline("scale", `${POOLS}/${pool}`, "--replicas=2");
+  await waitFor("REST to show the size", async () => {
+    const { items } = expectStatus(200, await alice.call("listNodePools", place));
+    return items[0]?.desired_nodes === 2;
+  });
+});
+
+test("a cluster that is suspended, deleted with its dependents orphaned, is gone everywhere; until then it is shown", async () => {
+  await expect(
+    asPipeline("patch", CLUSTERS, cluster, "--type=merge", "-p", '{"spec":{"suspend":true}}'),
+  ).rejects.toThrow(/spec.suspend is set by the platform/);
+  await engineer.patchCluster(cluster, { spec: { suspend: true } });
+  await waitFor(
+    "the suspension",
+    async () => conditionOf(await engineer.getCluster(cluster), "Suspended")?.status === "True",
+  );
+  await asPipeline("delete", CLUSTERS, cluster, "--cascade=orphan", "--wait=false");
+  const release = ["--type=merge", "-p", '{"metadata":{"finalizers":null}}'];
+  await expect(asPipeline("patch", CLUSTERS, cluster, ...release)).rejects.toThrow(
+    /is removed by Marina when nothing of the object is left/,
+  );
+  await expect(asPipeline("patch", POOLS, pool, ...release)).rejects.toThrow(
+    /is removed by Marina|not found/,
+  );
+  const labelSelector = `cluster.x-k8s.io/cluster-name=${cluster}`;
+  const { client, namespace } = engineer;
+  const hidden: string[] = [];
+  await waitFor("nothing to be left", async () => {
+    const isShown = (await alice.call("getCluster", place)).status === 200;
+    const object = await client.get(clusterKind, namespace, cluster);
+    const machines = await client.listAll(machineKind, { namespace, labelSelector });
+    const engine = await client.get(engineClusterKind, namespace, cluster);
+    if (machines.length > 0 && !isShown) hidden.push(...machines.map(({ metadata }) => metadata.name));
+    return machines.length === 0 && engine === undefined && object === undefined && !isShown;
+  });
+  expect(hidden).toEqual([]);
+  expect(await client.listAll(nodePoolKind, { namespace })).toEqual([]);
+});

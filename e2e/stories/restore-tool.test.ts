@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import {
+  ANNOTATION_IDENTITY,
+  ANNOTATION_RECREATE,
+  ANNOTATION_REQUEST_ID,
+  LABEL_ID,
+} from "../../shared/crd/names.ts";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import {
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  engineClusterKind,
+} from "../testing/custom-resources.ts";
+import { createTenant, expectStatus } from "../testing/tenant.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+/** As the values restore.subjects of the chart bind it. */
+const TOOL = "system:serviceaccount:restore-tool:velero";
+const AS_TOOL = [`--as=${TOOL}`, "--as-group=system:serviceaccounts"];
+const BINDING = "restore-tool";
+const CLUSTERS = "clusters.cloud.marina.dev";
+
+let place: { orgID: string; clusterID: string };
+let engineer: Engineer;
+let backup: Cluster;
+
+/** A cluster by REST without machines, its backup, and its loss: nothing of it is left. */
+beforeAll(async () => {
+  const { id: orgID } = expectStatus(
+    201,
+    await alice.call("createOrganization", { body: { name: "Restored" } }),
+  );
+  engineer = await createEngineer(stack, orgID);
+  const subject = ["--serviceaccount=restore-tool:velero", "--clusterrole=marina-restore"];
+  await kubectl(["create", "clusterrolebinding", BINDING, ...subject]);
+  const body = { name: "Backed up", k8s_version: "1.34.2", plan: "scale" as const };
+  const { id: clusterID } = expectStatus(202, await alice.call("createCluster", { orgID, body }));
+  place = { orgID, clusterID };
+  backup = await waitFor("the operator to take the cluster in", async () => {
+    const [cluster] = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
+    return cluster?.status?.id === clusterID && hasNoWord(cluster) ? cluster : undefined;
+  });
+  await engineer.client.delete(clusterKind, engineer.namespace, backup.metadata.name);
+  await waitFor("the cluster to be gone", async () => (await alice.call("getCluster", place)).status === 404);
+});
+afterAll(async () => {
+  await kubectl(["delete", "clusterrolebinding", BINDING]);
+  await engineer.close();
+});
+
+function hasNoWord({ metadata }: Cluster): boolean {
+  return metadata.annotations?.[ANNOTATION_IDENTITY] === undefined;
+}
+
+/** As Velero does: the object as it was, without status and uid; then its managedFields. */
+async function restore(name: string): Promise<void> {
+  const { labels, annotations, finalizers, namespace, managedFields } = backup.metadata;
+  const metadata = { name, namespace, labels, annotations, finalizers };
+  const manifest = { apiVersion: backup.apiVersion, kind: backup.kind, metadata, spec: backup.spec };
+  await kubectl(["create", "-f", "-", ...AS_TOOL], { stdin: JSON.stringify(manifest) });
+  const patch = JSON.stringify({ metadata: { managedFields } });
+  await kubectl(["patch", CLUSTERS, name, "--type=merge", "-p", patch, `-n=${namespace}`, ...AS_TOOL]);
+}
+
+function waitForStall(name: string, reason: string): Promise<Cluster> {
+  return waitFor(`${name} to be stalled by ${reason}`, async () => {
+    const cluster = await engineer.getCluster(name);
+    const stalled = conditionOf(cluster, "Stalled");
+    if (stalled?.status === "True" && stalled.reason === reason) return cluster;
+    throw new Error(JSON.stringify([cluster.metadata.annotations, cluster.status]));
+  });
+}
+
+test("what REST made is restored with its marks, keeps its id, and is made again by an engineer's word alone", async () => {
+  const { name } = backup.metadata;
+  expect(backup.metadata.annotations).toHaveProperty([ANNOTATION_REQUEST_ID]);
+  await restore(name);
+  const lost = await waitForStall(name, "InfrastructureLost");
+  expect(lost.metadata.annotations?.[ANNOTATION_IDENTITY]).toBe("known");
+  expect(await engineer.client.get(engineClusterKind, engineer.namespace, name)).toBeUndefined();
+  await waitFor("REST to serve it", async () => (await alice.call("getCluster", place)).status === 200);
+  const recreate = `${ANNOTATION_RECREATE}=${place.clusterID}`;
+  await kubectl(["annotate", CLUSTERS, name, recreate, `-n=${engineer.namespace}`]);
+  await waitFor("the cluster to go on, and its words to be removed", async () => {
+    const { status, metadata } = await engineer.getCluster(name);
+    const marks = metadata.annotations ?? {};
+    return (
+      status?.id === place.clusterID && !(ANNOTATION_RECREATE in marks) && !(ANNOTATION_IDENTITY in marks)
+    );
+  });
+});
+
+test("a copy under another name is refused its id, gets nothing, and can be deleted", async () => {
+  await restore("copy");
+  const copy = await waitForStall("copy", "DuplicateID");
+  expect(copy.metadata.labels?.[LABEL_ID]).toBe(place.clusterID);
+  expect(copy.status?.id).toBeUndefined();
+  expect(await engineer.client.get(engineClusterKind, engineer.namespace, "copy")).toBeUndefined();
+  await engineer.client.delete(clusterKind, engineer.namespace, "copy");
+  await waitFor("the copy to be gone", async () => {
+    return (await engineer.client.get(clusterKind, engineer.namespace, "copy")) === undefined;
+  });
+});

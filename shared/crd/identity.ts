@@ -1,0 +1,61 @@
+import type { ObjectMeta } from "../kube/kind.ts";
+import { ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID, LABEL_ID } from "./names.ts";
+
+/** An object with a public id. */
+export interface Identified {
+  metadata: ObjectMeta;
+  status?: object | undefined;
+}
+
+/** The id that the status of a Cluster or a NodePool holds. */
+function rememberedId({ status }: Identified): string | undefined {
+  return (status as { id?: string } | undefined)?.id;
+}
+
+/** The public id of an object: by its label, which a manifest that replaces the object may lack, else by its status. */
+export function idOf(object: Identified): string | undefined {
+  return object.metadata.labels?.[LABEL_ID] ?? rememberedId(object);
+}
+
+/** What the API server's records say of the id that an object came with. */
+export type IdentityWord =
+  /** There is no record of it. */
+  | "new"
+  /** The object was there before, with this id in this place. */
+  | "known"
+  /** It is the id of another object. */
+  | "refused";
+
+/** How far an object is with its id. */
+export type IdentityState =
+  /** It has none: the operator gives it one. */
+  | "none"
+  /** It came with one, of which the API server has not said anything yet. */
+  | "unconfirmed"
+  /** The API server has answered, and the operator has not acted on it yet. */
+  | IdentityWord
+  | "confirmed";
+
+/** `status.id` is written when the id is accepted. The word alone does not last: a backup may bring it back. */
+export function identityOf(object: Identified): IdentityState {
+  if (rememberedId(object) !== undefined) return "confirmed";
+  const word = object.metadata.annotations?.[ANNOTATION_IDENTITY];
+  if (word === "refused") return "refused";
+  if (object.metadata.labels?.[LABEL_ID] === undefined) return "none";
+  if (word === "new" || word === "known") return word;
+  return isMadeWithId(object) ? "new" : "unconfirmed";
+}
+
+const MADE_WITHIN_MS = 60_000;
+
+/**
+ * An API server of an earlier version gives no word to what it creates. The id of such an object is as old as the object; of
+ * one that comes back from a backup it is older.
+ */
+function isMadeWithId({ metadata }: Identified): boolean {
+  if (metadata.annotations?.[ANNOTATION_REQUEST_ID] === undefined) return false;
+  const digits = (metadata.labels?.[LABEL_ID] ?? "").replaceAll("-", "");
+  // RFC 9562, 5.7: the first 48 bits are the time in ms, then comes the version.
+  const madeAt = digits[12] === "7" ? Number.parseInt(digits.slice(0, 12), 16) : Number.NaN;
+  return Math.abs(Date.parse(metadata.creationTimestamp ?? "") - madeAt) <= MADE_WITHIN_MS;
+}

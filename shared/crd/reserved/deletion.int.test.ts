@@ -1,0 +1,114 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/stack/testing.ts";
+import { createId } from "../../id.ts";
+import { FINALIZER, LABEL_ID } from "../names.ts";
+import { openWorld, pathOf, type Writer } from "./testing.ts";
+import { attempt, make, merge, type Request, remove, replace, type World } from "./testing-attempts.ts";
+
+/** Keeps what is deleted in its place. */
+const KEEP = "example.com/keep";
+
+let world: World;
+
+beforeAll(async () => {
+  const opened = await openWorld();
+  world = opened.world;
+  return () => opened.close();
+});
+
+/**
+ * Makes an object, deletes it when told to, and makes an attempt at it. An operator that runs may act on the object
+ * before: then it is done again with another.
+ */
+async function attemptAt(
+  resource: string,
+  metadata: Record<string, unknown>,
+  { deleted, who, request }: { deleted: boolean; who: Writer; request: (target: string) => Request },
+  expected: string,
+): Promise<string> {
+  return waitFor(`${who} to get the answer "${expected}"`, async () => {
+    const target = `${resource}/o-${randomUUID().slice(0, 8)}`;
+    await make(world, target, metadata);
+    const path = pathOf(resource, world.namespace, target.split("/")[1]);
+    if (deleted) await world.send("admin", { method: "DELETE", path });
+    const { status, body } = await attempt(world, who, request(target));
+    const answer = status < 300 ? "allowed" : body.message;
+    return answer.includes(expected) ? answer : undefined;
+  });
+}
+
+const WAIT = "is removed by Marina when nothing of the object is left: wait";
+const MISSING = "is missing, which Marina adds again: try again in a moment";
+const held = { finalizers: [FINALIZER, KEEP] };
+const without = (target: string) => merge(target, { metadata: { finalizers: [KEEP] } });
+const withNone = (target: string) => merge(target, { metadata: { finalizers: null } });
+
+test.each([
+  ["clusters", "gitops", without, WAIT],
+  ["clusters", "gitops", withNone, WAIT],
+  ["clusters", "gitops", (target: string) => replace(target, { finalizers: [KEEP] }), WAIT],
+  ["nodepools", "gitops", without, WAIT],
+  ["nodepools", "neighbour", withNone, WAIT],
+  ["clusteraccesses", "engineer", without, WAIT],
+  ["clusters", "engineer", withNone, WAIT],
+  ["clusters", "restore", withNone, WAIT],
+  ["clusters", "breakGlass", without, "allowed"],
+  ["nodepools", "breakGlass", without, "allowed"],
+  ["clusteraccesses", "breakGlass", without, "allowed"],
+  ["clusters", "operator", without, "allowed"],
+] as const)(
+  "of one of the %s that is deleted, %s removes the finalizer %#",
+  async (resource, who, request, expected) => {
+    expect(await attemptAt(resource, held, { deleted: true, who, request }, expected)).toContain(expected);
+  },
+);
+
+test.each([
+  ["clusters", "gitops", { labels: { [LABEL_ID]: createId() } }, MISSING],
+  ["nodepools", "gitops", { labels: { [LABEL_ID]: createId() } }, MISSING],
+  ["clusters", "gitops", { status: { observedGeneration: 1 } }, MISSING],
+  ["nodepools", "engineer", { status: { observedGeneration: 1 } }, MISSING],
+  ["clusteraccesses", "engineer", { labels: { [LABEL_ID]: createId() } }, MISSING],
+  ["clusters", "breakGlass", { labels: { [LABEL_ID]: createId() } }, "allowed"],
+  ["clusters", "apiserver", { status: { observedGeneration: 1 } }, "allowed"],
+  // As `clusterctl move` does, by an administrator.
+  ["clusters", "admin", { labels: { [LABEL_ID]: createId() } }, "allowed"],
+  ["clusters", "gitops", {}, "allowed"],
+  ["nodepools", "gitops", {}, "allowed"],
+  ["clusters", "gitops", { ...held, labels: { [LABEL_ID]: createId() } }, "allowed"],
+] as const)(
+  "without the finalizer, one of the %s is deleted by %s %#",
+  async (resource, who, metadata, expected) => {
+    const answer = await attemptAt(resource, metadata, { deleted: false, who, request: remove }, expected);
+    expect(answer).toContain(expected);
+  },
+);
+
+test("an object that nobody reconciles for its Namespace is deleted without the finalizer", async () => {
+  const stalled = {
+    type: "Stalled",
+    status: "True",
+    reason: "UnknownOrganization",
+    message: "This namespace belongs to no organization.",
+    lastTransitionTime: "2026-01-01T00:00:00Z",
+    observedGeneration: 1,
+  };
+  await make(world, "clusters/lost", { status: { observedGeneration: 1, conditions: [stalled] } });
+  expect((await attempt(world, "gitops", remove("clusters/lost"))).status).toBe(200);
+});
+
+test("the deletion of a whole Namespace or collection keeps to the same rules", async () => {
+  const collection = () => remove("clusters");
+  const young = { labels: { [LABEL_ID]: createId() } };
+  const who = "namespaceController";
+  const answer = await attemptAt("clusters", young, { deleted: false, who, request: collection }, MISSING);
+  expect(answer).toContain(MISSING);
+});
+
+test("a living object may lack the finalizer, which a replace leaves out", async () => {
+  await make(world, "clusters/alive", { finalizers: [FINALIZER] });
+  for (const request of [withNone("clusters/alive"), replace("clusters/alive")]) {
+    expect((await attempt(world, "gitops", request)).status).toBe(200);
+  }
+});

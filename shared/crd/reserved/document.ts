@@ -1,0 +1,37 @@
+import { type Reservation, reservations } from "./table.ts";
+
+const INTRODUCTION = `<!-- Generated from shared/crd by \`npm run generate\`. Do not edit. -->
+
+# What is reserved
+
+A right to write clusters and node pools by \`kubectl\` or GitOps is no right to what decides who pays for a machine, whose an
+object is, and what is deleted. A ValidatingAdmissionPolicy of the chart refuses each attempt with a message that says what to
+do, whatever the verb: create, update, patch, apply, replace, delete, scale. Marina's own programs, which are known by their
+ServiceAccounts, may write all of it.
+
+The rights below are the verb \`update\` on a subresource of the group \`cloud.marina.dev\`. Only the policy asks for them: they
+are no subresources that the Kubernetes API serves. Whether you have \`clusters/suspension\` tells
+\`kubectl auth can-i update clusters.cloud.marina.dev --subresource=suspension\`.
+`;
+
+const CLOSING = `
+On the Namespace of an organization, labels and annotations of \`cloud.marina.dev\` need \`update\` on \`clusters/identity\` in all
+Namespaces. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
+
+Refused attempts are in the audit log of the Kubernetes API, under the annotation
+\`validation.policy.admission.k8s.io/validation_failure\`, and counted in its metric
+\`apiserver_validating_admission_policy_check_total\` with \`enforcement_action="deny"\`.
+`;
+
+function rightsOf({ resources, right, holders }: Reservation): string {
+  if (right === undefined) return "nobody else";
+  const names = resources.map((resource) => `\`${resource}/${right}\``).join(", ");
+  return holders === undefined ? names : `${names}: ${holders.when}`;
+}
+
+/** The page of the documentation that lists everything that is reserved. */
+export function renderReservations(): string {
+  const rows = reservations.map((reservation) => [reservation.what, rightsOf(reservation)]);
+  const table = [["what", "who may write it besides Marina"], ["---", "---"], ...rows];
+  return `${INTRODUCTION}\n${table.map((cells) => `| ${cells.join(" | ")} |`).join("\n")}\n${CLOSING}`;
+}

@@ -1,0 +1,147 @@
+import { beforeAll, test } from "vitest";
+import { ANNOTATION_AUTHORIZED_CIDRS, ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID } from "../names.ts";
+import { openWorld } from "./testing.ts";
+import {
+  type Attempt,
+  apply,
+  create,
+  expectAnswer,
+  make,
+  merge,
+  remove,
+  replace,
+  update,
+  type World,
+} from "./testing-attempts.ts";
+
+const marked = { annotations: { [ANNOTATION_REQUEST_ID]: "request-1" } };
+const entryOf = (manager: string, time: string) => ({
+  manager,
+  operation: "Update",
+  apiVersion: "cloud.marina.dev/v1",
+  time,
+  fieldsType: "FieldsV1",
+  fieldsV1: { "f:spec": { "f:version": {}, "f:clusterName": {} } },
+});
+const backedUp = { managedFields: [entryOf("marina-apiserver", "2026-01-01T00:00:00Z")] };
+const named = { displayName: "Mine" };
+
+const MARKS = "are set by Marina alone: leave them out";
+const MANAGERS = "begins with marina- are Marina's own";
+const SAME_SECOND = "Marina has changed this object in the same second";
+
+let world: World;
+
+/**
+ * `shop` and `web` were made by REST. Marina's entry of `now` is the newest, whatever the time: to whoever names no manager
+ * it looks like one of the same second.
+ */
+beforeAll(async () => {
+  const opened = await openWorld();
+  world = opened.world;
+  await make(world, "clusters/shop", { ...marked, ...backedUp });
+  await make(world, "nodepools/web", { ...marked, ...backedUp });
+  await make(world, "clusters/now", { managedFields: [entryOf("marina-apiserver", "2126-01-01T00:00:00Z")] });
+  await make(world, "clusters/bare", {});
+  await make(world, "nodepools/bare", {});
+  return () => opened.close();
+});
+
+const annotate = (name: string, value: string | null) => ({ metadata: { annotations: { [name]: value } } });
+
+const marks: Attempt[] = [
+  ...[ANNOTATION_REQUEST_ID, ANNOTATION_IDENTITY, ANNOTATION_AUTHORIZED_CIDRS].flatMap((name): Attempt[] => [
+    ["gitops", `creates a pool with ${name}`, create("nodepools", { annotations: { [name]: "new" } }), MARKS],
+    [
+      "engineer",
+      `applies a cluster with ${name}`,
+      apply("clusters/new", { annotations: { [name]: "new" } }),
+      MARKS,
+    ],
+    ["gitops", `sets ${name}`, merge("clusters/bare", annotate(name, "known")), MARKS],
+    [
+      "restore",
+      `sets ${name} of a cluster that exists`,
+      merge("clusters/bare", annotate(name, "known")),
+      MARKS,
+    ],
+  ]),
+  ["gitops", "changes a mark", merge("clusters/shop", annotate(ANNOTATION_REQUEST_ID, "request-2")), MARKS],
+  ["namesake", "changes a mark", merge("clusters/shop", annotate(ANNOTATION_REQUEST_ID, "request-2")), MARKS],
+  ["gitops", "replaces a cluster with the mark that it has", replace("clusters/shop", marked)],
+  ["gitops", "replaces a cluster without its marks", replace("clusters/shop")],
+  ["restore", "creates a cluster with marks and entries", create("clusters", { ...marked, ...backedUp })],
+  ["restore", "creates a pool with marks and entries", create("nodepools", { ...marked, ...backedUp })],
+  [
+    "restore",
+    "creates an access with marks and entries",
+    create("clusteraccesses", { ...marked, ...backedUp }),
+  ],
+  // As `clusterctl move` does, by an administrator.
+  ["admin", "creates a cluster with marks and entries", create("clusters", { ...marked, ...backedUp })],
+  ["apiserver", "changes a mark", merge("clusters/shop", annotate(ANNOTATION_REQUEST_ID, "request-2"))],
+];
+
+const managers: Attempt[] = [
+  ...["marina-apiserver", "marina-operator", "marina-x"].flatMap((manager): Attempt[] => [
+    ["gitops", `patches as ${manager}`, merge("clusters/shop", { spec: named }, { manager }), MANAGERS],
+    ["engineer", `applies as ${manager}`, apply("nodepools/web", {}, {}, manager), MANAGERS],
+  ]),
+  [
+    "gitops",
+    "scales as marina-operator",
+    merge("nodepools/web/scale", { spec: { replicas: 2 } }, { manager: "marina-operator" }),
+    MANAGERS,
+  ],
+  ["gitops", "scales", merge("nodepools/web/scale", { spec: { replicas: 2 } })],
+  ["viewer", "scales", merge("nodepools/web/scale", { spec: { replicas: 2 } }), "attack:viewer"],
+  [
+    "gitops",
+    "patches with the User-Agent of Marina",
+    merge("clusters/shop", { spec: named }, { userAgent: "marina-apiserver/1" }),
+    MANAGERS,
+  ],
+  ["gitops", "creates with an entry of Marina", create("clusters", backedUp), MANAGERS],
+  ["gitops", "adds an entry of Marina", update("clusters/bare", { metadata: backedUp }), MANAGERS],
+  ["restore", "adds the entries of a backup", update("nodepools/bare", { metadata: backedUp })],
+  [
+    "restore",
+    "adds the entries of a backup with a change",
+    update("nodepools/bare", { metadata: backedUp, spec: named }),
+    MANAGERS,
+  ],
+  [
+    "restore",
+    "patches as marina-apiserver",
+    merge("clusters/shop", { spec: named }, { manager: "marina-apiserver" }),
+    MANAGERS,
+  ],
+  ["neighbour", "applies as marina-operator", apply("clusters/shop", {}, {}, "marina-operator"), MANAGERS],
+  ...["kubectl", "argocd-controller", "kustomize-controller", "marinade"].map(
+    (manager): Attempt => [
+      "gitops",
+      `takes fields over as ${manager}`,
+      apply("clusters/shop", {}, named, manager),
+    ],
+  ),
+  ["gitops", "patches without naming a manager", merge("clusters/shop", { spec: named })],
+  [
+    "gitops",
+    "patches in the second of Marina without naming a manager",
+    merge("clusters/now", { spec: named }),
+    SAME_SECOND,
+  ],
+  [
+    "gitops",
+    "patches in the second of Marina as another manager",
+    merge("clusters/now", { spec: named }, { manager: "kubectl-edit" }),
+  ],
+  [
+    "gitops",
+    "labels in the second of Marina",
+    merge("clusters/now", { metadata: { labels: { team: "a" } } }),
+  ],
+  ["gitops", "deletes what Marina made", remove("clusters/shop")],
+];
+
+test.each([...marks, ...managers])("%s %s", (...attempt) => expectAnswer(world, attempt));

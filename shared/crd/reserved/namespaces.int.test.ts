@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import { beforeAll, expect, test } from "vitest";
+import { ANNOTATION_QUOTAS, LABEL_ORG_ID } from "../names.ts";
+import { openWorld, type RawRequest, type Writer } from "./testing.ts";
+import type { World } from "./testing-attempts.ts";
+
+const ORG = randomUUID();
+const NAME = `org-${ORG}`;
+const LABELLED = `team-${ORG}`;
+
+let world: World;
+
+/** One Namespace that has the name of an organization's, and one that has its label. */
+beforeAll(async () => {
+  const opened = await openWorld();
+  world = opened.world;
+  for (const metadata of [
+    { name: NAME, annotations: { [ANNOTATION_QUOTAS]: "{}" } },
+    { name: LABELLED, labels: { [LABEL_ORG_ID]: ORG } },
+  ]) {
+    const made = await world.send("admin", {
+      method: "POST",
+      path: "/api/v1/namespaces",
+      body: { metadata },
+    });
+    if (made.status !== 201) throw new Error(made.body.message);
+  }
+  return async () => {
+    for (const name of [NAME, LABELLED])
+      await world.send("admin", { method: "DELETE", path: `/api/v1/namespaces/${name}` });
+    await opened.close();
+  };
+});
+
+const query = { dryRun: "All" };
+const create = (metadata: object): RawRequest => ({
+  method: "POST",
+  path: "/api/v1/namespaces",
+  query,
+  body: { metadata },
+});
+const merge = (name: string, metadata: object): RawRequest => ({
+  method: "PATCH",
+  path: `/api/v1/namespaces/${name}`,
+  query,
+  contentType: "application/merge-patch+json",
+  body: { metadata },
+});
+
+const ALONE = "on the Namespace of an organization are set by Marina alone";
+const quotas = { annotations: { [ANNOTATION_QUOTAS]: '{"clusters":1000}' } };
+const team = { labels: { "example.com/team": "a" }, annotations: { "example.com/cost-center": "1" } };
+
+const attempts: [Writer, string, RawRequest, string?][] = [
+  [
+    "landlord",
+    "creates a second Namespace of an organization",
+    create({ name: "mine", labels: { [LABEL_ORG_ID]: ORG } }),
+    ALONE,
+  ],
+  ["landlord", "raises the limits of an organization", merge(NAME, quotas), ALONE],
+  [
+    "landlord",
+    "removes the limits of an organization",
+    merge(NAME, { annotations: { [ANNOTATION_QUOTAS]: null } }),
+    ALONE,
+  ],
+  ["landlord", "sets limits on a Namespace with the label", merge(LABELLED, quotas), ALONE],
+  [
+    "landlord",
+    "makes a Namespace one of an organization",
+    merge("default", { labels: { [LABEL_ORG_ID]: ORG } }),
+    ALONE,
+  ],
+  [
+    "landlord",
+    "sets an annotation of a subdomain",
+    merge(NAME, { annotations: { "x.cloud.marina.dev/y": "1" } }),
+    ALONE,
+  ],
+  ["engineer", "raises the limits of an organization", merge(NAME, quotas), "attack:engineer"],
+  ["gitops", "raises the limits of an organization", merge(NAME, quotas), "attack:gitops"],
+  ["landlord", "sets labels of others", merge(NAME, team)],
+  ["landlord", "sets annotations of others beside the label", merge(LABELLED, team)],
+  ["landlord", "creates a Namespace", create({ name: "mine", ...team })],
+  [
+    "restore",
+    "restores a Namespace",
+    create({ name: `org-${randomUUID()}`, labels: { [LABEL_ORG_ID]: randomUUID() }, ...quotas }),
+  ],
+  [
+    "admin",
+    "moves a Namespace to another organization",
+    merge(LABELLED, { labels: { [LABEL_ORG_ID]: randomUUID() } }),
+    "cannot be changed once it is set",
+  ],
+  ["apiserver", "publishes limits", merge(NAME, quotas)],
+];
+
+test.each(attempts)("%s %s", async (who, _what, request, refused) => {
+  const { status, body } = await world.send(who, request);
+  expect(refused === undefined ? (body.message ?? "") : body.message).toContain(refused ?? "");
+  expect(status < 300).toBe(refused === undefined);
+});

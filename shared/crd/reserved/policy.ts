@@ -1,0 +1,119 @@
+import { ANNOTATION_HOLD, GROUP, LABEL_ORG_ID, VERSION } from "../names.ts";
+import { changesOwn, listOf, objectVariables } from "./cel.ts";
+import { type Reservation, reservations } from "./table.ts";
+
+/** The users that Marina's programs are: their ServiceAccounts in the platform's namespace. */
+export const PROGRAM_USERS: readonly string[] = [
+  "system:serviceaccount:marina-system:marina-apiserver",
+  "system:serviceaccount:marina-system:marina-operator",
+];
+
+const RESOURCES = ["clusters", "nodepools", "clusteraccesses", "storageinventories"];
+
+/** Decided before anything else, so that what Marina's programs write costs one comparison. */
+const isNoProgram = (users: readonly string[]) => ({
+  name: "is-no-program-of-marina",
+  expression: `!(request.userInfo.username in ${listOf(users)})`,
+});
+
+const PARTS: Record<Reservation["on"], string> = {
+  object: "variables.subresource == '' && object != null",
+  status: "variables.subresource == 'status'",
+  "any part": "object != null",
+  deletion: "request.operation == 'DELETE'",
+};
+
+/** RBAC is asked last, and only of a request that writes what is reserved. */
+function toValidation({ resources, on, writes, right, holders, message }: Reservation) {
+  const scope = `request.resource.resource in ${listOf(resources)} && ${PARTS[on]}`;
+  const check = `authorizer.group('${GROUP}').resource(request.resource.resource).subresource('${right}').namespace(request.namespace).check('update').allowed()`;
+  const may = holders === undefined ? check : `((${holders.cel}) && ${check})`;
+  const isFree = `!(${scope} && (${writes}))`;
+  return {
+    expression: right === undefined ? isFree : `${isFree} || ${may}`,
+    message,
+    reason: "Forbidden",
+  };
+}
+
+/** A policy that refuses, and writes the refusal to the audit log of the Kubernetes API. */
+function bind(name: string, spec: object) {
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicy",
+      metadata: { name },
+      spec: { failurePolicy: "Fail", ...spec },
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "ValidatingAdmissionPolicyBinding",
+      metadata: { name },
+      spec: { policyName: name, validationActions: ["Deny", "Audit"] },
+    },
+  ];
+}
+
+function match(apiGroups: string[], version: string, operations: string[], resources: string[]) {
+  return { resourceRules: [{ apiGroups, apiVersions: [version], operations, resources }] };
+}
+
+function buildObjectPolicy(users: readonly string[]) {
+  return bind(`reserved.${GROUP}`, {
+    matchConstraints: {
+      resourceRules: [
+        ...match(
+          [GROUP],
+          VERSION,
+          ["CREATE", "UPDATE"],
+          [...RESOURCES.flatMap((resource) => [resource, `${resource}/status`]), "nodepools/scale"],
+        ).resourceRules,
+        ...match([GROUP], VERSION, ["DELETE"], RESOURCES).resourceRules,
+      ],
+    },
+    matchConditions: [isNoProgram(users)],
+    variables: objectVariables,
+    validations: reservations.map(toValidation),
+  });
+}
+
+/** Restoring Namespaces needs the right to identities in all of them: a tenant's has it in one. */
+function buildNamespacePolicy(users: readonly string[]) {
+  const isOrganization = `${["object", "oldObject"].map((it) => `(${it} != null && (${it}.metadata.name.startsWith('org-') || (has(${it}.metadata.labels) && '${LABEL_ORG_ID}' in ${it}.metadata.labels)))`).join(" || ")}`;
+  const names = ["labels", "annotations", "labelsBefore", "annotationsBefore"];
+  return bind(`namespaces.${GROUP}`, {
+    matchConstraints: match([""], "v1", ["CREATE", "UPDATE"], ["namespaces"]),
+    matchConditions: [isNoProgram(users), { name: "is-of-an-organization", expression: isOrganization }],
+    variables: objectVariables.filter(({ name }) => names.includes(name)),
+    validations: [
+      {
+        expression: `!(${changesOwn("labels")} || ${changesOwn("annotations")}) || authorizer.group('${GROUP}').resource('clusters').subresource('identity').check('update').allowed()`,
+        message: `labels and annotations of ${GROUP} on the Namespace of an organization are set by Marina alone: leave them as they are; a backup is restored with the role marina-restore`,
+        reason: "Forbidden",
+      },
+    ],
+  });
+}
+
+/** For everybody, Marina's programs included. */
+function buildHoldPolicy() {
+  return bind(`hold.${GROUP}`, {
+    matchConstraints: match([GROUP], VERSION, ["DELETE"], ["clusters"]),
+    validations: [
+      {
+        expression: `!has(oldObject.metadata.annotations) || !('${ANNOTATION_HOLD}' in oldObject.metadata.annotations) || has(oldObject.metadata.deletionTimestamp)`,
+        message: `the platform holds this cluster (metadata.annotations[${ANNOTATION_HOLD}]): it cannot be deleted; ask the platform's operator`,
+        messageExpression: `'the platform holds this cluster: ' + oldObject.metadata.annotations['${ANNOTATION_HOLD}'] + '; it cannot be deleted until the platform removes metadata.annotations[${ANNOTATION_HOLD}]'`,
+        reason: "Invalid",
+      },
+    ],
+  });
+}
+
+/**
+ * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it
+ * (docs/reserved.md). `users`: those that Marina's programs are.
+ */
+export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) {
+  return [...buildObjectPolicy(users), ...buildNamespacePolicy(users), ...buildHoldPolicy()];
+}
