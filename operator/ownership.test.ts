@@ -65,7 +65,8 @@ test.each([
 test("no controller reads a Cluster API cluster without asking whose it is", async () => {
   const readers: string[] = [];
   for await (const file of glob("**/*.ts", { cwd: import.meta.dirname })) {
-    if (file === "ownership.ts" || /test|bench/.test(file)) continue;
+    // fleet-metrics.ts is no controller: it counts those whose Cluster is missing.
+    if (["ownership.ts", "fleet-metrics.ts"].includes(file) || /test|bench/.test(file)) continue;
     if (
       /engineClusters\s*\.(get|list|byIndex|keys)\(/.test(
         readFileSync(join(import.meta.dirname, file), "utf8"),
