@@ -12,6 +12,7 @@ import {
   machineKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
+import { loseObject } from "../testing/lost-objects.ts";
 
 const stack = readStack();
 const BY_HAND = { fieldManager: "engineer" };
@@ -54,21 +55,17 @@ async function waitUntilGone(kind: Kind<KubeObject>, name: string): Promise<void
 async function loseResources(name: string): Promise<Backup> {
   const { client, namespace } = engineer;
   const backup = { cluster: await engineer.getCluster(name), pool: await engineer.getPool(name) };
-  // Suspended, the operator leaves the deletion to whoever removes the finalizers.
   await engineer.patchCluster(name, { spec: { suspend: true } });
   await waitFor(
     "the suspension",
     async () => conditionOf(await engineer.getCluster(name), "Suspended")?.status === "True",
   );
-  await client.delete(nodePoolKind, namespace, name);
-  await engineer.patchPool(name, { metadata: { finalizers: null } });
+  // Else the garbage collector takes the object of Cluster API, which has nothing to do with the loss.
+  const ownerless = { metadata: { ownerReferences: null } };
+  await client.mergePatch(engineClusterKind, namespace, name, ownerless, BY_HAND);
+  await loseObject(stack, nodePoolKind, namespace, name);
   await waitUntilGone(nodePoolKind, name);
-  await client.delete(clusterKind, namespace, name, { propagationPolicy: "Orphan" });
-  await waitFor("the dependents to be released", async () => {
-    const { finalizers = [] } = (await engineer.getCluster(name)).metadata;
-    return !finalizers.includes("orphan");
-  });
-  await engineer.patchCluster(name, { metadata: { finalizers: null } });
+  await loseObject(stack, clusterKind, namespace, name);
   await waitUntilGone(clusterKind, name);
   return backup;
 }

@@ -19,7 +19,7 @@ const SYSTEM = /^(apiserver|operator|shared|e2e\/(stack|local-provider|programs)
 
 /** The programs that run beside a test, none of which it imports: in a story the API server too. */
 function besideOf(test: string): RegExp | undefined {
-  if (/^e2e\/stories\//.test(test)) return SYSTEM;
+  if (test.startsWith("e2e/stories/")) return SYSTEM;
   return /\.(int|long)\.test\.ts$/.test(test) ? STACK : undefined;
 }
 
