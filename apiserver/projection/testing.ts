@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
@@ -26,6 +26,7 @@ export function aCluster(orgId: string, n: number): Cluster {
       resourceVersion: String(100 + n),
       creationTimestamp: "2026-11-21T09:00:00Z",
       labels: { [LABEL_ID]: createId() },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
       managedFields: [
         { manager: "kubectl", operation: "Update", fieldsV1: { "f:spec": { "f:version": {} } } },
       ],

@@ -3,7 +3,7 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../stack/testing.ts";
 import {
   conditionOf,
   createEngineer,
@@ -50,26 +50,32 @@ async function waitUntilGone(kind: Kind<KubeObject>, name: string): Promise<void
   );
 }
 
+/** Ends an object without its operator: in the moment in which it lacks the finalizer, which the operator adds again. */
+async function vanish(kind: Kind<KubeObject>, name: string): Promise<void> {
+  const { client, namespace } = engineer;
+  await waitFor(`${kind.kind} ${name} to vanish`, async () => {
+    const bare = await client.mergePatch(kind, namespace, name, { metadata: { finalizers: null } }, BY_HAND);
+    const { resourceVersion } = bare.metadata;
+    const options = { preconditions: { resourceVersion }, propagationPolicy: "Orphan" };
+    const path = `/apis/${kind.group}/${kind.version}/namespaces/${namespace}/${kind.plural}/${name}`;
+    const body = { apiVersion: "v1", kind: "DeleteOptions", ...options };
+    await kubectl(["delete", "--raw", path, "-f", "-"], { stdin: JSON.stringify(body) });
+    return true;
+  });
+  await waitUntilGone(kind, name);
+}
+
 /** Loses the custom resources of a running cluster, as a management cluster does, and keeps those of Cluster API. */
 async function loseResources(name: string): Promise<Backup> {
-  const { client, namespace } = engineer;
   const backup = { cluster: await engineer.getCluster(name), pool: await engineer.getPool(name) };
-  // Suspended, the operator leaves the deletion to whoever removes the finalizers.
+  // Suspended, the operator takes no pool out of Cluster API.
   await engineer.patchCluster(name, { spec: { suspend: true } });
   await waitFor(
     "the suspension",
     async () => conditionOf(await engineer.getCluster(name), "Suspended")?.status === "True",
   );
-  await client.delete(nodePoolKind, namespace, name);
-  await engineer.patchPool(name, { metadata: { finalizers: null } });
-  await waitUntilGone(nodePoolKind, name);
-  await client.delete(clusterKind, namespace, name, { propagationPolicy: "Orphan" });
-  await waitFor("the dependents to be released", async () => {
-    const { finalizers = [] } = (await engineer.getCluster(name)).metadata;
-    return !finalizers.includes("orphan");
-  });
-  await engineer.patchCluster(name, { metadata: { finalizers: null } });
-  await waitUntilGone(clusterKind, name);
+  await vanish(nodePoolKind, name);
+  await vanish(clusterKind, name);
   return backup;
 }
 
