@@ -3,7 +3,7 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../stack/testing.ts";
 import {
   conditionOf,
   createEngineer,
@@ -53,15 +53,13 @@ async function waitUntilGone(kind: Kind<KubeObject>, name: string): Promise<void
 /** Ends an object without its operator: in the moment in which it lacks the finalizer, which the operator adds again. */
 async function vanish(kind: Kind<KubeObject>, name: string): Promise<void> {
   const { client, namespace } = engineer;
-  await waitFor(`${kind.kind} ${name} to vanish`, async () => {
+  const find = async () => {
     const bare = await client.mergePatch(kind, namespace, name, { metadata: { finalizers: null } }, BY_HAND);
     const { resourceVersion } = bare.metadata;
-    const options = { preconditions: { resourceVersion }, propagationPolicy: "Orphan" };
-    const path = `/apis/${kind.group}/${kind.version}/namespaces/${namespace}/${kind.plural}/${name}`;
-    const body = { apiVersion: "v1", kind: "DeleteOptions", ...options };
-    await kubectl(["delete", "--raw", path, "-f", "-"], { stdin: JSON.stringify(body) });
+    await client.delete(kind, namespace, name, { resourceVersion, propagationPolicy: "Orphan" });
     return true;
-  });
+  };
+  await waitFor(`${kind.kind} ${name} to vanish`, find, { intervalMs: 1 });
   await waitUntilGone(kind, name);
 }
 
