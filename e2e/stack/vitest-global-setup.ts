@@ -46,7 +46,8 @@ async function useStack(infoFile: string): Promise<Running> {
 function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
   if (given !== undefined) return useStack(resolve(given));
-  return startStack({
+  const interrupted = new AbortController();
+  const starting = startStack({
     dir: TEST_DIR,
     engine: DEFAULT_ENGINE,
     fresh: true,
@@ -56,7 +57,16 @@ function openStack(): Promise<Running> {
     // Read by the test of the chart's rights.
     audit: "programs",
     progress: createProgress(process.stderr),
+    signal: interrupted.signal,
   });
+  // Vitest ends at once, and the programs of the stack are in process groups of their own.
+  const stop = async (): Promise<void> => {
+    interrupted.abort();
+    await starting.then((stack) => stack.stop()).catch(() => {});
+    process.exit(1);
+  };
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void stop());
+  return starting;
 }
 
 /**

@@ -250,7 +250,7 @@ describe("values are refused", () => {
   });
 });
 
-test("no role grants everything of something, but for reading machines of any infrastructure", async () => {
+test("no role grants everything of something, but for reading machines and control planes of any provider", async () => {
   const { objects } = await render({});
   const rules = objects
     .filter(({ kind }) => kind.endsWith("Role"))
@@ -260,6 +260,12 @@ test("no role grants everything of something, but for reading machines of any in
     {
       role: "marina-operator",
       apiGroups: ["infrastructure.cluster.x-k8s.io"],
+      resources: ["*"],
+      verbs: ["get", "list", "watch"],
+    },
+    {
+      role: "marina-engineer",
+      apiGroups: ["controlplane.cluster.x-k8s.io", "infrastructure.cluster.x-k8s.io"],
       resources: ["*"],
       verbs: ["get", "list", "watch"],
     },

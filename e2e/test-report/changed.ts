@@ -12,7 +12,9 @@ const LEFT_OUT = /^e2e\/(faults|install|ceph|seen)\/|\.long\.test\.ts$/;
 /** `npm run test:changed`: of `npm test`, the files that were not green with the same inputs. Passes its arguments on. */
 function main(): number {
   const files = globSync(TESTS, { cwd: ROOT }).filter((file) => !LEFT_OUT.test(file));
-  const digests = digestInputs(files, readSources(ROOT));
+  const sources = readSources(ROOT);
+  if (sources === undefined) throw new Error(`${ROOT} is no checkout of git`);
+  const digests = digestInputs(files, sources);
   const green = greenInputs.read();
   const due = files.filter((file) => green[file] !== digests.get(file));
   console.log(

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ImportEdge, isTestFile, readImports } from "../architecture/imports.ts";
 
@@ -48,8 +48,12 @@ export function digestInputs(tests: readonly string[], sources: Sources): Map<st
   );
 }
 
-/** Reads the sources of a checkout: the files that git tracks, and new ones that it does not ignore. */
-export function readSources(root: string): Sources {
+/**
+ * Reads the sources of a checkout: the files that git tracks, and new ones that it does not ignore. Undefined for a folder
+ * that is no checkout.
+ */
+export function readSources(root: string): Sources | undefined {
+  if (!existsSync(join(root, ".git"))) return undefined;
   const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
     cwd: root,
     encoding: "utf8",

@@ -45,7 +45,8 @@ export default class RunReporter implements Reporter {
     this.#counts.files = specifications.length;
     // Now: a file may be changed while the tests run.
     const files = specifications.map(({ moduleId }) => relative(process.cwd(), moduleId));
-    this.#inputs = digestInputs(files, readSources(process.cwd()));
+    const sources = readSources(process.cwd());
+    if (sources !== undefined) this.#inputs = digestInputs(files, sources);
   }
 
   onTestModuleStart(module: TestModule): void {
@@ -88,7 +89,10 @@ export default class RunReporter implements Reporter {
 
   #findGreen(modules: readonly TestModule[]): Record<string, string> {
     const green = modules.filter((module) => module.state() === "passed").map(nameOf);
-    return Object.fromEntries(green.map((file) => [file, this.#inputs.get(file) ?? ""]));
+    const digests = green.map((file) => [file, this.#inputs.get(file)] as const);
+    return Object.fromEntries(
+      digests.flatMap(([file, digest]) => (digest === undefined ? [] : [[file, digest]])),
+    );
   }
 
   /** For the whole run, of which this is a step. */

@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { buildBundles } from "../../build.ts";
 import { formatElapsed } from "../stack/progress.ts";
 import { lastSeconds } from "./kept.ts";
 import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
@@ -29,17 +28,15 @@ const vitest = (name: string, ...args: string[]): Step => ({
 const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 
 /**
- * `npm test` with the tests that take minutes, and beside it, for they mostly wait, the steps that have stacks of their
- * own. The steps of a lane run one after another.
+ * `npm test` with the tests that take minutes, and what has stacks of its own. One after another: two stacks with the
+ * tenants of both need more than the 128 inotify instances that Linux gives a user.
  */
-const LANES: readonly (readonly Step[])[] = [
-  [vitest("test")],
-  [
-    vitest("faults", "--config", "e2e/faults/vitest.config.ts"),
-    ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
-    vitest("invoices", "--config", "e2e/invoices/vitest.config.ts"),
-    { name: "fuzz", command: "node", args: ["e2e/fuzz/main.ts", "--cases", "25"] },
-  ],
+const STEPS: readonly Step[] = [
+  vitest("test"),
+  vitest("faults", "--config", "e2e/faults/vitest.config.ts"),
+  ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
+  vitest("invoices", "--config", "e2e/invoices/vitest.config.ts"),
+  { name: "fuzz", command: "node", args: ["e2e/fuzz/main.ts", "--cases", "25"] },
 ];
 
 async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
@@ -69,24 +66,17 @@ function readResult(file: string): StepResult | undefined {
   }
 }
 
-async function runLane(steps: readonly Step[], folder: string): Promise<EndedStep[]> {
-  const ended: EndedStep[] = [];
-  for (const step of steps) ended.push(await runStep(step, folder));
-  return ended;
-}
-
 /** `npm run test:whole`. The last line is `N passed, N failed`; exits with 1 when anything failed. */
 async function main(): Promise<number> {
   const startedAt = performance.now();
   const last = lastSeconds.read()[RUN_NAME];
   if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
   if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
-  // Once, for the lanes share them.
-  await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
   try {
-    const ended = await Promise.all(LANES.map((steps) => runLane(steps, folder)));
-    const { text, passed, failed } = summarizeSteps(ended.flat());
+    const ended: EndedStep[] = [];
+    for (const step of STEPS) ended.push(await runStep(step, folder));
+    const { text, passed, failed } = summarizeSteps(ended);
     process.stdout.write(text);
     if (failed > 0 || passed === 0) return 1;
     lastSeconds.add({ [RUN_NAME]: Math.round((performance.now() - startedAt) / 1000) });

@@ -22,6 +22,8 @@ const TOOL = "system:serviceaccount:restore-tool:velero";
 const AS_TOOL = [`--as=${TOOL}`, "--as-group=system:serviceaccounts"];
 const BINDING = "restore-tool";
 const CLUSTERS = "clusters.cloud.marina.dev";
+/** An object that is as old as its id, to the minute, is not taken for one from a backup. */
+const BACKUP_AGE_MS = 70_000;
 
 let place: { orgID: string; clusterID: string };
 let engineer: Engineer;
@@ -45,6 +47,11 @@ beforeAll(async () => {
   });
   await engineer.client.delete(clusterKind, engineer.namespace, backup.metadata.name);
   await waitFor("the cluster to be gone", async () => (await alice.call("getCluster", place)).status === 404);
+  const createdAt = Date.parse(backup.metadata.creationTimestamp ?? "");
+  await waitFor(
+    "the backup to be older than what is just made",
+    () => Date.now() - createdAt > BACKUP_AGE_MS,
+  );
 });
 afterAll(async () => {
   await kubectl(["delete", "clusterrolebinding", BINDING]);
