@@ -76,7 +76,8 @@ async function main(): Promise<number> {
       ...selectOperations(values).flatMap((id) => ["--include-operation-id", id]),
     ]);
     const counts = countOperations(report);
-    if (values.result !== undefined) writeFileSync(values.result, JSON.stringify(counts));
+    const resultFile = values.result ?? process.env.MARINA_TEST_RESULT;
+    if (resultFile !== undefined) writeFileSync(resultFile, JSON.stringify(counts));
     return counts.success ? code : 1;
   } finally {
     await stack?.stop();
