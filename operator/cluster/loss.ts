@@ -1,6 +1,6 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
-import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
+import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
@@ -11,7 +11,7 @@ export function findLoss({ cluster, engine, nameTaken }: ObservedCluster): Fault
   if (identityOf(cluster) !== "known" || engine !== undefined || nameTaken) return undefined;
   const id = idOf(cluster);
   if (cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id) return undefined;
-  const message = `The cluster was there before, and Cluster API does not have it any more. Restore its Cluster API objects, too; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE}=${id} of the Cluster.`;
+  const message = `The cluster was there before, and Cluster API does not have it any more. Restore its Cluster API objects, too; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id, which its label ${LABEL_ID} has.`;
   return { reason: "InfrastructureLost", message };
 }
 
