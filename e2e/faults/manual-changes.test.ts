@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
-import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { waitFor } from "../stack/testing.ts";
 import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
@@ -42,6 +42,11 @@ test("the admin kubeconfig stays when the Secret of its CA is touched, and when 
   await cluster.close();
 });
 
+/** All of the status but the id, which nobody can remove. */
+const withoutAllButId = ({ status = {} }: Cluster | NodePool) => ({
+  status: Object.fromEntries(Object.keys(status).flatMap((field) => (field === "id" ? [] : [[field, null]]))),
+});
+
 test("a status that was cleared by hand is rebuilt: same subnet, same id, no rollout", async () => {
   const cluster = await createConvergedCluster(bare);
   const { engineer, identities } = cluster;
@@ -50,8 +55,9 @@ test("a status that was cleared by hand is rebuilt: same subnet, same id, no rol
     (await client.listAll(machineDeploymentKind, { namespace })).map(({ metadata }) => metadata.generation);
   const before = await generations();
   const wipe = { fieldManager: "engineer", subresource: "status" } as const;
-  await client.mergePatch(nodePoolKind, namespace, "front", { status: null }, wipe);
-  await client.mergePatch(clusterKind, namespace, "sample", { status: null }, wipe);
+  const [pool, sample] = [await engineer.getPool("front"), await engineer.getCluster("sample")];
+  await client.mergePatch(nodePoolKind, namespace, "front", withoutAllButId(pool), wipe);
+  await client.mergePatch(clusterKind, namespace, "sample", withoutAllButId(sample), wipe);
   await waitFor("the status to be rebuilt", () => getStep("create").isDone(engineer), SOON);
   expect(await identify(engineer)).toEqual(identities);
   expect(await generations()).toEqual(before);
