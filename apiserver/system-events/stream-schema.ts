@@ -84,7 +84,9 @@ export function describeStream(): NonNullable<ResponseSpec["stream"]> {
   return {
     mediaType: "text/event-stream",
     schema: z.discriminatedUnion("event", [first, second, ...others]).openapi("StreamMessage", {
-      description: "One event of the stream; comments (`: ping`) keep an idle connection open.",
+      description:
+        "One event of the stream; comments (`: ping`) keep an idle connection open. A stream without Last-Event-ID " +
+        "starts with the id to resume after, so that a client that reconnects before its first event misses none.",
     }),
     examples: Object.fromEntries(
       MESSAGES.map(({ summary, example }) => [example.event, { summary, value: toText(example) }]),

@@ -24,6 +24,7 @@ beforeAll(async () => {
   place = { orgID: clusters.orgID, clusterID: await clusters.create("kept") };
   machines = await clusters.listMachines();
   feed = clusters.tenant().follow(`${pathOf(place)}/system-events`);
+  await waitFor("the stream to be open", () => feed.opened > 0);
 });
 afterAll(() => feed?.close());
 

@@ -6688,7 +6688,7 @@ export interface components {
             event: "system-event";
             data: components["schemas"]["SystemEvent"];
         };
-        /** @description One event of the stream; comments (`: ping`) keep an idle connection open. */
+        /** @description One event of the stream; comments (`: ping`) keep an idle connection open. A stream without Last-Event-ID starts with the id to resume after, so that a client that reconnects before its first event misses none. */
         StreamMessage: components["schemas"]["SystemEventMessage"] | components["schemas"]["StatusEventMessage"] | components["schemas"]["GapEventMessage"] | components["schemas"]["DeletedEventMessage"] | components["schemas"]["ByeEventMessage"];
         /**
          * @example {

@@ -95,9 +95,9 @@ function namesIn(text: string): string[] {
     .split("\n\n")
     .filter((part) => part !== "")
     .map((message) => {
-      const [, event = message] = /^event: (.*)$/m.exec(message) ?? [];
+      const [, event] = /^(?:event: )?(.*)$/m.exec(message) ?? [];
       const [, id] = /^id: (.*)$/m.exec(message) ?? [];
-      return id === undefined ? event : `${event} ${id}`;
+      return id === undefined ? `${event}` : `${event} ${id}`;
     });
 }
 
@@ -123,7 +123,23 @@ describe("where a stream begins", () => {
     await flush();
     streams.announce(13);
     await flush();
-    expect(received.names).toEqual(["retry: 3000", ...expected, "status 13"]);
+    const [start] = received.names;
+    expect(start).toBe(lastEventId === undefined ? "retry: 3000 12" : "retry: 3000");
+    expect(received.names.slice(1)).toEqual([...expected, "status 13"]);
+  });
+
+  test.each([
+    ["with a history", range(10, 12), 13],
+    ["without any", [], 1],
+  ])("a client that reconnects before its first event misses none: %s", async (_, history, next) => {
+    const streams = makeStreams(history);
+    const first = listen(await streams.open());
+    await flush();
+    await first.cancel();
+    streams.announce(next);
+    const resumed = listen(await streams.open({ lastEventId: Number(first.names[0]?.split(" ").at(-1)) }));
+    await flush();
+    expect(resumed.names.slice(1)).toEqual([`status ${next}`]);
   });
 
   test("a long replay has no gap and no repetition between its chunks and events that arrive meanwhile", async () => {
@@ -233,7 +249,7 @@ describe("how a stream ends", () => {
     streams.announce(2);
     const received = listen(stream);
     await flush();
-    expect(received.names).toEqual(["retry: 3000", "status 1", "bye"]);
+    expect(received.names).toEqual(["retry: 3000 0", "status 1", "bye"]);
     expect(received.isDone).toBe(true);
   });
 });

@@ -3,7 +3,7 @@ import type { EventRange } from "../../event-log/index.ts";
 import { createBoundedBody } from "./bounded-body.ts";
 import type { Broadcaster } from "./broadcaster.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
-import { encodeMessage, HEARTBEAT, RETRY } from "./sse.ts";
+import { encodeMessage, encodeStart, HEARTBEAT } from "./sse.ts";
 
 const HEARTBEAT_MS = 15_000;
 const WRITE_DEADLINE_MS = 30_000;
@@ -79,10 +79,10 @@ export async function openEventStream(deps: StreamDeps, request: StreamRequest):
     },
   });
   const subscription = await deps.broadcaster.subscribe(clusterId, subscriber);
-  body.write(RETRY);
   isReading = false;
   isLive = lastEventId === undefined;
   if (isLive) position = subscription.position;
+  body.write(encodeStart(isLive ? position : undefined));
   if (isLive && isDeleted) sendDeleted();
   void catchUp();
 

@@ -11,8 +11,14 @@ export interface SseMessage {
 /** The comment that keeps proxies and clients from closing an idle stream. */
 export const HEARTBEAT: Uint8Array = Buffer.from(": ping\n\n");
 
-/** How long a client waits before it reconnects. */
-export const RETRY: Uint8Array = Buffer.from("retry: 3000\n\n");
+/**
+ * The start of a stream: how long its client waits before it reconnects, and the id to resume after. A block without data
+ * is no event, but sets the last event id (WHATWG HTML, section 9.2.6): a client that reconnects before its first event
+ * misses none. `position` is absent where the client has sent an id itself.
+ */
+export function encodeStart(position?: number): Uint8Array {
+  return Buffer.from(`retry: 3000\n${position === undefined ? "" : `id: ${position}\n`}\n`);
+}
 
 /** Formats one event as text/event-stream (WHATWG HTML, section 9.2). */
 export function formatMessage({ event, data, id }: SseMessage): string {
