@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -176,6 +178,22 @@ test("programs get a clean environment: no proxy settings of the terminal reach 
   const seen = JSON.parse(readFileSync(join(dir, "api"), "utf8"));
   expect(seen).toMatchObject({ POD_IP: "127.0.0.1" });
   expect(seen).not.toHaveProperty("HTTPS_PROXY");
+});
+
+test("programs end when the process of their supervisor exits without stopping them", async () => {
+  const script = `
+    import { createSupervisor } from ${JSON.stringify(join(import.meta.dirname, "supervisor.ts"))};
+    const supervisor = createSupervisor({ dir: ${JSON.stringify(dir)}, onCrash() {} });
+    const command = process.execPath;
+    const args = ["-e", "setInterval(() => {}, 1000)"];
+    await supervisor.start([
+      { name: "left", after: [], process: () => ({ command, args, probe: async () => {}, deadlineMs: 5000 }) },
+    ]);
+    process.exit(130);`;
+  const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: "inherit" });
+  expect(await once(child, "exit")).toEqual([130, null]);
+  const identity = JSON.parse(readFileSync(join(dir, "processes", "left.json"), "utf8"));
+  await vi.waitFor(() => expect(isRunning(identity)).toBe(false), { timeout: 60_000 });
 });
 
 test("leftovers of a killed supervisor are ended; another process with a recorded pid is not", async () => {

@@ -131,7 +131,7 @@ async function startNode(node: Node, { options, parts, signal, onCrash }: StartC
   options.onReady?.(node.name, (Date.now() - startedAt) / 1000);
 }
 
-/** Runs a table of programs and steps. */
+/** Runs a table of programs and steps. When this process exits without `stop`, all programs get their stop signal. */
 export function createSupervisor(options: SupervisorOptions): Supervisor {
   const parts = new Map<string, Part>();
   const abort = new AbortController();
@@ -143,10 +143,17 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (stopping !== undefined) return;
     options.onCrash(part, `${part.name} ended by itself (${describeExit(exit)}); ${tailOf(part.log)}`);
   };
+  // Programs are in process groups of their own, which Ctrl+C does not reach. On exit nothing can be waited for.
+  const signalAll = (): void => {
+    for (const part of parts.values()) void part.stop();
+  };
+  process.once("exit", signalAll);
   const stop = (): Promise<void> => {
     // First, so that nothing else starts.
     abort.abort(new StartError("stopped while starting"));
-    stopping ??= visitInReverse(table, async (node) => parts.get(node.name)?.stop());
+    stopping ??= visitInReverse(table, async (node) => parts.get(node.name)?.stop()).finally(() =>
+      process.off("exit", signalAll),
+    );
     return stopping;
   };
   return {

@@ -46,8 +46,7 @@ async function useStack(infoFile: string): Promise<Running> {
 function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
   if (given !== undefined) return useStack(resolve(given));
-  const interrupted = new AbortController();
-  const starting = startStack({
+  return startStack({
     dir: TEST_DIR,
     engine: DEFAULT_ENGINE,
     fresh: true,
@@ -57,16 +56,7 @@ function openStack(): Promise<Running> {
     // Read by the test of the chart's rights.
     audit: "programs",
     progress: createProgress(process.stderr),
-    signal: interrupted.signal,
   });
-  // Vitest ends at once, and the programs of the stack are in process groups of their own.
-  const stop = async (): Promise<void> => {
-    interrupted.abort();
-    await starting.then((stack) => stack.stop()).catch(() => {});
-    process.exit(1);
-  };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => void stop());
-  return starting;
 }
 
 /**
