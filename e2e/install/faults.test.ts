@@ -166,6 +166,12 @@ describe("a migration", () => {
   });
 });
 
+test("is uninstalled once all clusters are deleted", async () => {
+  const all = ["clusters.cloud.marina.dev", "--all", "--all-namespaces"];
+  await kubectl(["delete", ...all, "--timeout=300s"], { stack: stack.info });
+  await release.uninstall();
+});
+
 async function createWrongSecret(): Promise<void> {
   const url = new URL(stack.info.databaseUrl);
   url.password = "wrong";

@@ -147,8 +147,18 @@ describe("an installed release, with a tenant's cluster", () => {
     expect(await clusters.listMachines()).toEqual(machines);
   });
 
-  test("is uninstalled and installed again: nothing is lost, no machine is rolled", async () => {
-    await release.uninstall();
+  test("is not uninstalled while there are clusters, and says what to do first", async () => {
+    await expect(release.uninstall()).rejects.toThrow("job marina-uninstall-check failed");
+    await expectVersions({ operator: PREVIOUS_VERSION, apiserver: VERSION });
+    const selector = "--selector=app.kubernetes.io/component=uninstall-check";
+    const path = "--output=jsonpath={.items[*].status.containerStatuses[*].state.terminated.message}";
+    const reason = await release.kubectl(["get", "pods", selector, path]);
+    expect(reason).toMatch(/^There are clusters: org-.*Delete all clusters, .* uninstall the release then/s);
+    await release.kubectl(["delete", "job", "marina-uninstall-check"]);
+  });
+
+  test("is uninstalled without hooks and installed again: nothing is lost, no machine is rolled", async () => {
+    await release.uninstall("--no-hooks");
     await waitFor(
       "its Pods to be gone",
       async () => (await release.kubectl(["get", "pods", "--output=name"])) === "",

@@ -23,7 +23,8 @@ export interface Release {
   upgrade(values: Values, chart?: string): Promise<void>;
   /** To the revision before, or to this one. */
   rollback(revision?: number): Promise<void>;
-  uninstall(): Promise<void>;
+  /** With these options besides. */
+  uninstall(...options: string[]): Promise<void>;
   test(): Promise<void>;
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
   /** Where clients reach the API: the address of its Service. */
@@ -54,7 +55,7 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
     install: (values, chart) => deploy("install", values, chart),
     upgrade: (values, chart) => deploy("upgrade", values, chart),
     rollback: (revision) => helm(["rollback", name, ...(revision ? [String(revision)] : []), "--wait"]),
-    uninstall: () => helm(["uninstall", name, "--wait"]),
+    uninstall: (...options) => helm(["uninstall", name, "--wait", ...options]),
     test: () => helm(["test", name]),
     kubectl: async (args, input = "") =>
       (await kubectl(["--namespace", namespace, ...args], { stdin: input, stack })).stdout,

@@ -36,7 +36,14 @@ async function renderPods(values: Values = {}): Promise<Rendered[]> {
 
 const names = (pods: readonly Rendered[]) => pods.map(({ metadata }) => metadata.name).sort();
 const SCANNER = { registry: { existingSecret: "marina-registry" }, scanner: { enabled: true } };
-const ALL = ["marina-apiserver", "marina-migrate", "marina-operator", "marina-scanner", "marina-test-ready"];
+const ALL = [
+  "marina-apiserver",
+  "marina-migrate",
+  "marina-operator",
+  "marina-scanner",
+  "marina-test-ready",
+  "marina-uninstall-check",
+];
 
 test("every Pod is admitted where the standard `restricted` is enforced", async () => {
   const pods = await renderPods(SCANNER);
