@@ -46,7 +46,7 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
       tag,
       summary: "Suspend or resume a cluster",
       description:
-        "Of a suspended cluster, its node pools and its kubeconfigs nothing is changed until it is resumed: requests of its organization that would are refused with conflict. What runs continues to run, kubeconfigs can still be revoked, and the cluster can be deleted.",
+        "Of a suspended cluster, its node pools and its kubeconfigs nothing is changed until it is resumed: requests of its organization that would are refused with conflict. What runs continues to run, kubeconfigs can still be revoked, also because a member was removed, and the cluster can be deleted.",
       access: "platform-admin",
       body: setSuspensionBody,
       responses: {

@@ -598,7 +598,7 @@ export interface paths {
         get: operations["getClusterSuspension"];
         /**
          * Suspend or resume a cluster
-         * @description Of a suspended cluster, its node pools and its kubeconfigs nothing is changed until it is resumed: requests of its organization that would are refused with conflict. What runs continues to run, kubeconfigs can still be revoked, and the cluster can be deleted.
+         * @description Of a suspended cluster, its node pools and its kubeconfigs nothing is changed until it is resumed: requests of its organization that would are refused with conflict. What runs continues to run, kubeconfigs can still be revoked, also because a member was removed, and the cluster can be deleted.
          */
         put: operations["setClusterSuspension"];
         post?: never;

@@ -127,19 +127,28 @@ test("a grant whose object was removed by force is revoked too", async () => {
   await waitFor("carol to be refused", async () => (await ask(carol)) === 403);
 });
 
-test("raising credentialsGeneration revokes the issued admin kubeconfig and keeps grants", async () => {
-  const dave = await openAccess("dave");
-  const before = await readAdminKubeconfig();
-  await waitFor("the admin to be admitted", async () => (await ask(before)) === 200);
-  await engineer.patchCluster("real", { spec: { credentialsGeneration: 1 } });
-  await waitFor("the old admin to be refused", async () => (await ask(before)) === 403);
-  const after = await waitFor("a new admin kubeconfig", async () => {
-    const now = await readAdminKubeconfig();
-    return now.cert === before.cert ? undefined : now;
-  });
-  expect(await ask(after)).toBe(200);
-  expect(await ask(dave)).toBe(200);
-});
+test.each([
+  ["running", { credentialsGeneration: 1 }],
+  ["suspended", { credentialsGeneration: 2, suspend: true }],
+])(
+  "raising credentialsGeneration of a %s cluster revokes the issued admin kubeconfig and keeps grants, which can be revoked",
+  async (state, spec) => {
+    const dave = await openAccess(`dave-${state}`);
+    const before = await readAdminKubeconfig();
+    await waitFor("the admin to be admitted", async () => (await ask(before)) === 200);
+    await engineer.patchCluster("real", { spec });
+    await waitFor("the old admin to be refused", async () => (await ask(before)) === 403);
+    const after = await waitFor("a new admin kubeconfig", async () => {
+      const now = await readAdminKubeconfig();
+      return now.cert === before.cert ? undefined : now;
+    });
+    expect(await ask(after)).toBe(200);
+    expect(await ask(dave)).toBe(200);
+    await engineer.client.delete(clusterAccessKind, engineer.namespace, `dave-${state}`);
+    await untilRefused(dave);
+    await engineer.patchCluster("real", { spec: { suspend: null } });
+  },
+);
 
 test("a refused access has a reason: a malformed request, one access too many", async () => {
   const { client, namespace } = engineer;

@@ -8,7 +8,6 @@ import { hasFinalizer, isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { findEngine } from "../ownership.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
-import { isSuspended } from "../suspension.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
 /** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */
@@ -26,8 +25,8 @@ export interface ObservedAdminKubeconfig {
 }
 
 /**
- * Gathers it from the caches; undefined for a cluster without finalizer, for one that is suspended or being deleted, and
- * for a taken name.
+ * Gathers it from the caches; undefined for a cluster without finalizer, for one that is being deleted, and for a taken
+ * name. A suspended one is kept current: a right that has ended must end there as well.
  */
 export function observeAdminKubeconfig(
   caches: Caches,
@@ -37,7 +36,7 @@ export function observeAdminKubeconfig(
   const cluster = caches.clusters.get(key);
   const clusterId = cluster && idOf(cluster);
   if (cluster === undefined || clusterId === undefined) return undefined;
-  if (!hasFinalizer(cluster.metadata) || isDeleting(cluster) || isSuspended(cluster)) return undefined;
+  if (!hasFinalizer(cluster.metadata) || isDeleting(cluster)) return undefined;
   if (findEngine(caches, key).nameTaken) return undefined;
   const secretKey = nameAdminSecret(key);
   const credential = caches.credentials.get(secretKey);

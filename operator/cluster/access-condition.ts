@@ -3,7 +3,6 @@ import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import type { AttemptOutcome } from "../access-health.ts";
 import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
 import { isDeleting } from "../identity.ts";
-import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { type ClusterCondition, condition } from "./conditions.ts";
 import { ADVICE } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -21,7 +20,6 @@ export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondi
     const message = "Access is given as soon as the control plane is up.";
     return condition(type, "False", "WaitingForControlPlane", message);
   }
-  if (isSuspended(cluster)) return condition(type, "Unknown", "Suspended", SUSPENDED);
   const { kubeconfig, bindings } = access.attempts;
   // The cause is one of the platform, which its log tells.
   if (findReported(kubeconfig, now) !== undefined) {

@@ -89,7 +89,7 @@ const clusterFields = z
     clusterNetwork: clusterNetworkSchema.optional(),
     suspend: z.boolean().optional().meta({
       description:
-        "Whether the cluster is suspended: nothing of it, its node pools and its accesses is changed until it is resumed, and Cluster API is paused for it. What runs continues to run. Only accesses are still revoked, and a deletion is carried out. Reserved for the platform.",
+        "Whether the cluster is suspended: nothing of it and its node pools is changed and no access is issued until it is resumed, and Cluster API is paused for it. What runs continues to run, its admin kubeconfig included. Rights that end are still revoked, and a deletion is carried out. Reserved for the platform.",
     }),
     credentialsGeneration: integer(
       0,
