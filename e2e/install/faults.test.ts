@@ -170,6 +170,7 @@ test("is uninstalled once all clusters are deleted", async () => {
   const all = ["clusters.cloud.marina.dev", "--all", "--all-namespaces"];
   await kubectl(["delete", ...all, "--timeout=300s"], { stack: stack.info });
   await release.uninstall();
+  expect(await release.kubectl(["get", "deployments", "--output=name"])).toBe("");
 });
 
 async function createWrongSecret(): Promise<void> {

@@ -116,13 +116,8 @@ test("a grant whose object was removed by force is revoked too", async () => {
   expect(await ask(carol)).toBe(200);
   const { client, namespace } = engineer;
   await kubectl(["delete", "clusteraccesses.cloud.marina.dev", "carol", "-n", namespace, "--wait=false"]);
-  const torn = client.mergePatch(
-    clusterAccessKind,
-    namespace,
-    "carol",
-    { metadata: { finalizers: [] } },
-    BY_HAND,
-  );
+  const patch = { metadata: { finalizers: [] } };
+  const torn = client.mergePatch(clusterAccessKind, namespace, "carol", patch, BY_HAND);
   await torn.catch(() => undefined);
   await waitFor("carol to be refused", async () => (await ask(carol)) === 403);
 });
@@ -196,13 +191,8 @@ test("a kubeconfig is refused until the cluster has been running once (section 4
   expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
   // Its Cluster API object is paused, so the first readiness is set by hand.
   const status = { firstReadyAt: new Date().toISOString() };
-  await engineer.client.mergePatch(
-    clusterKind,
-    engineer.namespace,
-    "real",
-    { status },
-    { ...BY_HAND, subresource: "status" },
-  );
+  const { client, namespace } = engineer;
+  await client.mergePatch(clusterKind, namespace, "real", { status }, { ...BY_HAND, subresource: "status" });
   await waitFor("a kubeconfig", () => issue());
   // The one that the operator manages can be read repeatedly: that creates nothing.
   const [first, second] = [
