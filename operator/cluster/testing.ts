@@ -213,6 +213,7 @@ export function observeBlue(
     name: "subnet-10-64-3-0",
     uid: "lock-uid",
     createdAt: secondsAgo(3600),
+    lostAt: undefined,
   };
   return {
     cluster: aCluster(),

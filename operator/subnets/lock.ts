@@ -1,10 +1,13 @@
 import type { Step } from "../../shared/controller/plan.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 
 /** Marks the locks among the ConfigMaps of the platform's namespace. */
 export const LABEL_LOCK = "cloud.marina.dev/lock";
 export const LOCK_SELECTOR = `${LABEL_LOCK}=subnet`;
+const ANNOTATION_LOST_AT = "cloud.marina.dev/without-cluster-since";
+const LOST_AT_PATH = `/metadata/annotations/${ANNOTATION_LOST_AT.replaceAll("/", "~1")}`;
 
 /** A /24 that belongs to a cluster. */
 export interface SubnetLock {
@@ -14,6 +17,8 @@ export interface SubnetLock {
   name: string;
   uid: string | undefined;
   createdAt: string;
+  /** When it was found without its cluster, which the operator did not delete. */
+  lostAt: string | undefined;
 }
 
 /** Reads a lock; undefined for any other ConfigMap. */
@@ -22,8 +27,9 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
   const clusterId = metadata.labels?.[LABEL_CLUSTER_ID];
   const subnet = data?.subnet;
   if (clusterId === undefined || subnet === undefined) return undefined;
-  const { name, uid, creationTimestamp = "" } = metadata;
-  return { subnet, clusterId, name, uid, createdAt: creationTimestamp };
+  const { name, uid, creationTimestamp = "", annotations } = metadata;
+  const lostAt = annotations?.[ANNOTATION_LOST_AT];
+  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, lostAt };
 }
 
 /**
@@ -52,6 +58,22 @@ export function compareLocks(left: SubnetLock, right: SubnetLock): number {
 /** Releases a subnet. */
 export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
   return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
+}
+
+/** Notes in a lock since when its cluster is gone; `undefined`: it is there again. */
+export function markLost({ metadata }: ConfigMap, lostAt: Date | undefined): Step {
+  const { namespace = "", name, uid, annotations } = metadata;
+  const mark: JsonPatchOperation[] =
+    lostAt === undefined
+      ? [{ op: "remove", path: LOST_AT_PATH }]
+      : [
+          ...(annotations === undefined
+            ? [{ op: "add", path: "/metadata/annotations", value: {} } as const]
+            : []),
+          { op: "add", path: LOST_AT_PATH, value: lostAt.toISOString() },
+        ];
+  const operations: JsonPatchOperation[] = [{ op: "test", path: "/metadata/uid", value: uid }, ...mark];
+  return { verb: "patch", kind: configMapKind, namespace, name, operations };
 }
 
 function nameLock(subnet: string): string {

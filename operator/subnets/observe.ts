@@ -1,4 +1,5 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { INDEX_ID } from "../indexes.ts";
@@ -10,6 +11,8 @@ export interface ObservedLock {
   lock: SubnetLock;
   /** The cluster that the subnet was assigned to; undefined = it is deleted, or not in the cache yet. */
   owner: Cluster | undefined;
+  /** Cluster API has a cluster with this id, whose nodes use the subnet. */
+  runsInEngine: boolean;
 }
 
 /** Gathers a lock from the caches; undefined = it is deleted. */
@@ -18,5 +21,8 @@ export function observeLock(caches: Caches, key: string): ObservedLock | undefin
   const lock = configMap && readLock(configMap);
   if (configMap === undefined || lock === undefined) return undefined;
   const [owner] = caches.clusters.byIndex(INDEX_ID, lock.clusterId);
-  return { configMap, lock, owner };
+  const runsInEngine =
+    owner === undefined &&
+    caches.engineClusters.list().some(({ metadata }) => metadata.labels?.[LABEL_ID] === lock.clusterId);
+  return { configMap, lock, owner, runsInEngine };
 }

@@ -1,15 +1,28 @@
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
-import { elapsedMs } from "../../shared/controller/time.ts";
-import { releaseSubnet } from "./lock.ts";
+import { remainingMs } from "../../shared/controller/time.ts";
+import { markLost, releaseSubnet } from "./lock.ts";
 import type { ObservedLock } from "./observe.ts";
 
 /** A new lock may belong to a cluster that the cache does not show yet. */
 const MIN_AGE_MS = 10 * 60_000;
+/** A cluster that the operator did not delete may come back from a backup, with nodes that have addresses of this subnet. */
+const KEPT_MS = 30 * 24 * 3_600_000;
 
-/** Releases a subnet whose cluster is deleted, or uses another one. */
-export function reconcileLock({ configMap, lock, owner }: ObservedLock, now: Date): Plan<never> {
+/**
+ * Releases a subnet whose cluster uses another one, and one whose cluster has been gone for 30 days. The deletion of a cluster
+ * releases its subnet itself, so a lock without a cluster is one that was removed by force, or whose restore is under way.
+ */
+export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {
+  const { configMap, lock, owner, runsInEngine } = observed;
   const subnet = owner?.status?.workerSubnet;
-  const isUsed = owner !== undefined && (subnet === undefined || subnet === lock.subnet);
-  if (isUsed || !(elapsedMs(lock.createdAt, now) >= MIN_AGE_MS)) return composePlan();
+  const usesAnother = subnet !== undefined && subnet !== lock.subnet;
+  if (!usesAnother && (owner !== undefined || runsInEngine))
+    return composePlan({ apply: lock.lostAt === undefined ? [] : [markLost(configMap, undefined)] });
+  const youngMs = remainingMs(lock.createdAt, MIN_AGE_MS, now);
+  if (youngMs !== undefined) return composePlan({ requeueAfterMs: youngMs });
+  if (!usesAnother && lock.lostAt === undefined)
+    return composePlan({ apply: [markLost(configMap, now)], requeueAfterMs: KEPT_MS });
+  const keptMs = usesAnother ? undefined : remainingMs(lock.lostAt, KEPT_MS, now);
+  if (keptMs !== undefined) return composePlan({ requeueAfterMs: keptMs });
   return composePlan({ remove: [releaseSubnet(configMap.metadata.namespace ?? "", lock)] });
 }

@@ -17,5 +17,5 @@ export async function runLock(deps: LockDeps, key: string, context: RunContext):
   if (observed === undefined) return undefined;
   const plan = reconcileLock(observed, deps.now());
   await applyPlan({ ...context, kind: configMapKind }, observed.configMap, plan);
-  return undefined;
+  return { requeueAfterMs: plan.requeueAfterMs };
 }
