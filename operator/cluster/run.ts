@@ -15,6 +15,7 @@ import type { RunContext } from "../run-context.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
+import { reportWithoutCluster } from "./without-cluster.ts";
 
 export interface ClusterDeps {
   client: Pick<KubeClient, "listAll">;
@@ -44,7 +45,9 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
     deps.accessHealth.forget(key);
-    return undefined;
+    const { events, requeueAfterMs } = reportWithoutCluster(deps.caches.engineClusters.get(key), now);
+    for (const event of events) context.recorder.record(event);
+    return { requeueAfterMs };
   }
   let facts = observed;
   for (;;) {

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import type { EngineCluster } from "../engine/kinds.ts";
+import { CLUSTER_ID, NOW, secondsAgo } from "./testing.ts";
+import { reportWithoutCluster } from "./without-cluster.ts";
+
+function anEngineCluster(metadata: Partial<EngineCluster["metadata"]> = {}): EngineCluster {
+  const labels = { [LABEL_ID]: CLUSTER_ID };
+  const creationTimestamp = secondsAgo(90);
+  return {
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "Cluster",
+    metadata: { namespace: "org-1", name: "blue", uid: "u", labels, creationTimestamp, ...metadata },
+  };
+}
+
+test("a cluster of Cluster API whose Cluster is gone is told of by a Warning with both ways out", () => {
+  const { events } = reportWithoutCluster(anEngineCluster(), NOW);
+  expect(events).toMatchObject([
+    { type: "Warning", reason: "ClusterMissing", regarding: { kind: "Cluster", name: "blue", uid: "u" } },
+  ]);
+  expect(events[0]?.note).toMatch(/org-1\/blue .* Restore .*, or delete/);
+});
+
+test.each<[string, EngineCluster | undefined, number | undefined]>([
+  ["there is none", undefined, undefined],
+  ["Marina did not make it", anEngineCluster({ labels: {} }), undefined],
+  ["it is being deleted", anEngineCluster({ deletionTimestamp: secondsAgo(1) }), undefined],
+  ["its Cluster may be restored after it", anEngineCluster({ creationTimestamp: secondsAgo(20) }), 40_000],
+])("nothing is said where %s", (_, engine, requeueAfterMs) => {
+  expect(reportWithoutCluster(engine, NOW)).toEqual({
+    events: [],
+    ...(requeueAfterMs !== undefined && { requeueAfterMs }),
+  });
+});
