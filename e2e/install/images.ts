@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeImageRoot } from "../../image.ts";
@@ -42,8 +42,10 @@ async function writeVersion(dir: string, helm: string, sources: string): Promise
   return join(dir, `marina-${PREVIOUS_VERSION}.tgz`);
 }
 
+const sourcesIn = (dir: string): string => join(dir, "previous");
+
 async function readPreviousSources(dir: string): Promise<string> {
-  const sources = join(dir, "previous");
+  const sources = sourcesIn(dir);
   rmSync(sources, { recursive: true, force: true });
   mkdirSync(sources, { recursive: true });
   try {
@@ -61,11 +63,20 @@ async function readPreviousSources(dir: string): Promise<string> {
   return sources;
 }
 
-/** A copy of this tree's chart whose `program` has the previous version. Returns its folder. */
-export function writeMixedChart(dir: string, program: "apiserver" | "operator"): string {
-  const chart = join(dir, `marina-with-previous-${program}`);
+/** What of a release may be a version behind while the rest is new. */
+export type Behind = "apiserver" | "operator" | "policies";
+
+/** A copy of this tree's chart in which this part is that of the previous version. Returns its folder. */
+export function writeMixedChart(dir: string, behind: Behind): string {
+  const chart = join(dir, `marina-with-previous-${behind}`);
   cpSync(CHART, chart, { recursive: true, dereference: true });
-  const file = join(chart, "templates", program, "deployment.yaml");
+  if (behind === "policies") {
+    const previous = existsSync(sourcesIn(dir)) ? sourcesIn(dir) : ROOT;
+    for (const file of ["templates/platform/policies.yaml", "files/validating-admission-policy.yaml"])
+      cpSync(join(previous, "charts", "marina", file), join(chart, file), { dereference: true });
+    return chart;
+  }
+  const file = join(chart, "templates", behind, "deployment.yaml");
   const text = readFileSync(file, "utf8");
   const image = `image: marina/marina:${PREVIOUS_VERSION}`;
   writeFileSync(file, text.replace('image: {{ include "marina.image" . }}', image));

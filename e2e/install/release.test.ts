@@ -138,18 +138,19 @@ describe("an installed release, with a tenant's cluster", () => {
   });
 
   test.each([
-    ["API server", "apiserver", { operator: VERSION, apiserver: PREVIOUS_VERSION }],
-    ["operator", "operator", { operator: PREVIOUS_VERSION, apiserver: VERSION }],
-  ] as const)("works while the %s is a version behind", async (_, program, versions) => {
-    await release.upgrade(storyValues(stack), writeMixedChart(dirname(stack.kubeconfig), program));
+    ["API server is", "apiserver", { operator: VERSION, apiserver: PREVIOUS_VERSION }],
+    ["operator is", "operator", { operator: PREVIOUS_VERSION, apiserver: VERSION }],
+    ["admission policies are", "policies", bothOf(VERSION)],
+  ] as const)("works while the %s a version behind", async (_, behind, versions) => {
+    await release.upgrade(storyValues(stack), writeMixedChart(dirname(stack.kubeconfig), behind));
     await expectVersions(versions);
-    expect(await clusters.createScaleAndDelete(`with an older ${program}`)).toEqual(["kept"]);
+    expect(await clusters.createScaleAndDelete(`with older ${behind}`)).toEqual(["kept"]);
     expect(await clusters.listMachines()).toEqual(machines);
   });
 
   test("is not uninstalled while there are clusters, and says what to do first", async () => {
     await expect(release.uninstall()).rejects.toThrow("job marina-uninstall-check failed");
-    await expectVersions({ operator: PREVIOUS_VERSION, apiserver: VERSION });
+    await expectVersions(bothOf(VERSION));
     const selector = "--selector=app.kubernetes.io/component=uninstall-check";
     const path = "--output=jsonpath={.items[*].status.containerStatuses[*].state.terminated.message}";
     const reason = await release.kubectl(["get", "pods", selector, path]);
