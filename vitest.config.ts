@@ -9,7 +9,7 @@ const onStack = {
   expect: { poll: { timeout: 200_000 } },
 };
 
-const LAST = "e2e/seen/{responses,logs,messages,rights}.test.ts";
+const LAST = "e2e/seen/{responses,logs,messages,machines,rights}.test.ts";
 
 export default defineConfig({
   test: {

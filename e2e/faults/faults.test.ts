@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
+import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 
 let stack: Stack;
@@ -154,3 +155,7 @@ function aCluster(name: string) {
 function aPool(name: string) {
   return { name, vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 }
+
+test("in the end every machine that runs is recorded and metered", async () => {
+  expect(await requireEveryMachineMetered(stack.info)).toBeDefined();
+});

@@ -18,6 +18,7 @@ import {
   statusOf,
   waitForCluster,
 } from "../testing/custom-resources.ts";
+import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { withTenantKubeconfig } from "../testing/tenant-kubeconfig.ts";
 
 /**
@@ -214,4 +215,8 @@ test("control planes that report one version alone settle after an upgrade, with
   expect(planes.map(({ status }) => [status?.version, status?.versions])).toEqual(
     names.map(() => ["v1.35.1", undefined]),
   );
+});
+
+test("in the end every machine that runs is recorded and metered", async () => {
+  expect(await requireEveryMachineMetered(stack.info)).toBeDefined();
 });

@@ -13,6 +13,7 @@ import {
   statusOf,
   waitForCluster,
 } from "../testing/custom-resources.ts";
+import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { breakNode, OF_POOL, readRollout, withOperator } from "./existing-cluster.ts";
 
 let stack: Stack;
@@ -272,3 +273,7 @@ async function run(args: string[], stdin = ""): Promise<string> {
   const { stdout } = await kubectl(all, { stdin, stack: stack.info });
   return stdout;
 }
+
+test("in the end every machine that runs is recorded and metered", async () => {
+  expect(await requireEveryMachineMetered(stack.info)).toBeDefined();
+});

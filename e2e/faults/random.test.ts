@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
+import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { type ApiResponse, createTenant, type Tenant } from "../testing/tenant.ts";
 
 // Random operations of one tenant while parts of the service are killed and come back. MARINA_SEED repeats a run's
@@ -244,4 +245,8 @@ test("no random order of operations and faults leads a tenant where nothing can 
   );
   // Again: every name is free.
   for (const name of NAMES) await insist({ method: "POST", path: clusters, body: aCluster(name) }, [202]);
+});
+
+test("in the end every machine that runs is recorded and metered", async () => {
+  expect(await requireEveryMachineMetered(stack.info)).toBeDefined();
 });

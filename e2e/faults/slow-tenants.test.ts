@@ -9,6 +9,7 @@ import { type Stack, startStack } from "../stack/stack.ts";
 import { waitFor } from "../stack/testing.ts";
 import { makeRequest } from "../testing/credentials.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createSimulatedTenant } from "../testing/simulated-tenant.ts";
 
 const SLOW_TENANTS = 61;
@@ -80,4 +81,8 @@ test("61 tenants whose API servers never respond are all connected to at once, a
   );
   expect((await fetch(new URL("healthz", stack.info.metrics.operator))).status).toBe(200);
   expect(stack.part("operator").pid).toBe(pid);
+});
+
+test("in the end every machine that runs is recorded and metered", async () => {
+  expect(await requireEveryMachineMetered(stack.info)).toBeDefined();
 });

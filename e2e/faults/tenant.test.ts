@@ -2,6 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
+import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 
 const AWAY_MS = 60_000;
@@ -137,4 +138,8 @@ test("with the Kubernetes API down for a minute, writes return 503 and change no
   feed.close();
   expect((await alice.request("POST", `${path}/nodepools`, aPool("refused"))).status).toBe(202);
   expect((await alice.request("DELETE", path)).status).toBe(202);
+});
+
+test("in the end every machine that runs is recorded and metered", async () => {
+  expect(await requireEveryMachineMetered(stack.info)).toBeDefined();
 });
