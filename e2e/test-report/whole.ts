@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { buildBundles } from "../../build.ts";
 import { formatElapsed } from "../stack/progress.ts";
 import { lastSeconds } from "./kept.ts";
 import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
@@ -27,16 +28,25 @@ const vitest = (name: string, ...args: string[]): Step => ({
 /** Pods as processes need mount namespaces. */
 const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 
+const FAULTS = ["--config", "e2e/faults/vitest.config.ts"];
+const LOCAL_FAULTS = "e2e/faults/local.test.ts";
+
 /**
- * `npm test` with the tests that take minutes, and what has stacks of its own. One after another: two stacks with the
- * tenants of both need more than the 128 inotify instances that Linux gives a user.
+ * `npm test` with the tests that take minutes, and what has stacks of its own. The steps of a lane run one after another: two
+ * stacks whose tenants are processes need more than the 128 inotify instances that Linux gives a user. The faults and the
+ * fuzzing, whose tenants are simulated, mostly wait: they are a lane beside.
  */
-const STEPS: readonly Step[] = [
-  vitest("test"),
-  vitest("faults", "--config", "e2e/faults/vitest.config.ts"),
-  ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
-  vitest("invoices", "--config", "e2e/invoices/vitest.config.ts"),
-  { name: "fuzz", command: "node", args: ["e2e/fuzz/main.ts", "--cases", "25"] },
+const LANES: readonly (readonly Step[])[] = [
+  [
+    vitest("test"),
+    vitest("local", ...FAULTS, LOCAL_FAULTS),
+    ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
+    vitest("invoices", "--config", "e2e/invoices/vitest.config.ts"),
+  ],
+  [
+    vitest("faults", ...FAULTS, "--exclude", LOCAL_FAULTS),
+    { name: "fuzz", command: "node", args: ["e2e/fuzz/main.ts", "--cases", "25"] },
+  ],
 ];
 
 async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
@@ -66,17 +76,24 @@ function readResult(file: string): StepResult | undefined {
   }
 }
 
+async function runLane(steps: readonly Step[], folder: string): Promise<EndedStep[]> {
+  const ended: EndedStep[] = [];
+  for (const step of steps) ended.push(await runStep(step, folder));
+  return ended;
+}
+
 /** `npm run test:whole`. The last line is `N passed, N failed`; exits with 1 when anything failed. */
 async function main(): Promise<number> {
   const startedAt = performance.now();
   const last = lastSeconds.read()[RUN_NAME];
   if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
   if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
+  // Once, for the lanes share them.
+  await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
   try {
-    const ended: EndedStep[] = [];
-    for (const step of STEPS) ended.push(await runStep(step, folder));
-    const { text, passed, failed } = summarizeSteps(ended);
+    const ended = await Promise.all(LANES.map((steps) => runLane(steps, folder)));
+    const { text, passed, failed } = summarizeSteps(ended.flat());
     process.stdout.write(text);
     if (failed > 0 || passed === 0) return 1;
     lastSeconds.add({ [RUN_NAME]: Math.round((performance.now() - startedAt) / 1000) });
