@@ -21,19 +21,28 @@ function reasonOf(fixture: ClusterFixture): string | undefined {
 }
 
 test.each([
-  { what: "without a word", fixture: came(), reason: "WaitingForIdentity" },
-  { what: "that is refused", fixture: came("refused"), reason: "DuplicateID" },
-  { what: "that is known, of which nothing is left", fixture: came("known"), reason: "InfrastructureLost" },
+  { what: "without a word", fixture: came(), reason: "WaitingForIdentity", phase: "Failed" },
+  { what: "that is refused", fixture: came("refused"), reason: "DuplicateID", phase: "Failed" },
+  {
+    what: "that is known, of which nothing is left",
+    fixture: came("known"),
+    reason: "InfrastructureLost",
+    phase: "Degraded",
+  },
   {
     what: "that is known, to be recreated with another id",
     fixture: came("known", { [ANNOTATION_RECREATE]: "x" }),
     reason: "InfrastructureLost",
+    phase: "Degraded",
   },
 ])(
   "a cluster with an id $what gets no machine, no id in its status, and the finalizer",
-  ({ fixture, reason }) => {
+  ({ fixture, reason, phase }) => {
     const plan = fixture.plan();
     expect(reasonOf(fixture)).toBe(reason);
+    expect(plan.status?.phase).toBe(phase);
+    const transitions = plan.status?.transitions?.map(({ type }) => type);
+    expect(transitions).toEqual([phase]);
     expect([plan.apply, plan.remove]).toEqual([[], []]);
     expect(plan.status?.id).toBeUndefined();
     expect(plan.metadata).toEqual({ finalizer: FINALIZER });

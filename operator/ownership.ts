@@ -54,6 +54,11 @@ export function decideOwnership(
     : { engine: undefined, nameTaken: true };
 }
 
+/** Whether there is a Cluster API cluster that Marina made with this public id, whatever has become of its Cluster. */
+export function hasEngineWithId(engineClusters: Pick<Store<EngineCluster>, "list">, id: string): boolean {
+  return engineClusters.list().some(({ metadata }) => metadata.labels?.[LABEL_ID] === id);
+}
+
 /** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */
 export function findPoolObjects(
   caches: OwnershipCaches & PoolCaches,

@@ -14,10 +14,14 @@ const HEALTH_CONDITIONS = [
   { type: "EndpointReachable", reason: "EndpointUnreachable" },
 ] as const;
 
+/** What was there before is not there any more. */
+export const INFRASTRUCTURE_LOST = "InfrastructureLost";
+
 /** The reasons for which a cluster is degraded. */
 export const DEGRADED_REASONS: readonly string[] = [
   ...HEALTH_CONDITIONS.map(({ reason }) => reason),
   "NodesUnhealthy",
+  INFRASTRUCTURE_LOST,
 ];
 
 /**

@@ -1,6 +1,7 @@
 import type { Fault } from "../../shared/controller/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
+import { INFRASTRUCTURE_LOST } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
@@ -12,7 +13,7 @@ export function findLoss({ cluster, engine, nameTaken }: ObservedCluster): Fault
   const id = idOf(cluster);
   if (cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id) return undefined;
   const message = `The cluster was there before, and Cluster API does not have it any more. Restore its Cluster API objects, too; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id, which its label ${LABEL_ID} has.`;
-  return { reason: "InfrastructureLost", message };
+  return { reason: INFRASTRUCTURE_LOST, message };
 }
 
 /** The annotation of a loss that is over: the same word in a later backup must not count again. */

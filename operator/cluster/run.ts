@@ -45,7 +45,7 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
     deps.accessHealth.forget(key);
-    const { events, requeueAfterMs } = reportWithoutCluster(deps.caches.engineClusters.get(key), now);
+    const { events, requeueAfterMs } = reportWithoutCluster(findEngine(deps.caches, key).engine?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
   }

@@ -1,8 +1,8 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { INDEX_ID } from "../indexes.ts";
+import { hasEngineWithId } from "../ownership.ts";
 import { readLock, type SubnetLock } from "./lock.ts";
 
 /** All that is known about one subnet lock when it is reconciled: plain data, no client. */
@@ -21,8 +21,6 @@ export function observeLock(caches: Caches, key: string): ObservedLock | undefin
   const lock = configMap && readLock(configMap);
   if (configMap === undefined || lock === undefined) return undefined;
   const [owner] = caches.clusters.byIndex(INDEX_ID, lock.clusterId);
-  const runsInEngine =
-    owner === undefined &&
-    caches.engineClusters.list().some(({ metadata }) => metadata.labels?.[LABEL_ID] === lock.clusterId);
+  const runsInEngine = owner === undefined && hasEngineWithId(caches.engineClusters, lock.clusterId);
   return { configMap, lock, owner, runsInEngine };
 }
