@@ -41,6 +41,15 @@ export function isNewer(appliedMoments: readonly number[], journal: readonly Jou
   return appliedMoments.some((moment) => moment > newest);
 }
 
+/** Whether a migration that was applied is older than all of the journal: the history of before the first release. */
+export function isBeforeHistory(
+  appliedMoments: readonly number[],
+  journal: readonly JournalEntry[],
+): boolean {
+  const oldest = journal[0]?.when ?? 0;
+  return appliedMoments.some((moment) => moment < oldest);
+}
+
 /** The moments of the migrations that the database holds. Rejects when it has none, or the role may not read them. */
 export async function readAppliedMoments(sql: postgres.Sql): Promise<number[]> {
   const rows = await sql<{ moment: string }[]>`

@@ -19,11 +19,20 @@ test("many processes may migrate an empty database at once", async () => {
   await database.drop();
 });
 
+test("a database of before the first migration of the journal is refused", async () => {
+  const database = await createTestDatabase(readStack().databaseUrl);
+  const sql = postgres(database.url, { max: 1 });
+  await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('earlier', 1)`;
+  await sql.end();
+  await expect(migrate(database.url)).rejects.toThrow("from before the first release");
+  await database.drop();
+});
+
 test("a migration that was changed after it ran is noticed", async () => {
   const database = await createTestDatabase(readStack().databaseUrl);
   const sql = postgres(database.url, { max: 1 });
   await sql`update drizzle.__drizzle_migrations set hash = 'other' where id = 1`;
   await sql.end();
-  await expect(migrate(database.url)).rejects.toThrow("does not hold migration 0000_foundation");
+  await expect(migrate(database.url)).rejects.toThrow("does not hold migration 0000_initial");
   await database.drop();
 });

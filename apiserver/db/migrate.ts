@@ -9,6 +9,7 @@ import { reportFatalError } from "../../shared/process.ts";
 import { grantRights } from "./grants.ts";
 import {
   findJournalFault,
+  isBeforeHistory,
   isNewer,
   type JournalEntry,
   migrationsFolder,
@@ -23,8 +24,8 @@ const LOCK_NAME = "marina:migrate";
 /**
  * Brings the database to the newest schema. Safe to run concurrently: one process migrates, the others wait for it. All
  * migrations are one transaction: one that is interrupted has changed nothing. Throws, before it changes anything, when the
- * journal is out of order and when a newer version has migrated the database, and when it holds other migrations than this
- * folder.
+ * journal is out of order and when a newer version, or one from before the first release, has migrated the database, and
+ * when it holds other migrations than this folder.
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<void> {
   const entries = readJournal(folder);
@@ -33,7 +34,7 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder()):
   const client = postgres(databaseUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
   try {
     await client`select pg_advisory_lock(hashtextextended(${LOCK_NAME}, 0))`;
-    await refuseDowngrade(client, entries);
+    await refuseOtherHistory(client, entries);
     await runMigrations(drizzle(client), { migrationsFolder: folder });
     await requireAllApplied(client, entries, folder);
   } finally {
@@ -41,11 +42,17 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder()):
   }
 }
 
-async function refuseDowngrade(client: postgres.Sql, entries: readonly JournalEntry[]) {
+async function refuseOtherHistory(client: postgres.Sql, entries: readonly JournalEntry[]) {
   const [found] = await client<{ ledger: string | null }[]>`
     select to_regclass('drizzle.__drizzle_migrations') as ledger`;
   if (found?.ledger == null) return;
-  if (!isNewer(await readAppliedMoments(client), entries)) return;
+  const applied = await readAppliedMoments(client);
+  if (isBeforeHistory(applied, entries)) {
+    throw new ExplainedError(
+      "The database was made by a version from before the first release, which no later version migrates: give this version an empty database.",
+    );
+  }
+  if (!isNewer(applied, entries)) return;
   throw new ExplainedError(
     `The database was migrated by a newer version than this one, whose last migration is ${entries.at(-1)?.tag}: install the newer version, or restore a backup from before its migration.`,
   );

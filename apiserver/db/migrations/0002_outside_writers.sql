@@ -1,2 +1,0 @@
-ALTER TABLE "projected_clusters" ADD COLUMN "outside_writers" jsonb DEFAULT '[]'::jsonb NOT NULL;--> statement-breakpoint
-ALTER TABLE "projected_node_pools" ADD COLUMN "outside_writers" jsonb DEFAULT '[]'::jsonb NOT NULL;

@@ -1,1 +1,0 @@
-CREATE UNIQUE INDEX "projected_node_pools_object_key" ON "projected_node_pools" USING btree ("namespace","name") WHERE "projected_node_pools"."deleted_at" is null;

@@ -1,1 +1,0 @@
-ALTER TABLE "cluster_intents" RENAME COLUMN "wish" TO "request";
