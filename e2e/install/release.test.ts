@@ -129,7 +129,7 @@ describe("an installed release, with a tenant's cluster", () => {
     await expectUnbrokenFeed();
   });
 
-  test("is rolled back by helm, on the newer schema of the database: no request fails, no machine is rolled", async () => {
+  test("is rolled back by helm: no request fails, no machine is rolled", async () => {
     const { failures } = await countFailuresDuring(() => release.rollback());
     expect(failures).toEqual([]);
     await expectVersions(bothOf(PREVIOUS_VERSION));
