@@ -1,4 +1,4 @@
-CREATE SCHEMA "audit_log_partitions";--> statement-breakpoint
+CREATE SCHEMA IF NOT EXISTS "audit_log_partitions";--> statement-breakpoint
 CREATE SEQUENCE "public"."audit_log_position_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1;--> statement-breakpoint
 CREATE TABLE "api_tokens" (
 	"id" uuid PRIMARY KEY NOT NULL,
