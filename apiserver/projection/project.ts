@@ -2,6 +2,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
+import { toStorable } from "../db/storable.ts";
 import { networkUpdatedAtOf, updatedAtOf } from "./managed-fields.ts";
 import { type OutsideWriter, outsideWritersOf } from "./outside-changes.ts";
 import {
@@ -45,7 +46,8 @@ export interface ProjectedNodePool extends Projected<NodePool> {
 export type ProjectedObject = ProjectedCluster | ProjectedNodePool;
 
 /** Projects a Cluster of an organization; undefined while the object has no public id yet. */
-export function toProjectedCluster(cluster: Cluster, orgId: string): ProjectedCluster | undefined {
+export function toProjectedCluster(observed: Cluster, orgId: string): ProjectedCluster | undefined {
+  const cluster = toStorable(observed);
   const common = projectCommon(cluster, orgId, cluster.spec.displayName);
   if (common === undefined) return undefined;
   return {
@@ -57,10 +59,11 @@ export function toProjectedCluster(cluster: Cluster, orgId: string): ProjectedCl
 
 /** Projects a NodePool of a cluster; undefined while the object has no public id yet. */
 export function toProjectedNodePool(
-  pool: NodePool,
+  observed: NodePool,
   orgId: string,
   clusterId: string,
 ): ProjectedNodePool | undefined {
+  const pool = toStorable(observed);
   const common = projectCommon(pool, orgId, pool.spec.displayName);
   if (common === undefined) return undefined;
   return { ...common, status: nodePoolStatusOf(pool), clusterId };

@@ -126,6 +126,25 @@ describe("the projector", () => {
     expect(first?.seenAt.getTime()).toBeLessThan(second?.startedAt.getTime() ?? 0);
   });
 
+  test("serves an object with a NUL in its annotations like any other: Postgres stores none", async () => {
+    const id = createId();
+    const metadata = {
+      name: `nul-${id.slice(-12)}`,
+      namespace: `org-${orgId}`,
+      labels: { "cloud.marina.dev/id": id },
+      annotations: { "example.com/note": "before\0after" },
+    };
+    const spec = { version: "1.34.2", plan: "scale" };
+    const kept = await api.deps.kube.apply(clusterKind, { metadata, spec }, { fieldManager: "kubectl" });
+    expect(kept.metadata.annotations).toMatchObject({ "example.com/note": "before\0after" });
+    await start();
+    await expect
+      .poll(async () => (await findCluster(api.deps.db, orgId, id))?.object.metadata.annotations, {
+        timeout: 200_000,
+      })
+      .toMatchObject({ "example.com/note": "before\uFFFDafter" });
+  });
+
   test("serves what kubectl creates, changes and deletes", async () => {
     await start();
     const id = createId();

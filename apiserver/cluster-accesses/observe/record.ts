@@ -3,6 +3,7 @@ import { ANNOTATION_REQUEST_ID, LABEL_ORG_ID } from "../../../shared/crd/names.t
 import { isAudited, type OutsideAudit, recordOutsideAudits } from "../../audit/index.ts";
 import { isWriteIntended } from "../../custom-resources/index.ts";
 import type { Queryable } from "../../db/client.ts";
+import { toStorable } from "../../db/storable.ts";
 import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
@@ -71,7 +72,7 @@ function toFields({ clusterName, subject, expiresAt }: NewObservedAccess) {
 
 /** Undefined until the operator has given an access its id and its organization. */
 function toObserved(access: ClusterAccess): NewObservedAccess | undefined {
-  const { metadata, spec } = access;
+  const { metadata, spec } = toStorable(access);
   const { uid, namespace, name, labels = {} } = metadata;
   const [id, orgId] = [idSchema.safeParse(idOf(access)), idSchema.safeParse(labels[LABEL_ORG_ID])];
   if (uid === undefined || namespace === undefined || !id.success || !orgId.success) return undefined;

@@ -1,5 +1,6 @@
 import { GROUP, LABEL_NODE_POOL_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../../shared/crd/names.ts";
 import type { Event } from "../../../shared/kube/core-kinds.ts";
+import { toStorable } from "../../db/storable.ts";
 import type { SystemEventPayload } from "../../event-log/index.ts";
 
 /** The writer can put any text into `regarding`; the database accepts only UUIDs. */
@@ -23,7 +24,8 @@ export interface HarvestedEvent {
  * the core API). The object shown is the related one if that is a machine: tenants
  * know no other object of Cluster API.
  */
-export function harvestEvent(event: Event): HarvestedEvent | undefined {
+export function harvestEvent(written: Event): HarvestedEvent | undefined {
+  const event = toStorable(written);
   const { regarding, related, metadata } = event;
   if (event.reportingController !== MANAGER_OPERATOR) return undefined;
   if (metadata.uid === undefined || !UID.test(regarding?.uid ?? "")) return undefined;
