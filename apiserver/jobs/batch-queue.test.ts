@@ -19,6 +19,7 @@ function aQueue(run: (batch: readonly Work[]) => Promise<void>) {
   const queue = createBatchQueue<Work>({
     name: "test",
     batchSize: 2,
+    retryMs: 1,
     keyOf: ({ key }) => key,
     run,
     log: createLogger({ name: "test", level: "silent" }),
@@ -80,5 +81,19 @@ describe("a batch queue", () => {
     finish();
     await queue.stopped;
     await queue.idle();
+  });
+
+  test("work that has failed 15 times holds up nothing, is counted, and is done once it can be", async () => {
+    let runs = 0;
+    const { queue } = aQueue(async () => {
+      runs += 1;
+      if (runs < 20) throw new Error("no");
+    });
+    queue.add({ key: "bad", value: 1 });
+    await queue.idle();
+    expect(runs).toBe(15);
+    expect(queue.failing()).toBe(1);
+    await vi.waitFor(() => expect(runs).toBe(20));
+    expect(queue.failing()).toBe(0);
   });
 });

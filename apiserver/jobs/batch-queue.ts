@@ -3,12 +3,16 @@ import type { Logger } from "../../shared/log.ts";
 import { describeDatabaseError } from "../db/errors.ts";
 
 const RETRY_MS = 2_000;
+/** After so many failures, half a minute by default, an item holds up nothing else. */
+const MAX_AWAITED_FAILURES = 15;
 
 export interface BatchQueueOptions<Work> {
   name: string;
   batchSize: number;
   /** How long work is gathered before a batch of it runs. Default 0. */
   gatherMs?: number;
+  /** After how long failed work is retried. Default 2 s. */
+  retryMs?: number;
   /** Work with the key of waiting work replaces it. */
   keyOf(work: Work): string;
   /** Must tolerate the same work twice. */
@@ -19,8 +23,13 @@ export interface BatchQueueOptions<Work> {
 
 export interface BatchQueue<Work> {
   add(work: Work): void;
-  /** Resolves when nothing is waiting or running, or the queue has stopped. */
+  /**
+   * Resolves when nothing is waiting or running, or the queue has stopped. Work that has failed 15 times is not
+   * waited for: one object that can never be written must not hold up all others.
+   */
   idle(): Promise<void>;
+  /** How much work has failed 15 times; it is retried without end. */
+  failing(): number;
   /** Resolves when the signal has aborted and the running batch has ended. */
   stopped: Promise<void>;
 }
@@ -32,6 +41,8 @@ export interface BatchQueue<Work> {
 export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQueue<Work> {
   const waiting = new Map<string, Work>();
   let retrying = 0;
+  /** How often the work of a key has failed, one after the other. */
+  const failures = new Map<string, number>();
   let running = false;
   let wake = () => {};
   const idlers = new Set<() => void>();
@@ -48,16 +59,20 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
   }
 
   function addLater(work: Work): void {
-    retrying++;
-    void sleep(RETRY_MS, undefined, { signal: options.signal })
+    const key = options.keyOf(work);
+    const count = (failures.get(key) ?? 0) + 1;
+    failures.set(key, count);
+    const awaited = count < MAX_AWAITED_FAILURES ? 1 : 0;
+    retrying += awaited;
+    void sleep(options.retryMs ?? RETRY_MS, undefined, { signal: options.signal })
       .then(
         () => {
-          if (!waiting.has(options.keyOf(work))) add(work);
+          if (!waiting.has(key)) add(work);
         },
         () => undefined,
       )
       .finally(() => {
-        retrying--;
+        retrying -= awaited;
         resolveIdlers();
       });
   }
@@ -65,6 +80,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
   async function runBatch(batch: readonly Work[]): Promise<void> {
     try {
       await options.run(batch);
+      for (const work of batch) failures.delete(options.keyOf(work));
     } catch (error) {
       if (batch.length > 1) {
         for (const work of batch) await runBatch([work]);
@@ -112,6 +128,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         idlers.add(resolve);
         resolveIdlers();
       }),
+    failing: () => [...failures.values()].filter((count) => count >= MAX_AWAITED_FAILURES).length,
     stopped: loop(),
   };
 }

@@ -7,6 +7,7 @@ import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { type Change, createReflector, type Reflector } from "../../shared/kube/reflector.ts";
 import { createStore } from "../../shared/kube/store.ts";
+import { Gauge, type Registry } from "../../shared/metrics.ts";
 import type { Deps } from "../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../jobs/batch-queue.ts";
 import { runAsLeader } from "../jobs/leader.ts";
@@ -61,8 +62,23 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
     log: deps.log,
     signal,
   });
+  observeFailing(deps.metrics, queue);
   await follow(deps, caches, queue, signal, onSynced);
   await queue.stopped;
+}
+
+/** `marina_apiserver_projection_failing_objects`, of the replica that projects; the metric of a former term is replaced. */
+function observeFailing(registry: Registry, queue: Pick<BatchQueue<Work>, "failing">): void {
+  const name = "marina_apiserver_projection_failing_objects";
+  registry.removeSingleMetric(name);
+  new Gauge({
+    name,
+    help: "Objects whose projection has failed for half a minute: REST shows them as they were, and their usage stands still",
+    registers: [registry],
+    collect() {
+      this.set(queue.failing());
+    },
+  });
 }
 
 /** Namespaces first, since they determine the organization; then clusters, then pools, which belong to clusters. */
