@@ -55,6 +55,11 @@ export function readIdentity(object: Identified, runs: boolean): IdentityState {
   return state === "unconfirmed" && runs ? "known" : state;
 }
 
+/** What is being deleted and what the operator has let go: nothing of it is left, whatever else keeps the object. */
+export function isReleased({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined && !hasFinalizer(metadata);
+}
+
 /** A pool whose machines may be made: the operator holds it, and its id is its own. */
 export function isHeld({ pool, engine }: { pool: KubeObject; engine: object | undefined }): boolean {
   const identity = readIdentity(pool, engine !== undefined);

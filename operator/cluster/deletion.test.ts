@@ -13,6 +13,22 @@ test("a deletion deletes the pools and Cluster API's Cluster, and keeps the fina
   expect(poolsLeft.releaseFinalizer).toBe(false);
 });
 
+test("a pool that the operator has let go holds its cluster no longer, whatever keeps the object", () => {
+  const pool = makePool("web");
+  const metadata = {
+    ...pool.metadata,
+    deletionTimestamp: START.toISOString(),
+    finalizers: ["example.com/keep"],
+  };
+  const fixture = aCluster()
+    .withPools({ ...pool, metadata })
+    .ready()
+    .deleting();
+  const plan = fixture.with({ engine: undefined }).plan();
+  expect(stepsOf(plan)).toEqual(["delete configmaps"]);
+  expect(plan.releaseFinalizer).toBe(true);
+});
+
 test("a deletion leaves a foreign Cluster API Cluster of the same name alone", () => {
   const fixture = aCluster().ready().deleting();
   const engine = fixture.engineObject();

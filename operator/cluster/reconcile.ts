@@ -13,6 +13,7 @@ import {
   findMissingFinalizer,
   findMissingIdentity,
   hasFinalizer,
+  isReleased,
   readIdentity,
 } from "../identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
@@ -215,7 +216,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     const { namespace = "", name, uid } = engine.object.metadata;
     remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
   }
-  const isGone = engine === undefined && observed.pools.length === 0;
+  const isGone = engine === undefined && observed.pools.every(({ pool }) => isReleased(pool));
   if (isGone) {
     // The subnet of a cluster with an older duplicate belongs to that one.
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;

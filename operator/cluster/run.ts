@@ -10,6 +10,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import type { AccessHealth } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
 import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { isReleased } from "../identity.ts";
 import { findEngine } from "../ownership.ts";
 import type { RunContext } from "../run-context.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
@@ -82,7 +83,7 @@ async function hasPools(
   signal: AbortSignal,
 ): Promise<boolean> {
   const pools = await client.listAll(nodePoolKind, { namespace: metadata.namespace, signal });
-  return pools.some(({ spec }) => spec.clusterName === metadata.name);
+  return pools.some((pool) => pool.spec.clusterName === metadata.name && !isReleased(pool));
 }
 
 /** Whether the plan requests another version from Cluster API than it has. */
