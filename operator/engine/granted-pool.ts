@@ -1,3 +1,4 @@
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { EngineCluster, EnginePool } from "./kinds.ts";
 import { type DesiredPool, readAutoscalerBounds } from "./worker-pool.ts";
 
@@ -6,6 +7,8 @@ export interface GrantedPool {
   size: DesiredPool["size"];
   /** Undefined = the class has no variable for the size of a machine. */
   machine: DesiredPool["machine"] | undefined;
+  /** The hash of its settings (see hashPoolSettings). */
+  settings: string | undefined;
 }
 
 /** The pools in the live topology, by name. */
@@ -22,6 +25,7 @@ function readGrantedPool(entry: EnginePool): GrantedPool {
         ? { kind: "fixed", nodes: entry.replicas ?? 0 }
         : { kind: "autoscaled", ...bounds },
     machine: readMachineSize(entry),
+    settings: entry.metadata?.annotations?.[ANNOTATION_APPLIED],
   };
 }
 

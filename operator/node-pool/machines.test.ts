@@ -48,6 +48,24 @@ describe("the size of a machine", () => {
     expect(sizesOf(changed.with({ machines: [old] }))).toEqual({ c: SMALL });
   });
 
+  test("is that of what Cluster API was given while the pool asks for another, as of a blocked pool", () => {
+    const size = { kind: "fixed", nodes: 1 } as const;
+    const granted = { size, machine: LARGE, settings: settingsOf(LARGE) };
+    const pool = aPool(SMALL)
+      .withEngine({ desired: 1, settings: settingsOf(LARGE) })
+      .with({ granted });
+    expect(sizesOf(pool.with({ machines: [makeMachine("a")] }))).toEqual({ a: LARGE });
+    const outdated = makeMachine("a", {}, { isOfOtherTemplate: true });
+    expect(sizesOf(pool.with({ machines: [outdated] }))).toEqual({ a: LARGE });
+  });
+
+  test("is the former one for a machine that is made before its template follows what Cluster API was given", () => {
+    const size = { kind: "fixed", nodes: 2 } as const;
+    const granted = { size, machine: LARGE, settings: settingsOf(LARGE) };
+    const pool = twoNodes.withSpec(LARGE).with({ granted, machines: [makeMachine("a"), makeMachine("c")] });
+    expect(sizesOf(pool)).toEqual({ a: SMALL, c: SMALL });
+  });
+
   test("is absent until it is known from which template the machine was made", () => {
     const unclear = { ...makeMachine("c"), outdated: undefined };
     const pool = twoNodes.with({ machines: [makeMachine("a"), unclear] });

@@ -68,11 +68,13 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
 
 /**
  * The size of a machine that is listed for the first time. One made from the current template has that of the pool, once
- * Cluster API has been given the pool's settings; any other has that of the newest known machine. undefined: not known yet.
+ * Cluster API has been given the pool's settings, else that of what Cluster API was given: the specification may ask for
+ * less than what runs. Any other has that of the newest known machine. undefined: not known yet.
  */
 function createSizeFinder({
   pool,
   engine,
+  granted,
   poolDefaults,
 }: ObservedPool): (machine: EngineMachine) => Size | undefined {
   const { vcpus, memoryGB, diskGB } = pool.spec;
@@ -81,9 +83,11 @@ function createSizeFinder({
   const newest = (pool.status?.machines ?? [])
     .toSorted((left, right) => Date.parse(right.createdAt) - Date.parse(left.createdAt))
     .flatMap((machine) => pickSize(machine) ?? [])[0];
+  const ofTemplate = granted?.settings === engine?.settings ? granted?.machine : undefined;
   return ({ outdated }) => {
     if (outdated === undefined) return undefined;
-    return isGiven && !outdated ? specified : (newest ?? specified);
+    if (outdated) return newest ?? granted?.machine ?? specified;
+    return isGiven ? specified : (ofTemplate ?? newest ?? granted?.machine ?? specified);
   };
 }
 

@@ -9,6 +9,7 @@ import type { Caches } from "../caches.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
+import { type GrantedPool, readGrantedPools } from "../engine/granted-pool.ts";
 import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { findEngine, findPoolObjects } from "../ownership.ts";
@@ -29,6 +30,8 @@ export interface ObservedPool {
   cluster: ObservedOwner | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
   engine: EnginePoolState | undefined;
+  /** What the topology of its cluster holds of it; undefined = it is not in it. */
+  granted: GrantedPool | undefined;
   machines: readonly EngineMachine[];
   /** Cluster API has observed a topology without the pool, or has no such cluster. */
   leftTopology: boolean;
@@ -100,6 +103,7 @@ export function observePool(
     candidateId: pool.status?.id ?? createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),
+    granted: readGrantedPools(findEngine(caches, clusterKey).engine?.object).get(name),
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
     engineClusterDeleted: state === undefined,

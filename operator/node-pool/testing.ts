@@ -39,6 +39,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     candidateId: POOL_ID,
     cluster,
     engine: undefined,
+    granted: undefined,
     machines: [],
     leftTopology: true,
     engineClusterDeleted: false,
