@@ -100,6 +100,23 @@ const MANAGER = "has(request.options) && has(request.options.fieldManager)";
 
 export const NAMES_OWN_MANAGER = `${MANAGER} && request.options.fieldManager.startsWith('${MANAGER_PREFIX}')`;
 
+/** Then nobody could tell any more who has set what: neither the audit log, nor the operator what of the status is its own. */
+export const RESETS_MANAGERS =
+  "variables.entriesBefore.size() > 0 && variables.entries.size() == 0 && object != null";
+
+const MAX_LABELS = 64;
+const MAX_FINALIZERS = 16;
+const MAX_OWNERS = 8;
+const MAX_ANNOTATION_CHARACTERS = 65_536;
+
+/** Metadata that Kubernetes does not limit, and that would leave no room for a status in etcd's 1.5 MiB. */
+export const OVERFILLS_METADATA = [
+  `variables.labels.size() > ${MAX_LABELS}`,
+  `variables.finalizers.size() > ${MAX_FINALIZERS}`,
+  `variables.owners.size() > ${MAX_OWNERS}`,
+  `variables.annotations.map(key, size(key) + size(variables.annotations[key])).sum() > ${MAX_ANNOTATION_CHARACTERS}`,
+].join(" || ");
+
 const same = (field: string) =>
   `(has(now.${field}) ? now.${field} : '') == (has(before.${field}) ? before.${field} : '')`;
 

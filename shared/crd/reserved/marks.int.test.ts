@@ -82,6 +82,50 @@ const marks: Attempt[] = [
   ["apiserver", "changes a mark", merge("clusters/shop", annotate(ANNOTATION_REQUEST_ID, "request-2"))],
 ];
 
+const RESET = "metadata.managedFields say who has set what";
+const FULL = "metadata has at most 64 labels";
+const many = (count: number, name: (n: number) => string) => Array.from({ length: count }, (_, n) => name(n));
+const labelled = (count: number) => ({
+  labels: Object.fromEntries(many(count, (n) => `example.com/l${n}`).map((key) => [key, "x"])),
+});
+
+const metadata: Attempt[] = [
+  ...["clusters/shop", "nodepools/web", "clusters/bare"].map(
+    (path): Attempt => [
+      "gitops",
+      `resets the managedFields of ${path}`,
+      merge(path, { metadata: { managedFields: [{}] } }),
+      RESET,
+    ],
+  ),
+  ["engineer", "resets managedFields", merge("clusters/shop", { metadata: { managedFields: [{}] } }), RESET],
+  [
+    "gitops",
+    "sends no managedFields",
+    merge("clusters/bare", { metadata: { managedFields: [] }, spec: named }),
+  ],
+  ["gitops", "creates with 60 labels", create("clusters", labelled(60))],
+  ["gitops", "creates with 65 labels", create("clusters", labelled(65)), FULL],
+  ["gitops", "adds 65 labels", merge("nodepools/bare", { metadata: labelled(65) }), FULL],
+  [
+    "engineer",
+    "adds 17 finalizers",
+    merge("nodepools/bare", { metadata: { finalizers: many(17, (n) => `example.com/f${n}`) } }),
+    FULL,
+  ],
+  [
+    "gitops",
+    "adds 60 KB of annotations",
+    merge("clusters/bare", annotate("example.com/note", "x".repeat(60_000))),
+  ],
+  [
+    "gitops",
+    "adds 70 KB of annotations",
+    merge("clusters/bare", annotate("example.com/note", "x".repeat(70_000))),
+    FULL,
+  ],
+];
+
 const managers: Attempt[] = [
   ...["marina-apiserver", "marina-operator", "marina-x"].flatMap((manager): Attempt[] => [
     ["gitops", `patches as ${manager}`, merge("clusters/shop", { spec: named }, { manager }), MANAGERS],
@@ -144,4 +188,4 @@ const managers: Attempt[] = [
   ["gitops", "deletes what Marina made", remove("clusters/shop")],
 ];
 
-test.each([...marks, ...managers])("%s %s", (...attempt) => expectAnswer(world, attempt));
+test.each([...marks, ...metadata, ...managers])("%s %s", (...attempt) => expectAnswer(world, attempt));

@@ -27,7 +27,9 @@ import {
   GRANTS_TO_USER,
   HIDES_BEHIND_OWN_ENTRY,
   NAMES_OWN_MANAGER,
+  OVERFILLS_METADATA,
   REMOVES_FINALIZER,
+  RESETS_MANAGERS,
   renumbers,
   SETS_IDENTITY,
   SETS_STATUS_ID,
@@ -114,6 +116,22 @@ export const reservations: readonly Reservation[] = [
       when: "when they create the object, or change nothing else",
     },
     message: `field managers whose name begins with ${MANAGER_PREFIX} are Marina's own: use another --field-manager, or another User-Agent`,
+  },
+  {
+    what: "the removal of all `metadata.managedFields`",
+    resources: IDENTIFIED,
+    on: "any part",
+    writes: RESETS_MANAGERS,
+    right: "identity",
+    message: "metadata.managedFields say who has set what, and are not reset: leave them out",
+  },
+  {
+    what: "more than 64 labels, 16 finalizers, 8 owner references, or 65,536 characters of annotations",
+    resources: IDENTIFIED,
+    on: "object",
+    writes: OVERFILLS_METADATA,
+    message:
+      "metadata has at most 64 labels, 16 finalizers, 8 owner references and 65,536 characters of annotations: keep other data in an object of your own",
   },
   {
     what: "changes of the spec under no named field manager in the second of a change by Marina",
