@@ -149,7 +149,7 @@ describe("an installed release, with a tenant's cluster", () => {
   });
 
   test("is not uninstalled while there are clusters, and says what to do first", async () => {
-    await expect(release.uninstall()).rejects.toThrow("job marina-uninstall-check failed");
+    await expect(release.uninstall()).rejects.toThrow("marina-uninstall-check");
     await expectVersions(bothOf(VERSION));
     const selector = "--selector=app.kubernetes.io/component=uninstall-check";
     const path = "--output=jsonpath={.items[*].status.containerStatuses[*].state.terminated.message}";
