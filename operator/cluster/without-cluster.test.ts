@@ -14,7 +14,7 @@ function anEngineCluster(metadata: Partial<EngineCluster["metadata"]> = {}): Eng
   };
 }
 
-test("a cluster of Cluster API whose Cluster is gone is told of by a Warning with both ways out", () => {
+test("a cluster of Cluster API whose Cluster is deleted has a Warning that names both remedies", () => {
   const { events } = reportWithoutCluster(anEngineCluster(), NOW);
   expect(events).toMatchObject([
     { type: "Warning", reason: "ClusterMissing", regarding: { kind: "Cluster", name: "blue", uid: "u" } },
@@ -27,7 +27,7 @@ test.each<[string, EngineCluster | undefined, number | undefined]>([
   ["Marina did not make it", anEngineCluster({ labels: {} }), undefined],
   ["it is being deleted", anEngineCluster({ deletionTimestamp: secondsAgo(1) }), undefined],
   ["its Cluster may be restored after it", anEngineCluster({ creationTimestamp: secondsAgo(20) }), 40_000],
-])("nothing is said where %s", (_, engine, requeueAfterMs) => {
+])("there is no Warning where %s", (_, engine, requeueAfterMs) => {
   expect(reportWithoutCluster(engine, NOW)).toEqual({
     events: [],
     ...(requeueAfterMs !== undefined && { requeueAfterMs }),
