@@ -99,7 +99,14 @@ test("an object that nobody reconciles for its Namespace is deleted without the 
 });
 
 test("the deletion of a whole Namespace or collection keeps to the same rules", async () => {
-  const collection = () => remove("clusters");
+  // Of the collection this object alone: until all others were deleted, the operator would have added the finalizer.
+  const collection = (target: string): Request => {
+    const fieldSelector = `metadata.name=${target.split("/")[1]}`;
+    return (place) => {
+      const { query, ...rest } = remove("clusters")(place);
+      return { ...rest, query: { ...query, fieldSelector } };
+    };
+  };
   const young = { labels: { [LABEL_ID]: createId() } };
   const who = "namespaceController";
   const answer = await attemptAt("clusters", young, { deleted: false, who, request: collection }, MISSING);
