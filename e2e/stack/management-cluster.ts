@@ -164,6 +164,8 @@ function apiserverNode(deps: ManagementClusterDeps): ProcessNode {
     after: ["etcd"],
     process: () => ({
       command: deps.tools.path("kube-apiserver"),
+      // For etcd.
+      waitsForOthers: true,
       args: apiserverArgs(deps),
       probe: () => requireKubeReady(deps.kube),
       stopTimeoutMs: 3000,

@@ -24,6 +24,8 @@ export interface ProcessSpec {
   stopTimeoutMs?: number;
   /** Started again when it exits by itself, as a kubelet does: the operator ends when it loses its Lease. */
   restarts?: boolean;
+  /** It does not end by itself once a program that it needs has ended. */
+  waitsForOthers?: boolean;
 }
 
 export interface Exit {
@@ -43,6 +45,8 @@ export interface Part {
   start(): Promise<void>;
   /** Signals its process group (default SIGKILL) and waits for its end; this does not count as a crash. */
   kill(signal?: NodeJS.Signals): Promise<Exit>;
+  /** Signals it when all parts end at once and none can be waited for. */
+  endWithOthers(): void;
   /** Sends the stop signal, and SIGKILL after the timeout. */
   stop(): Promise<void>;
 }
@@ -195,6 +199,9 @@ export function createPart(name: string, spec: ProcessSpec, context: PartContext
     async kill(signal = "SIGKILL") {
       signalRun(run, signal);
       return part.exited;
+    },
+    endWithOthers() {
+      signalRun(run, spec.waitsForOthers === true ? "SIGKILL" : (spec.stopSignal ?? "SIGTERM"));
     },
     async stop() {
       signalRun(run, spec.stopSignal ?? "SIGTERM");

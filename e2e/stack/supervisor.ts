@@ -145,7 +145,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   };
   // Programs are in process groups of their own, which Ctrl+C does not reach. On exit nothing can be waited for.
   const signalAll = (): void => {
-    for (const part of parts.values()) void part.stop();
+    for (const part of parts.values()) part.endWithOthers();
   };
   process.once("exit", signalAll);
   const stop = (): Promise<void> => {
