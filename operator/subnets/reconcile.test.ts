@@ -33,7 +33,7 @@ function observe(lock: { ageMs?: number; lostMs?: number }, rest: Partial<Observ
 
 const owner = (workerSubnet?: string) => ({ status: { workerSubnet } }) as Cluster;
 
-test.each<[string, ObservedLock, "kept" | "marked" | "unmarked" | "released"]>([
+test.each<[string, ObservedLock, "kept" | "waiting" | "marked" | "unmarked" | "released"]>([
   ["of a cluster that has it", observe({}, { owner: owner("10.64.3.0/24") }), "kept"],
   ["of a cluster that has none yet", observe({}, { owner: owner() }), "kept"],
   ["of a cluster that has another one", observe({}, { owner: owner("10.64.4.0/24") }), "released"],
@@ -42,13 +42,27 @@ test.each<[string, ObservedLock, "kept" | "marked" | "unmarked" | "released"]>([
   ["whose cluster is gone", observe({}), "marked"],
   ["whose cluster has been gone for 29 days", observe({ lostMs: 29 * DAY_MS }), "kept"],
   ["whose cluster has been gone for 31 days", observe({ lostMs: 31 * DAY_MS }), "released"],
+  [
+    "of another cluster, made by a clock ahead",
+    observe({ ageMs: -60_000 }, { owner: owner("10.64.4.0/24") }),
+    "waiting",
+  ],
+  ["whose cluster is gone by a clock ahead", observe({ lostMs: -60_000 }), "kept"],
   ["whose cluster came back from a backup", observe({ lostMs: DAY_MS }, { owner: owner() }), "unmarked"],
 ])("a subnet %s is %s", (_, observed, expected) => {
   const { apply, remove, requeueAfterMs } = reconcileLock(observed, NOW);
   const marks = apply.flatMap((step) => (step.verb === "patch" ? step.operations.at(-1)?.op : []));
-  const outcome = { kept: [[], 0], marked: [["add"], 0], unmarked: [["remove"], 0], released: [[], 1] };
+  const outcome = {
+    kept: [[], 0],
+    waiting: [[], 0],
+    marked: [["add"], 0],
+    unmarked: [["remove"], 0],
+    released: [[], 1],
+  };
   expect([marks, remove.length]).toEqual(outcome[expected as keyof typeof outcome]);
   const isWaiting =
-    expected === "marked" || (expected === "kept" && !observed.owner && !observed.runsInEngine);
+    expected === "marked" ||
+    expected === "waiting" ||
+    (expected === "kept" && !observed.owner && !observed.runsInEngine);
   expect(requeueAfterMs !== undefined).toBe(isWaiting);
 });

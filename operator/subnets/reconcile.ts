@@ -1,5 +1,5 @@
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
-import { remainingMs } from "../../shared/controller/time.ts";
+import { elapsedMs } from "../../shared/controller/time.ts";
 import { markLost, releaseSubnet } from "./lock.ts";
 import type { ObservedLock } from "./observe.ts";
 
@@ -18,11 +18,18 @@ export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {
   const usesAnother = subnet !== undefined && subnet !== lock.subnet;
   if (!usesAnother && (owner !== undefined || runsInEngine))
     return composePlan({ apply: lock.lostAt === undefined ? [] : [markLost(configMap, undefined)] });
-  const youngMs = remainingMs(lock.createdAt, MIN_AGE_MS, now);
+  const youngMs = findWaitMs(lock.createdAt, MIN_AGE_MS, now);
   if (youngMs !== undefined) return composePlan({ requeueAfterMs: youngMs });
   if (!usesAnother && lock.lostAt === undefined)
     return composePlan({ apply: [markLost(configMap, now)], requeueAfterMs: KEPT_MS });
-  const keptMs = usesAnother ? undefined : remainingMs(lock.lostAt, KEPT_MS, now);
+  const keptMs = usesAnother ? undefined : findWaitMs(lock.lostAt, KEPT_MS, now);
   if (keptMs !== undefined) return composePlan({ requeueAfterMs: keptMs });
   return composePlan({ remove: [releaseSubnet(configMap.metadata.namespace ?? "", lock)] });
+}
+
+/** The rest of a wait since a time. One ahead of this clock is waited for whole: a subnet is rather kept too long. */
+function findWaitMs(since: string | undefined, durationMs: number, now: Date): number | undefined {
+  const ageMs = elapsedMs(since, now);
+  if (ageMs >= durationMs) return undefined;
+  return durationMs - (ageMs || 0);
 }
