@@ -85,7 +85,8 @@ export function observePool(
   if (pool === undefined) return undefined;
   const { namespace = "", name } = pool.metadata;
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
-  const state = findEngine(caches, clusterKey).engine?.state;
+  const own = findEngine(caches, clusterKey).engine;
+  const state = own?.state;
   const isKnown = state?.poolNames.includes(name) === true;
   const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
   const deployment =
@@ -103,7 +104,7 @@ export function observePool(
     candidateId: pool.status?.id ?? createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     engine: deployment && readPool(deployment),
-    granted: readGrantedPools(findEngine(caches, clusterKey).engine?.object).get(name),
+    granted: readGrantedPools(own?.object).get(name),
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
     engineClusterDeleted: state === undefined,
