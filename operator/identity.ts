@@ -55,7 +55,7 @@ export function readIdentity(object: Identified, runs: boolean): IdentityState {
   return state === "unconfirmed" && runs ? "known" : state;
 }
 
-/** What is being deleted and what the operator has let go: nothing of it is left, whatever else keeps the object. */
+/** An object that is being deleted and whose finalizer the operator has removed: nothing of it is left. */
 export function isReleased({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined && !hasFinalizer(metadata);
 }

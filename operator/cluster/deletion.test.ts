@@ -13,7 +13,7 @@ test("a deletion deletes the pools and Cluster API's Cluster, and keeps the fina
   expect(poolsLeft.releaseFinalizer).toBe(false);
 });
 
-test("a pool that the operator has let go holds its cluster no longer, whatever keeps the object", () => {
+test("a pool without the operator's finalizer does not keep its deleted cluster, whatever other finalizer it has", () => {
   const pool = makePool("web");
   const metadata = {
     ...pool.metadata,
