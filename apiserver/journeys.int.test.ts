@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../e2e/stack/testing.ts";
+import { type ExecutedCode, recordExecutedCode } from "../e2e/testing/executed-code.ts";
+import { createId } from "../shared/id.ts";
+import { closeMonth } from "./billing/invoices/close.ts";
+import { type Month, parseMonth } from "./billing/month.ts";
+import { insertUsage, startInvoicingApp } from "./billing/testing.ts";
+import type { Database } from "./db/client.ts";
+import { emitEvents } from "./outbox/index.ts";
+import type { TestApp, TestRequest, TestResponse } from "./testing/app.ts";
+import {
+  createTestSender,
+  startTestDeliverer,
+  startTestDeliveries,
+  type TestDeliveries,
+} from "./webhooks/delivery/testing.ts";
+import { type Receiver, startReceiver } from "./webhooks/delivery/testing-receiver.ts";
+
+let api: TestApp;
+let deliveries: TestDeliveries;
+let receiver: Receiver;
+let organization: string;
+let clusters: string;
+let pools: string;
+let pool: string;
+
+const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 9 };
+
+beforeAll(async () => {
+  [api, deliveries, receiver] = await Promise.all([
+    startInvoicingApp(),
+    startTestDeliveries(),
+    startReceiver(),
+  ]);
+  organization = `/api/v1/organizations/${await api.createOrganization()}`;
+  clusters = `${organization}/clusters`;
+  const cluster = await send("POST", clusters, { name: "shop", k8s_version: "1.34" });
+  pools = `${clusters}/${cluster.body.id}/nodepools`;
+  pool = `${pools}/${(await send("POST", pools, POOL)).body.id}`;
+});
+afterAll(async () => {
+  await Promise.all([api.close(), deliveries.end(), receiver.close()]);
+});
+
+async function send(method: string, path: string, body?: TestRequest["body"]): Promise<TestResponse> {
+  const response = await api.request(method, path, body === undefined ? {} : { body });
+  if (response.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(response.body)}`);
+  return response;
+}
+
+let nodes = 1;
+const addNode = () => send("PUT", pool, { desired_nodes: ++nodes });
+
+async function prepareWebhook() {
+  const { db, sql } = deliveries;
+  const orgId = await deliveries.addOrganization();
+  const webhookId = await deliveries.addWebhook(orgId, `${receiver.url}/hook`);
+  const deliverer = startTestDeliverer(deliveries, createTestSender(receiver.ca));
+  const data = { cluster_id: createId(), node_pool_id: createId(), old_node: "a", new_node: "b", reason: "c" };
+  const event = { orgId, type: "node.replaced", occurredAt: new Date(), data } as const;
+  return async () => {
+    await db.transaction((tx) => emitEvents(tx, [event]));
+    // Not through the counted client.
+    const readAttempts = () =>
+      sql`select 1 from webhook_deliveries where webhook_id = ${webhookId} and status = 'delivered'`;
+    await waitFor("the attempt", async () => (await readAttempts()).length > 0);
+    await deliverer.stop();
+  };
+}
+
+async function prepareUsage() {
+  const orgId = await api.createOrganization();
+  const profile = { name: "Example Ltd", country: "DE", city: "Berlin" };
+  await send("PUT", `/api/v1/organizations/${orgId}/billing/profile`, profile);
+  const [startedAt, endedAt] = [new Date("2026-01-10T00:00:00Z"), new Date("2026-01-10T01:00:00Z")];
+  await insertUsage(api.deps.db, { organizationId: orgId, startedAt, endedAt });
+  return () => closeMonth(api.deps, parseMonth("2026-01") as Month);
+}
+
+type Unsafe = (...values: unknown[]) => unknown;
+type Begin = (run: (tx: { unsafe: Unsafe }) => unknown) => unknown;
+
+/** Counts what Drizzle sends while `work` runs. BEGIN and COMMIT are no statements. */
+async function countStatements(databases: readonly Database[], work: () => Promise<unknown>): Promise<number> {
+  let count = 0;
+  const counted = (send: Unsafe): Unsafe => {
+    return (...values) => {
+      count += 1;
+      return send(...values);
+    };
+  };
+  const restore = databases.map((db) => {
+    const client = (db as Database & { $client: { unsafe: Unsafe; begin: Begin } }).$client;
+    const { unsafe, begin } = client;
+    client.unsafe = counted(unsafe);
+    client.begin = (run) => begin((tx) => run({ ...tx, unsafe: counted(tx.unsafe) }));
+    return () => Object.assign(client, { unsafe, begin });
+  });
+  try {
+    await work();
+    return count;
+  } finally {
+    for (const undo of restore) undo();
+  }
+}
+
+// What one piece of work executes, so that it is seen when it grows. A number that falls is lowered here.
+test.each<{
+  journey: string;
+  prepare: () => Promise<() => Promise<unknown>>;
+  limits: { files: number; namedFunctions: number; statements: number };
+}>([
+  {
+    journey: "GET of a node pool",
+    prepare: async () => () => send("GET", pool),
+    limits: { files: 31, namedFunctions: 67, statements: 3 },
+  },
+  {
+    journey: "PUT of a node pool, one node more,",
+    prepare: async () => addNode,
+    limits: { files: 89, namedFunctions: 240, statements: 15 },
+  },
+  {
+    journey: "PUT of a node pool that changes nothing",
+    prepare: async () => () => send("PUT", pool, { desired_nodes: nodes }),
+    limits: { files: 64, namedFunctions: 162, statements: 4 },
+  },
+  {
+    journey: "POST of a cluster with a node pool",
+    prepare: async () => () =>
+      send("POST", clusters, { name: createId(), k8s_version: "1.34", node_pools: [POOL] }),
+    limits: { files: 95, namedFunctions: 259, statements: 34 },
+  },
+  {
+    journey: "PUT of a budget",
+    prepare: async () => () =>
+      send("PUT", `${organization}/billing/budget`, { monthly_limit_eur: 10, thresholds_pct: [50] }),
+    limits: { files: 37, namedFunctions: 103, statements: 5 },
+  },
+  {
+    journey: "a webhook from its cause to the stored attempt",
+    prepare: prepareWebhook,
+    limits: { files: 17, namedFunctions: 76, statements: 26 },
+  },
+  {
+    journey: "an hour of usage to a line of an invoice",
+    prepare: prepareUsage,
+    limits: { files: 27, namedFunctions: 96, statements: 18 },
+  },
+])("$journey executes no more than it did", async ({ prepare, limits }) => {
+  const databases = [api.deps.db, deliveries.db];
+  const runs: (ExecutedCode & { statements: number })[] = [];
+  // The first run fills what is read once a process; of the others the least counts, for a retry is no growth.
+  for (let run = 0; run < 4; run += 1) {
+    const work = await prepare();
+    let statements = 0;
+    const executed = await recordExecutedCode(async () => {
+      statements = await countStatements(databases, work);
+    });
+    runs.push({ ...executed, statements });
+  }
+  const [least] = runs.slice(1).toSorted((left, right) => left.namedFunctions - right.namedFunctions);
+  const { files = [], namedFunctions, statements } = least ?? {};
+  expect(files.length, files.join("\n")).toBeLessThanOrEqual(limits.files);
+  expect(namedFunctions).toBeLessThanOrEqual(limits.namedFunctions);
+  expect(statements).toBeLessThanOrEqual(limits.statements);
+  expect(statements).toBeGreaterThan(0);
+});
