@@ -56,7 +56,13 @@ async function prepareWebhook() {
   const orgId = await deliveries.addOrganization();
   const webhookId = await deliveries.addWebhook(orgId, `${receiver.url}/hook`);
   const deliverer = startTestDeliverer(deliveries, createTestSender(receiver.ca));
-  const data = { cluster_id: createId(), node_pool_id: createId(), old_node: "a", new_node: "b", reason: "c" };
+  const data = {
+    cluster_id: createId(),
+    node_pool_id: createId(),
+    old_node: "a",
+    new_node: "b",
+    reason: "c",
+  };
   const event = { orgId, type: "node.replaced", occurredAt: new Date(), data } as const;
   return async () => {
     await db.transaction((tx) => emitEvents(tx, [event]));
@@ -81,7 +87,10 @@ type Unsafe = (...values: unknown[]) => unknown;
 type Begin = (run: (tx: { unsafe: Unsafe }) => unknown) => unknown;
 
 /** Counts what Drizzle sends while `work` runs. BEGIN and COMMIT are no statements. */
-async function countStatements(databases: readonly Database[], work: () => Promise<unknown>): Promise<number> {
+async function countStatements(
+  databases: readonly Database[],
+  work: () => Promise<unknown>,
+): Promise<number> {
   let count = 0;
   const counted = (send: Unsafe): Unsafe => {
     return (...values) => {
@@ -161,7 +170,8 @@ test.each<{
   }
   const [least] = runs.slice(1).toSorted((left, right) => left.namedFunctions - right.namedFunctions);
   const { files = [], namedFunctions, statements } = least ?? {};
-  expect(files.length, files.join("\n")).toBeLessThanOrEqual(limits.files);
+  // Shows the files when there are more.
+  expect(files.length > limits.files ? files : []).toEqual([]);
   expect(namedFunctions).toBeLessThanOrEqual(limits.namedFunctions);
   expect(statements).toBeLessThanOrEqual(limits.statements);
   expect(statements).toBeGreaterThan(0);

@@ -67,7 +67,7 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () 
     symlinkSync(realpathSync(join(root, "node_modules")), join(copy, "node_modules"));
     followThePage();
     run("drizzle-kit", "generate", "--config", "apiserver/db/drizzle.config.ts", "--name", "notes");
-    run("node", "apiserver/openapi/generate.ts");
+    run("node", "e2e/openapi/generate-client.ts");
   }, 900_000);
 
   afterAll(() => rmSync(copy, { recursive: true }));
@@ -92,7 +92,7 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () 
   });
 
   test("has its operations in the OpenAPI document", () => {
-    const { paths } = JSON.parse(readFileSync(join(copy, "apiserver/openapi/openapi.json"), "utf8"));
+    const { paths } = JSON.parse(readFileSync(join(copy, "e2e/openapi/generated/openapi.json"), "utf8"));
     expect(Object.keys(paths["/api/v1/organizations/{orgID}/notes"])).toEqual(["post", "get"]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { renderOpenApi } from "./generate.ts";
+import { renderOpenApi } from "./render.ts";
 
 // The tables of the specification for clusters, node pools and network policies, row by row, against the document that
 // clients are generated from; other tests check that requests and responses conform to it.

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { EVENT_TYPES } from "../outbox/catalog.ts";
-import { renderOpenApi } from "./generate.ts";
+import { renderOpenApi } from "./render.ts";
 
 const sentShape = z.looseObject({
   post: z.looseObject({

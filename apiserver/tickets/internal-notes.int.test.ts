@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
-import { renderOpenApi } from "../openapi/generate.ts";
+import { renderOpenApi } from "../openapi/render.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {
   addPerson,

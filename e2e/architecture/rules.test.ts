@@ -55,6 +55,7 @@ describe("import rules", () => {
     ["apiserver/clusters/routes.int.test.ts", "apiserver/app.ts"],
     ["operator/cluster/watch.ts", "shared/kube/client.ts"],
     ["e2e/stack/stack.ts", "apiserver/db/migrate.ts"],
+    ["e2e/openapi/document.ts", "apiserver/openapi/render.ts"],
   ])("allow that %s imports %s", (from, to) => {
     expect(findBrokenRule({ from, to, line: 1 })).toBeUndefined();
   });
@@ -93,7 +94,7 @@ describe("file rules", () => {
     ["apiserver/clusters/index.ts", 'export { x } from "./store.ts";\n'],
     ["apiserver/clusters/catalogue-routes.ts", "addRoute(router, {});\n"],
     ["apiserver/clusters/testing.ts", 'const t = pgTable("t", {});\n'],
-    ["e2e/openapi/client.ts", "\n".repeat(9000)],
+    ["e2e/openapi/generated/client.ts", "\n".repeat(9000)],
   ])("allow %s", (file, text) => {
     expect(findBrokenFileRules(file, text)).toEqual([]);
   });

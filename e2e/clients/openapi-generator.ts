@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
-import { DOCUMENT_FILE } from "../openapi/document.ts";
+import { writeDocument } from "../openapi/document.ts";
 import { cacheRoot } from "../stack/tools.ts";
 import { runCommand } from "./client.ts";
 
@@ -16,7 +16,7 @@ export async function generateClient(
   folder: string,
   options: readonly string[] = [],
 ): Promise<void> {
-  const input = ["-jar", await ensureGenerator(), "generate", "-i", DOCUMENT_FILE, "-g", generator];
+  const input = ["-jar", await ensureGenerator(), "generate", "-i", writeDocument(), "-g", generator];
   // Errors alone: it prints a line for each file that it writes.
   const env = { JAVA_TOOL_OPTIONS: "-Dlog.level=error" };
   await runCommand("java", [...input, "-o", folder, ...options], { env });

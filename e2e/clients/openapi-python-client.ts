@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DOCUMENT_FILE } from "../openapi/document.ts";
+import { writeDocument } from "../openapi/document.ts";
 import { ensurePythonPackages } from "../stack/python.ts";
 import { type Client, runCommand } from "./client.ts";
 import { PROGRAMS } from "./openapi-generator.ts";
@@ -24,7 +24,7 @@ export const openapiPythonClient: Client = {
     await runCommand(join(programs, "openapi-python-client"), [
       "generate",
       "--path",
-      DOCUMENT_FILE,
+      writeDocument(),
       "--config",
       config,
       ...output,

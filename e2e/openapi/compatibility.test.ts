@@ -1,12 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findOpenApiBreaks } from "./compatibility.ts";
-import { DOCUMENT_FILE } from "./document.ts";
+import { documentText } from "./document.ts";
 
-const text = readFileSync(DOCUMENT_FILE, "utf8");
-const document = () => JSON.parse(text);
+const document = () => JSON.parse(documentText);
 type Document = ReturnType<typeof document>;
 
 const LIST = "/api/v1/organizations";
@@ -182,7 +181,9 @@ describe("the gate of the released interface", { timeout: 300_000 }, () => {
     for (const change of changes) change(changed);
     const file = join(folder, "changed.json");
     writeFileSync(file, JSON.stringify(changed));
-    return findOpenApiBreaks(DOCUMENT_FILE, file);
+    const before = join(folder, "before.json");
+    writeFileSync(before, documentText);
+    return findOpenApiBreaks(before, file);
   }
 
   beforeAll(async () => {

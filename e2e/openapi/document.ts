@@ -1,12 +1,15 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { renderOpenApi } from "../../apiserver/openapi/render.ts";
 
-/** The committed document. */
-export const DOCUMENT_FILE = join(import.meta.dirname, "..", "..", "apiserver", "openapi", "openapi.json");
+/** What is made of the document, and not committed. */
+export const GENERATED_FOLDER = join(import.meta.dirname, "generated");
 
 /** What this folder reads of the document; more is in it. */
 export interface Operation {
   operationId: string;
+  requestBody?: unknown;
+  security?: unknown[];
   responses: Record<string, DocumentedResponse>;
 }
 
@@ -29,7 +32,20 @@ export interface Place {
   operation: Operation;
 }
 
-export const document: Document = JSON.parse(readFileSync(DOCUMENT_FILE, "utf8"));
+/** The document as the API server of this checkout serves it. */
+export const documentText = renderOpenApi();
+
+export const document: Document = JSON.parse(documentText);
+
+/** Writes the document for the tools that read a file. Returns its path. Safe to call from several processes. */
+export function writeDocument(): string {
+  const file = join(GENERATED_FOLDER, "openapi.json");
+  mkdirSync(GENERATED_FOLDER, { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, documentText);
+  renameSync(draft, file);
+  return file;
+}
 
 /** Every operation of the document. */
 export const places: readonly Place[] = Object.entries(document.paths).flatMap(([path, methods]) =>

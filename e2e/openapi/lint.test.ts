@@ -1,11 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DOCUMENT_FILE } from "./document.ts";
+import { documentText } from "./document.ts";
 import { lint } from "./lint.ts";
 
-const document = JSON.parse(readFileSync(DOCUMENT_FILE, "utf8"));
+const document = JSON.parse(documentText);
 const { schemas } = document.components;
 const LIST = "/api/v1/organizations";
 const { get, post } = document.paths[LIST];

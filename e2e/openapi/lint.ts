@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DOCUMENT_FILE } from "./document.ts";
+import { writeDocument } from "./document.ts";
 import { ensureOpenApiTools, TOOLS_SOURCE } from "./tools.ts";
 
 const LINTERS = {
@@ -46,9 +46,8 @@ async function run(folder: string, name: LinterName): Promise<string> {
 }
 
 if (import.meta.main) {
-  const reports = await Promise.all(
-    (["spectral", "redocly"] as const).map((name) => lint(name, DOCUMENT_FILE)),
-  );
+  const file = writeDocument();
+  const reports = await Promise.all((["spectral", "redocly"] as const).map((name) => lint(name, file)));
   if (reports.some((report) => report !== "")) {
     process.stderr.write(`${reports.join("\n")}\n`);
     process.exitCode = 1;

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fetchConforming } from "../openapi/conformance.ts";
+import { document } from "../openapi/document.ts";
 import { readStack } from "../stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
@@ -218,15 +217,8 @@ describe("the wire", () => {
   });
 });
 
-interface Document {
-  paths: Record<string, Record<string, { operationId: string; requestBody?: unknown; security?: unknown[] }>>;
-}
-
-/** Every operation of the committed document, with the organization of this test and unknown ids. */
-const document: Document = JSON.parse(
-  readFileSync(join(import.meta.dirname, "..", "..", "apiserver", "openapi", "openapi.json"), "utf8"),
-);
 const METHODS = ["get", "post", "put", "delete"];
+/** Every operation of the document, with the organization of this test and unknown ids. */
 const operations = Object.entries(document.paths).flatMap(([pattern, item]) =>
   METHODS.filter((method) => item[method] !== undefined).map((method) => ({
     name: `${method.toUpperCase()} ${pattern}`,

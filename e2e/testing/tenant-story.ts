@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { components } from "../openapi/client.ts";
+import type { components } from "../openapi/generated/client.ts";
 import type { Delivery } from "../stack/receiver.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { createUntil, type Waiting } from "./reported-wait.ts";

@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { declareOperations } from "../../openapi/generate.ts";
+import { declareOperations } from "../../openapi/render.ts";
 import { expensiveBodies } from "../../testing/expensive-bodies.ts";
 import { ApiError } from "../errors.ts";
 import { parseBody } from "./body.ts";

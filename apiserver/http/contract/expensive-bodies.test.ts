@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { describe, expect, test, vi } from "vitest";
-import { declareOperations } from "../../openapi/generate.ts";
+import { declareOperations } from "../../openapi/render.ts";
 import { expensiveBodies } from "../../testing/expensive-bodies.ts";
 import { ApiError, MAX_DETAILS } from "../errors.ts";
 import { parseBody } from "./body.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { renderOpenApi } from "../../openapi/generate.ts";
+import { renderOpenApi } from "../../openapi/render.ts";
 import { insertTestCredential, pushAnyImage } from "../../registry/testing.ts";
 import {
   holdKey,

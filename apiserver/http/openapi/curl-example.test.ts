@@ -1,14 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { renderOpenApi } from "../../openapi/render.ts";
 import { writeCurlExample } from "./curl-example.ts";
 import { documentShape, listPlaced, type PlacedOperation } from "./documented.ts";
 
 const API_URL = "https://api.example.com";
-const document = documentShape.parse(
-  JSON.parse(readFileSync(join(import.meta.dirname, "../../openapi/openapi.json"), "utf8")),
-);
+const document = documentShape.parse(JSON.parse(renderOpenApi()));
 
 const plain: PlacedOperation = {
   operationId: "readThing",

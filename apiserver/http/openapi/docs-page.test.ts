@@ -1,12 +1,9 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
+import { renderOpenApi } from "../../openapi/render.ts";
 import { buildReference } from "./docs-page.ts";
 import { documentShape, listPlaced } from "./documented.ts";
 
-const document = documentShape.parse(
-  JSON.parse(readFileSync(join(import.meta.dirname, "../../openapi/openapi.json"), "utf8")),
-);
+const document = documentShape.parse(JSON.parse(renderOpenApi()));
 const operations = listPlaced(document);
 const reference = await buildReference(document, "https://api.example.com");
 

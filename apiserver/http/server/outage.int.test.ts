@@ -10,7 +10,7 @@ import type { AppParts } from "../../app.ts";
 import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
 import { probeDatabase } from "../../db/probe.ts";
 import type { Deps } from "../../deps.ts";
-import { renderOpenApi } from "../../openapi/generate.ts";
+import { renderOpenApi } from "../../openapi/render.ts";
 import { createTestedApp, startTestApp, type TestApp } from "../../testing/app.ts";
 import { type DocumentedOperation, listOperations } from "../../testing/operation-cases.ts";
 import { createAuthenticator } from "../authentication/authenticator.ts";

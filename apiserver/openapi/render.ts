@@ -1,5 +1,3 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { createLogger } from "../../shared/log.ts";
 import { createRegistry } from "../../shared/metrics.ts";
 import { createApp } from "../app.ts";
@@ -8,8 +6,6 @@ import type { Operation } from "../http/contract/operation.ts";
 import type { SentEvent } from "../http/contract/sent-event.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../http/limits.ts";
 import { buildDocument } from "../http/openapi/document.ts";
-
-const COMMITTED_COPY = join(import.meta.dirname, "openapi.json");
 
 /** The OpenAPI document as text, without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
@@ -40,14 +36,4 @@ function describeOnlyDeps(): Deps {
     metrics: createRegistry(),
   };
   return parts as Deps;
-}
-
-if (import.meta.main) {
-  const text = renderOpenApi();
-  if (!process.argv.includes("--check")) {
-    writeFileSync(COMMITTED_COPY, text);
-  } else if (readFileSync(COMMITTED_COPY, "utf8") !== text) {
-    process.stderr.write("apiserver/openapi/openapi.json is stale: run npm run generate.\n");
-    process.exitCode = 1;
-  }
 }
