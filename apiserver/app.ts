@@ -22,7 +22,7 @@ import type { HttpEnv } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
 import { createIdempotencyStore } from "./http/idempotency/store.ts";
 import { addDocumentRoutes } from "./http/openapi/docs.ts";
-import { createRateLimiter } from "./http/rate-limits/rate-limit.ts";
+import { createRequestLimiter } from "./http/rate-limits/rate-limit.ts";
 import { compressResponses } from "./http/server/compress.ts";
 import { observe } from "./http/server/observe.ts";
 import { createSourceFinder, warnOfUntrusted } from "./http/server/source-address.ts";
@@ -44,7 +44,7 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { closeTicketsOf } from "./tickets/index.ts";
 import { addTicketRoutes } from "./tickets/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
-import { claimOrganization } from "./users/index.ts";
+import { bindFirstOrganization } from "./users/index.ts";
 import { addUserRoutes } from "./users/routes.ts";
 import { deleteWebhooksOf } from "./webhooks/index.ts";
 import { addWebhookRoutes } from "./webhooks/routes.ts";
@@ -96,7 +96,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     },
     db: deps.db,
     idempotency: createIdempotencyStore(deps.db),
-    limiter: createRateLimiter(deps.config.limits.rates),
+    limiter: createRequestLimiter(deps.config.limits.rates),
     limits: deps.config.limits,
     bodies: createBodyBudget(deps.config.limits.maxPendingBodyBytes),
     tenantLimits: createTenantLimits(deps.config.limits),
@@ -108,7 +108,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addDocumentRoutes(router, deps.config.publicUrl);
   // A slice calls those above it only by the hooks that are listed here.
   addOrganizationRoutes(router, deps, {
-    beforeCreate: (tx, creatorId) => claimOrganization(tx, creatorId, deps.config.userQuotas),
+    beforeCreate: (tx, creatorId) => bindFirstOrganization(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
     hasImages: createImageCheck(deps),

@@ -9,7 +9,7 @@ import type {
   Deployment,
   Event,
   Namespace,
-  Role,
+  RbacRole,
   RoleBinding,
   Secret,
   ServiceAccount,
@@ -38,7 +38,7 @@ export interface Cached {
   authorities: AuthoritySecret;
   /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
   credentials: Secret;
-  roles: Role;
+  roles: RbacRole;
   roleBindings: RoleBinding;
   /** The autoscalers of clusters: objects with our cluster label. */
   serviceAccounts: ServiceAccount;

@@ -23,7 +23,7 @@ import { runAccess } from "./cluster-access/run.ts";
 import { watchAccesses } from "./cluster-access/watch.ts";
 import type { Config } from "./config.ts";
 import { runEvent } from "./events/run.ts";
-import { watchEvents } from "./events/watch.ts";
+import { watchClusterEvents } from "./events/watch.ts";
 import { runPool } from "./node-pool/run.ts";
 import { watchNodePools } from "./node-pool/watch.ts";
 import { runOrphans } from "./orphans/run.ts";
@@ -169,7 +169,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchTenantBindings(set, tenantBindings);
   watchAccesses(set, accesses);
   watchAutoscalers(set, autoscalers);
-  watchEvents(set, events);
+  watchClusterEvents(set, events);
   watchOrphans(set, orphans);
   const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets, orphans];
   const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];

@@ -1,4 +1,4 @@
-import type { Fault } from "../shared/controller/conditions.ts";
+import type { Problem } from "../shared/controller/conditions.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import { isOlder } from "../shared/kube/age.ts";
@@ -17,7 +17,7 @@ export function indexByName({ metadata, spec }: Named): string[] {
 }
 
 /** Why an object that Cluster API does not know yet is not created: an older one has its name. Undefined = none has. */
-export function findDuplicateName<T extends Named>(store: Store<T>, object: T): Fault | undefined {
+export function findDuplicateName<T extends Named>(store: Store<T>, object: T): Problem | undefined {
   const [key = ""] = indexByName(object);
   const older = store
     .byIndex(INDEX_NAME, key)

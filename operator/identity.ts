@@ -1,4 +1,4 @@
-import type { Fault } from "../shared/controller/conditions.ts";
+import type { Problem } from "../shared/controller/conditions.ts";
 import type { MetadataChange } from "../shared/controller/plan.ts";
 import { type Identified, type IdentityState, identityOf, idOf } from "../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
@@ -27,7 +27,7 @@ export function findIdentityFault(
   organization: Organization,
   olderDuplicate: string | undefined,
   identity: IdentityState = "confirmed",
-): Fault | undefined {
+): Problem | undefined {
   if (organization.kind === "unknown") {
     const message = `This namespace belongs to no organization; put the object into the namespace of one, or have the label ${LABEL_ORG_ID} set.`;
     return { reason: "UnknownOrganization", message };

@@ -1,4 +1,4 @@
-import { type ConditionLike, type Fault, findCondition } from "../shared/controller/conditions.ts";
+import { type ConditionLike, findCondition, type Problem } from "../shared/controller/conditions.ts";
 
 interface ReportedStatus {
   message?: string | undefined;
@@ -12,7 +12,7 @@ const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in progress
  * when an object becomes ready is not one: it has only just become the reason.
  */
-export function findLongWait(last: ReportedStatus | undefined, next: ReportedStatus): Fault | undefined {
+export function findLongWait(last: ReportedStatus | undefined, next: ReportedStatus): Problem | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
   const isReady = (status?: ReportedStatus) => findCondition(status?.conditions, "Ready")?.status === "True";

@@ -1,4 +1,4 @@
-import type { Fault } from "../shared/controller/conditions.ts";
+import type { Problem } from "../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import { idOf } from "../shared/crd/identity.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
@@ -91,7 +91,7 @@ export function composeOwnerReference({ metadata }: Cluster): OwnerReference {
 }
 
 /** The fault of a Cluster, or of what depends on it, whose name a foreign Cluster API cluster has. */
-export function composeNameTaken(clusterName: string): Fault {
+export function composeNameTaken(clusterName: string): Problem {
   const message = `The name ${clusterName} is taken by a cluster that this platform does not run; create the cluster under another name.`;
   return { reason: "NameTaken", message };
 }

@@ -1,7 +1,7 @@
 import { nameAdminSecret } from "../shared/admin-secret.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../shared/crd/names.ts";
-import { type Role, type RoleBinding, roleBindingKind, roleKind } from "../shared/kube/core-kinds.ts";
+import { type RbacRole, type RoleBinding, roleBindingKind, roleKind } from "../shared/kube/core-kinds.ts";
 import { apiVersionOf, type ObjectMeta } from "../shared/kube/kind.ts";
 import { composeOwnerReference } from "./ownership.ts";
 
@@ -11,7 +11,7 @@ export interface ServiceAccountName {
 }
 
 /** Lets the API server read the one Secret of the same name, and no other of the namespace. */
-export function composeSecretRole(metadata: ObjectMeta): Role {
+export function composeSecretRole(metadata: ObjectMeta): RbacRole {
   return {
     apiVersion: apiVersionOf(roleKind),
     kind: roleKind.kind,

@@ -5,5 +5,5 @@ export { type CostEffect, costEffectRecord } from "./cost/schema.ts";
 export { invoiceJobs } from "./invoices/jobs.ts";
 export { packageJobs } from "./packages/jobs.ts";
 export { requireOffered } from "./packages/require-offered.ts";
-export { PLANS } from "./packages/slugs.ts";
+export { PACKAGE_SLUGS } from "./packages/slugs.ts";
 export { usageJobs } from "./usage/jobs.ts";

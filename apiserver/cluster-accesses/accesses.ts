@@ -6,7 +6,7 @@ import type { Preconditions } from "../http/contract/etag.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
-import { idOf } from "./present.ts";
+import { accessIdOf } from "./present.ts";
 
 /** An access and its public id. */
 export interface FoundAccess extends ObjectRef {
@@ -87,6 +87,6 @@ async function findAll({ kube }: Pick<Deps, "kube">, cluster: ProjectedCluster):
 /** Undefined until the operator has given an id to an access that was applied by kubectl. */
 export function toFound(access: ClusterAccess): FoundAccess | undefined {
   const { namespace = "", name, uid = "" } = access.metadata;
-  const id = idOf(access);
+  const id = accessIdOf(access);
   return id === undefined ? undefined : { id, namespace, name, uid, access };
 }

@@ -14,7 +14,7 @@ export interface AccessPlace {
 }
 
 /** The public id of an access; undefined until the operator has given one to an access that was applied by kubectl. */
-export function idOf({ metadata }: ClusterAccess): string | undefined {
+export function accessIdOf({ metadata }: ClusterAccess): string | undefined {
   return metadata.labels?.[LABEL_ID]?.toLowerCase();
 }
 
@@ -23,7 +23,7 @@ export function presentAccess(access: ClusterAccess, place: AccessPlace, email: 
   const { metadata, spec } = access;
   const { status, message } = summarize(access);
   return {
-    id: idOf(access) ?? "",
+    id: accessIdOf(access) ?? "",
     org_id: place.orgId,
     cluster_id: place.clusterId,
     subject: spec.subject,

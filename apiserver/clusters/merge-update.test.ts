@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import { toProjectedCluster } from "../projection/index.ts";
-import { mergeUpdate } from "./merge-update.ts";
+import { mergeClusterUpdate } from "./merge-update.ts";
 import { presentCluster } from "./present.ts";
 import { updateClusterBody } from "./schema.ts";
 
@@ -37,7 +37,7 @@ function aCluster(change: Partial<Cluster> = {}) {
 }
 
 function merge(body: unknown, change: Partial<Cluster> = {}) {
-  const result = mergeUpdate(aCluster(change), updateClusterBody.parse(body), CATALOGUE);
+  const result = mergeClusterUpdate(aCluster(change), updateClusterBody.parse(body), CATALOGUE);
   if (result.outcome === "patch") return result.patch;
   return result.outcome === "invalid"
     ? result.details.map(({ field, code }) => `${field}/${code}`)
@@ -70,7 +70,7 @@ test.each<[string, unknown, unknown]>([
 test("the version as it was sent on create is not an upgrade when there is a newer patch; the patch itself is", () => {
   const newer: VersionCatalogue = [...CATALOGUE, { version: "1.34.9", status: "supported" }];
   const patchOf = (k8s_version: string) =>
-    mergeUpdate(aCluster(), updateClusterBody.parse({ k8s_version }), newer);
+    mergeClusterUpdate(aCluster(), updateClusterBody.parse({ k8s_version }), newer);
   expect(patchOf("1.34")).toEqual({ outcome: "patch", patch: {} });
   expect(patchOf("1.34.9")).toEqual({ outcome: "patch", patch: { version: "1.34.9" } });
 });

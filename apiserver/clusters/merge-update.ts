@@ -25,7 +25,7 @@ export type ClusterMerge =
  * may be repeated but not changed, and another version than the desired one is an upgrade, by its rules. MAJOR.MINOR of
  * the desired version is no upgrade: the body of the create can be sent again, also when there is a newer patch.
  */
-export function mergeUpdate(
+export function mergeClusterUpdate(
   current: ProjectedCluster,
   body: UpdateClusterBody,
   catalogue: VersionCatalogue,

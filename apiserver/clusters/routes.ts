@@ -12,7 +12,7 @@ import { addAdminClusterRoutes } from "./admin-routes.ts";
 import { createCluster } from "./create/create-cluster.ts";
 import { checkCreate, planCreate } from "./create/plan.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
-import { mergeUpdate } from "./merge-update.ts";
+import { mergeClusterUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
 import {
   clusterListQuery,
@@ -192,7 +192,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         action: "cluster.update",
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
-        decide: (current) => mergeUpdate(current, body, versions),
+        decide: (current) => mergeClusterUpdate(current, body, versions),
         requirePermissions(patch) {
           if (patch.displayName !== undefined) requirePermission("clusters:update");
           if (patch.version !== undefined) requirePermission("clusters:upgrade");

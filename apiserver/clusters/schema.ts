@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
-import { PLANS } from "../billing/index.ts";
+import { PACKAGE_SLUGS } from "../billing/index.ts";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
 import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
 import { nameField } from "../http/contract/name-field.ts";
@@ -127,7 +127,7 @@ export const createClusterBody = z
   .strictObject({
     name: clusterName,
     k8s_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.34"),
-    plan: z.enum(PLANS).optional().openapi({
+    plan: z.enum(PACKAGE_SLUGS).optional().openapi({
       description: "The package that the cluster is billed as; without one it is billed per resource.",
     }),
     public_endpoint: z.boolean().default(true).openapi({

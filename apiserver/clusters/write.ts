@@ -2,7 +2,7 @@ import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { assessCost } from "../billing/index.ts";
 import {
   changeObject,
-  claimName,
+  createNameReservation,
   deleteObject,
   requireNotHeld,
   type WriteResult,
@@ -13,7 +13,7 @@ import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import {
-  claimOfDelete,
+  amountsOfDelete,
   type Effects,
   effectsOfDelete,
   effectsOfUpgrade,
@@ -67,7 +67,10 @@ export async function changeCluster(
         spec: { ...patch },
         before: auditCluster(spec, metadata.name),
         after: auditCluster(desired, metadata.name),
-        claims: patch.displayName === undefined ? [] : [claimName(clusters, patch.displayName, cluster.id)],
+        reservations:
+          patch.displayName === undefined
+            ? []
+            : [createNameReservation(clusters, patch.displayName, cluster.id)],
         effects,
       };
     },
@@ -130,12 +133,12 @@ async function findDeletionEffects(
   { orgId, id, object: cluster }: ProjectedCluster,
 ): Promise<Effects> {
   const pools = await listAllNodePools(db, orgId, id);
-  const claims = [
+  const changes = [
     { objectId: id, current: CLUSTER_AMOUNTS, desired: NO_AMOUNTS },
-    ...pools.map((pool) => claimOfDelete(pool.id, pool.object.spec)),
+    ...pools.map((pool) => amountsOfDelete(pool.id, pool.object.spec)),
   ];
   return {
-    quota: await assessQuota(db, { orgId, defaults: config.quotas }, claims),
+    quota: await assessQuota(db, { orgId, defaults: config.quotas }, changes),
     ...sumEffects(pools.map(({ object }) => effectsOfDelete(object))),
     cost: await assessCost(
       db,

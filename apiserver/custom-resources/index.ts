@@ -1,5 +1,4 @@
 export { changeObject } from "./change-object.ts";
-export { type Claim, claimName } from "./claims.ts";
 export { createObject } from "./create-object.ts";
 export { deleteObject } from "./delete-object.ts";
 export { dryRunQuery } from "./dry-run-query.ts";
@@ -15,6 +14,7 @@ export {
   requireNotHeld,
   requireNotSuspended,
 } from "./require.ts";
+export { createNameReservation, type Reservation } from "./reservations.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 export { RETRY_AFTER } from "./retry-after.ts";
 export { saveProjection } from "./save-projection.ts";

@@ -5,7 +5,7 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Database, Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import type { Claim } from "./claims.ts";
+import type { Reservation } from "./reservations.ts";
 import { type WriteIntent, writeIntents } from "./table.ts";
 
 /** One write that is about to be made, and its audit row. */
@@ -17,29 +17,29 @@ export interface IntendedWrite {
   entry: AuditEntry;
 }
 
-/** Commits the intent and takes the claims, in one transaction. Throws what a claim throws; then nothing is taken. */
+/** Commits the intent and takes the reservations, in one transaction. Throws what one of them throws; then nothing is taken. */
 export async function openIntent(
   db: Database,
   origin: Origin,
-  claims: readonly Claim[],
+  reservations: readonly Reservation[],
   intended: IntendedWrite,
 ): Promise<WriteIntent> {
-  if (claims.length === 0) return insertIntent(db, origin, intended);
+  if (reservations.length === 0) return insertIntent(db, origin, intended);
   return db.transaction(async (tx) => {
-    for (const claim of claims) await claim.take(tx);
+    for (const one of reservations) await one.take(tx);
     return insertIntent(tx, origin, intended);
   });
 }
 
-/** Removes the intent of a write that had no effect, and releases its claims. */
+/** Removes the intent of a write that had no effect, and releases its reservations. */
 export async function discardIntent(
   db: Database,
   { id }: WriteIntent,
-  claims: readonly Claim[],
+  reservations: readonly Reservation[],
 ): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.delete(writeIntents).where(eq(writeIntents.id, id));
-    for (const claim of claims) await claim.release(tx);
+    for (const one of reservations) await one.release(tx);
   });
 }
 

@@ -5,9 +5,9 @@ import { runThenRollBack } from "../db/dry-run.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Claim } from "./claims.ts";
 import { discardIntent, openIntent, recordWrite } from "./intents.ts";
 import { isNotApplied, toRefusal } from "./refusal.ts";
+import type { Reservation } from "./reservations.ts";
 import type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 import type { WriteIntent } from "./table.ts";
 
@@ -23,8 +23,8 @@ export interface WriteRequest {
 
 /** What a slice decides, from the object as it is. */
 export interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
-  claims?: readonly Claim[];
-  /** What else the write does; called by a dry run only. Throws what `claims` would. */
+  reservations?: readonly Reservation[];
+  /** What else the write does; called by a dry run only. Throws what `reservations` would. */
   effects?: (db: Queryable) => Promise<E>;
 }
 
@@ -39,10 +39,10 @@ interface Write<T, E> extends WriteRequest, WritePlan<E> {
 }
 
 /**
- * Writes one custom resource. Intent and claims are committed first, then the object is written, then audit row and
+ * Writes one custom resource. Intent and reservations are committed first, then the object is written, then audit row and
  * projection are committed together; what a crash leaves between them is completed by the sweep. A write that certainly
  * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the
- * Kubernetes API refuses, what the claims throw, and the KubeError of a write that is not confirmed.
+ * Kubernetes API refuses, what the reservations throw, and the KubeError of a write that is not confirmed.
  */
 export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -51,9 +51,9 @@ export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   write: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   if (write.dryRun === true) return tryWrite(deps, resource, write);
-  const { action, before, after, claims = [] } = write;
+  const { action, before, after, reservations = [] } = write;
   const target = { kind: resource.targetKind, id: write.objectId };
-  const intent = await openIntent(deps.db, origin, claims, {
+  const intent = await openIntent(deps.db, origin, reservations, {
     kind: resource.kindName,
     verb: write.verb,
     metadata: write.metadata,
@@ -70,18 +70,18 @@ export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   try {
     written = await write.apply({ dryRun: false });
   } catch (error) {
-    if (isNotApplied(error) || error instanceof ApiError) await discardIntent(deps.db, intent, claims);
+    if (isNotApplied(error) || error instanceof ApiError) await discardIntent(deps.db, intent, reservations);
     throw toRefusal(error, resource.wireNames);
   }
   if (written === undefined) {
-    await discardIntent(deps.db, intent, claims);
+    await discardIntent(deps.db, intent, reservations);
     return undefined;
   }
   const object = resource.project(written.object);
   const { gone = false } = written;
   await deps.db.transaction(async (tx) => {
     await recordWrite(tx, intent);
-    for (const claim of claims) await claim.complete(tx);
+    for (const one of reservations) await one.complete(tx);
     await resource.save(tx, object, { gone });
   });
   return { object, effects: undefined };
@@ -90,11 +90,11 @@ export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
 async function tryWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   resource: Resource<T, P>,
-  { claims = [], effects: findEffects, apply }: Write<T, E>,
+  { reservations = [], effects: findEffects, apply }: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   const effects = await runThenRollBack(deps.db, async (tx) => {
     const found = await findEffects?.(tx);
-    for (const claim of claims) await claim.take(tx);
+    for (const one of reservations) await one.take(tx);
     return found;
   });
   try {

@@ -9,11 +9,11 @@ export {
   findLastStatuses,
   listEventsAfter,
   listNextEvents,
-  type NewEvent,
+  type NewLogEvent,
   type NewStatusEvent,
   type NewSystemEvent,
   notifyReaders,
-  purgeEvents,
+  purgeLogEvents,
   type StoredEvent,
 } from "./store.ts";
 export { type StatusPayload, type SystemEventPayload, systemEvents } from "./table.ts";

@@ -23,7 +23,7 @@ export interface NewSystemEvent extends EventSubject {
   payload: SystemEventPayload;
 }
 
-export type NewEvent = NewStatusEvent | NewSystemEvent;
+export type NewLogEvent = NewStatusEvent | NewSystemEvent;
 
 /** A stored event. */
 export type EventRow = typeof systemEvents.$inferSelect;
@@ -35,7 +35,7 @@ export type StoredEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "ki
  * one is skipped, and its id is not given again. Writers are serialized from here to their commit, so that ids become
  * visible in order: call it last in a transaction, after every other lock is taken.
  */
-export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
+export async function appendEvents(tx: Queryable, events: readonly NewLogEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
   const inserted = await tx
@@ -47,7 +47,7 @@ export async function appendEvents(tx: Queryable, events: readonly NewEvent[]): 
 }
 
 /** Gives each event the next id of its cluster, in the order of the events. */
-async function assignIds(tx: Queryable, events: readonly NewEvent[]) {
+async function assignIds(tx: Queryable, events: readonly NewLogEvent[]) {
   const added = Map.groupBy(events, ({ clusterId }) => clusterId);
   const counters = await tx
     .insert(systemEventCounters)
@@ -191,7 +191,7 @@ export async function findLastStatuses(
 }
 
 /** Deletes events that are older than the retention. */
-export async function purgeEvents(db: Queryable, retentionDays: number): Promise<void> {
+export async function purgeLogEvents(db: Queryable, retentionDays: number): Promise<void> {
   await db
     .delete(systemEvents)
     .where(sql`${systemEvents.recordedAt} < now() - make_interval(days => ${retentionDays})`);

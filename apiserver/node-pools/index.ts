@@ -3,5 +3,5 @@ export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, planPool, sumEffect
 export { type Effects, effectsRecord } from "./effects-schema.ts";
 export { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 export { checkPoolRules } from "./pool-rules.ts";
-export { claimOfCreate, claimOfDelete } from "./quota-claims.ts";
+export { amountsOfCreate, amountsOfDelete } from "./quota-amounts.ts";
 export { createNodePoolBody, toNodePoolSpec } from "./schema.ts";

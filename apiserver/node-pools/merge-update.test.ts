@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import { mergeUpdate } from "./merge-update.ts";
+import { mergeNodePoolUpdate } from "./merge-update.ts";
 import { toNodePoolChange, type UpdateNodePoolBody, updateNodePoolBody } from "./schema.ts";
 
 const SPEC: NodePoolSpec = {
@@ -20,7 +20,7 @@ const IDENTITY = { id: "pool-id", clusterId: "cluster-id" };
 
 function merge(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
   const current = { ...IDENTITY, displayName: "general", object: { spec: { ...SPEC, ...spec } } };
-  return mergeUpdate(current, toNodePoolChange(updateNodePoolBody.parse(body)));
+  return mergeNodePoolUpdate(current, toNodePoolChange(updateNodePoolBody.parse(body)));
 }
 
 function patchOf(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
@@ -95,7 +95,7 @@ describe("a change patches just the fields that it changes (section 4.5)", () =>
   test("an object without a display name is not renamed by its own name", () => {
     const object = { spec: { ...SPEC, displayName: undefined } };
     const current = { ...IDENTITY, displayName: "general-abcde", object };
-    const result = mergeUpdate(current, toNodePoolChange({ name: "general-abcde" }));
+    const result = mergeNodePoolUpdate(current, toNodePoolChange({ name: "general-abcde" }));
     expect(result).toMatchObject({ ok: true, changed: [] });
   });
 });

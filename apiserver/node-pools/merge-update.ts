@@ -35,7 +35,7 @@ const MUTABLE_FIELDS = Object.keys(WIRE_NAMES) as MutablePoolField[];
  * result must hold every rule between fields. `patch` is the merge patch of `spec` with just the fields whose value
  * changes (a removed node label is null); it is empty when the body requests what is there already.
  */
-export function mergeUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
+export function mergeNodePoolUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
   const { spec } = current.object;
   const merged: NodePoolSpec = { ...spec, ...toSettings(change) };
   const fixed = { id: current.id, cluster_id: current.clusterId, node_taints: spec.nodeTaints ?? [] };

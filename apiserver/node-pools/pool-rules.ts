@@ -1,6 +1,6 @@
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { nodePoolRules } from "../../shared/crd/node-pool-rules.ts";
-import { type Fault, findFaults } from "../../shared/crd/rule.ts";
+import { findFaults, type RuleViolation } from "../../shared/crd/rule.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import { findWireNames, toWireText } from "./wire-names.ts";
 
@@ -12,7 +12,7 @@ export function checkPoolRules(spec: NodePoolSpec): ErrorDetail[] {
   return findFaults(nodePoolRules, spec).map(toDetail);
 }
 
-function toDetail({ field, code, message }: Fault): ErrorDetail {
+function toDetail({ field, code, message }: RuleViolation): ErrorDetail {
   const [first = "body"] = findWireNames(field === "" ? message : field);
   return { field: first, code, message: toWireText(message) };
 }

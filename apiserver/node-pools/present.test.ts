@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { toProjectedNodePool } from "../projection/index.ts";
-import { mergeUpdate } from "./merge-update.ts";
+import { mergeNodePoolUpdate } from "./merge-update.ts";
 import { presentNodePool } from "./present.ts";
 import { nodePoolRecord, toNodePoolChange, updateNodePoolBody } from "./schema.ts";
 
@@ -115,7 +115,7 @@ test("a record that GET returned may be sent back by PUT and changes nothing", (
   const record = present({ spec });
   const change = toNodePoolChange(updateNodePoolBody.parse(JSON.parse(JSON.stringify(record))));
   const current = { id: ID, clusterId: ID, displayName: record.name, object: { spec } };
-  expect(mergeUpdate(current, change)).toMatchObject({ ok: true, changed: [] });
+  expect(mergeNodePoolUpdate(current, change)).toMatchObject({ ok: true, changed: [] });
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { createId } from "../../shared/id.ts";
 import {
   changeObject,
-  claimName,
+  createNameReservation,
   createObject,
   deleteObject,
   recordCreation,
@@ -13,14 +13,14 @@ import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/index.ts";
-import { assessQuota, claimQuota, isGrowth, type QuotaClaim } from "../quotas/index.ts";
+import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
 import { assessPoolCost, type PoolChange } from "./assess-cost.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
-import { mergeUpdate, type NodePoolChange } from "./merge-update.ts";
+import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { auditNodePool } from "./present.ts";
-import { claimOfCreate, claimOfDelete, claimOfUpdate } from "./quota-claims.ts";
+import { amountsOfCreate, amountsOfDelete, amountsOfUpdate } from "./quota-amounts.ts";
 import { nodePoolsOf } from "./resource.ts";
 
 type NodePoolResult = WriteResult<ProjectedNodePool, Effects>;
@@ -49,7 +49,7 @@ export async function createNodePool(
   }
   const resource = nodePoolsOf(orgId, clusterId);
   const after = planPool(pool.id, pool.spec, undefined);
-  const quota = planQuota(deps, claimOfCreate(pool.id, pool.spec), {
+  const quota = planQuota(deps, amountsOfCreate(pool.id, pool.spec), {
     change: { orgId, clusterId, before: undefined, after },
     nodes: effectsOfCreate(pool.spec),
   });
@@ -59,7 +59,10 @@ export async function createNodePool(
     id: pool.id,
     object: toNodePoolObject({ orgId, namespace, clusterId, requestId: origin.requestId }, pool),
     after: auditNodePool(pool.spec),
-    claims: [...quota.claims, claimName(resource, pool.spec.displayName ?? pool.objectName, pool.id)],
+    reservations: [
+      ...quota.reservations,
+      createNameReservation(resource, pool.spec.displayName ?? pool.objectName, pool.id),
+    ],
     effects: quota.effects,
   });
 }
@@ -81,12 +84,12 @@ export async function updateNodePool(
     action: "node_pool.update",
     plan(current) {
       const { metadata, spec } = current.object;
-      const merge = mergeUpdate(current, change);
+      const merge = mergeNodePoolUpdate(current, change);
       if (!merge.ok) throw validationFailed(merge.details);
       if (metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
       const { patch, merged, changed } = merge;
-      const quota = planQuota(deps, claimOfUpdate(pool.id, spec, merged), {
+      const quota = planQuota(deps, amountsOfUpdate(pool.id, spec, merged), {
         change: {
           ...pool,
           before: planPool(pool.id, spec, current.object),
@@ -99,9 +102,9 @@ export async function updateNodePool(
         spec: patch,
         before: auditNodePool(spec, changed),
         after: auditNodePool(merged, changed),
-        claims: [
-          ...quota.claims,
-          ...(typeof displayName === "string" ? [claimName(resource, displayName, pool.id)] : []),
+        reservations: [
+          ...quota.reservations,
+          ...(typeof displayName === "string" ? [createNameReservation(resource, displayName, pool.id)] : []),
         ],
         effects: quota.effects,
       };
@@ -121,10 +124,10 @@ export async function deleteNodePool(
     preconditions,
     dryRun,
     plan({ object }) {
-      const claim = claimOfDelete(pool.id, object.spec);
+      const amounts = amountsOfDelete(pool.id, object.spec);
       return {
         before: auditNodePool(object.spec),
-        effects: planQuota(deps, claim, {
+        effects: planQuota(deps, amounts, {
           change: { ...pool, before: planPool(pool.id, object.spec, object), after: undefined },
           nodes: effectsOfDelete(object),
         }).effects,
@@ -136,14 +139,14 @@ export async function deleteNodePool(
 /** The quota that a write takes, which is nothing unless it grows, and what it means in quotas, nodes and money. */
 function planQuota(
   { config, now }: Deps,
-  claim: QuotaClaim,
+  amounts: ObjectAmounts,
   { change, nodes }: { change: PoolChange; nodes: NodeEffects },
 ) {
   const scope = { orgId: change.orgId, defaults: config.quotas };
   return {
-    claims: isGrowth(claim) ? [claimQuota(scope, createId(), [claim])] : [],
+    reservations: growsQuota(amounts) ? [createQuotaReservation(scope, createId(), [amounts])] : [],
     effects: async (db: Queryable): Promise<Effects> => ({
-      quota: await assessQuota(db, scope, [claim]),
+      quota: await assessQuota(db, scope, [amounts]),
       ...nodes,
       cost: await assessPoolCost(db, now(), change),
     }),

@@ -118,7 +118,7 @@ export const SENT_EVENT_TYPES = [...EVENT_TYPES, "webhook.test"] as const;
 export type SentEventType = (typeof SENT_EVENT_TYPES)[number];
 
 /** What a webhook subscribes to; `*` stands for every type of the catalogue. */
-export type Subscription = EventType | "*";
+export type SubscribedType = EventType | "*";
 
 /** The data of an event, by its type. */
 export type EventData<Type extends SentEventType> = Type extends EventType

@@ -5,7 +5,7 @@ import { type ProjectedCluster, projectObservations } from "../projection/index.
 import { projected } from "../projection/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { bodySchemaOf } from "./catalog.ts";
-import { emitEvents, type NewEvent } from "./index.ts";
+import { emitEvents, type NewWebhookEvent } from "./index.ts";
 import { webhookDeliveries, webhookEvents, webhookQueues, webhooks } from "./table.ts";
 
 let api: TestApp;
@@ -34,7 +34,7 @@ async function addWebhook(values: Partial<typeof webhooks.$inferInsert> = {}): P
   return id;
 }
 
-function aReplacement(): NewEvent {
+function aReplacement(): NewWebhookEvent {
   const data = {
     cluster_id: createId(),
     node_pool_id: createId(),

@@ -10,7 +10,7 @@ import { webhookDeliveries, webhookEvents, webhooks } from "./table.ts";
 export const MAX_ATTEMPTS = 8;
 
 /** An event as the slice that causes it describes it. */
-export type NewEvent<Type extends SentEventType = EventType> = {
+export type NewWebhookEvent<Type extends SentEventType = EventType> = {
   [One in Type]: { orgId: string; type: One; occurredAt: Date; data: EventData<One> };
 }[Type];
 
@@ -19,7 +19,7 @@ export type NewEvent<Type extends SentEventType = EventType> = {
  * are sent after the commit, at least once. Call it in the transaction of the state that causes the events, once and as
  * late as possible: it locks the queue of each of those webhooks until the commit.
  */
-export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
+export async function emitEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;
   const rows = events.map((event) => ({ id: createId(), ...event }));
   for (const part of chunk(rows.map(toEventRow))) await tx.insert(webhookEvents).values(part);
@@ -51,7 +51,7 @@ export function toEventRow({
   type,
   occurredAt,
   data,
-}: NewEvent<SentEventType> & { id: string }): typeof webhookEvents.$inferInsert {
+}: NewWebhookEvent<SentEventType> & { id: string }): typeof webhookEvents.$inferInsert {
   const body = JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
   return { id, orgId, type, body, occurredAt };
 }

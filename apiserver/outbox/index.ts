@@ -1,5 +1,5 @@
 export type { EventData } from "./catalog.ts";
-export { emitEvents, type NewEvent } from "./emit.ts";
+export { emitEvents, type NewWebhookEvent } from "./emit.ts";
 export {
   AUTHOR_TYPES,
   type AuthorType,

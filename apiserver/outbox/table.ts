@@ -12,7 +12,7 @@ import {
   timestamp,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { SentEventType, Subscription } from "./catalog.ts";
+import type { SentEventType, SubscribedType } from "./catalog.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
@@ -45,7 +45,7 @@ export const webhooks = pgTable(
     orgId: orgId(),
     url: text().notNull(),
     description: text().notNull(),
-    events: text().array().$type<Subscription[]>().notNull(),
+    events: text().array().$type<SubscribedType[]>().notNull(),
     enabled: boolean().notNull(),
     createdAt: time("created_at").notNull().defaultNow(),
     updatedAt: time("updated_at").notNull().defaultNow(),
@@ -170,7 +170,7 @@ export const webhookAttempts = pgTable(
 );
 
 /** Deliveries of a webhook that one process attempts. After its end they are due again, whatever became of the process. */
-export interface Claim {
+export interface DeliveryClaim {
   id: string;
   /** Milliseconds since 1970, of the database's clock. */
   endsAtMs: number;
@@ -191,7 +191,7 @@ export const webhookQueues = pgTable(
     orgId: orgId(),
     /** Null while nothing is to be claimed. */
     dueAt: time("due_at"),
-    claims: jsonb().$type<Claim[]>().notNull().default([]),
+    claims: jsonb().$type<DeliveryClaim[]>().notNull().default([]),
     /** No attempt before then: after ten consecutive failures of the endpoint, or while it cannot be signed for. */
     pausedUntil: time("paused_until"),
     consecutiveFailures: integer("consecutive_failures").notNull().default(0),

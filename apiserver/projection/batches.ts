@@ -34,7 +34,7 @@ export function toBatches(observations: readonly Observation[]): Batch[] {
 }
 
 /** The scope in which display names are unique: the organization, for a pool its cluster. */
-export function scopeOf(object: ProjectedObject): string {
+export function nameScopeOf(object: ProjectedObject): string {
   return isPool(object) ? clusterIdOf(object) : object.orgId;
 }
 
@@ -64,6 +64,6 @@ function keysOf(object: ProjectedObject): string[] {
     `uid ${object.uid}`,
     `id ${object.id}`,
     `place ${object.namespace}/${object.name}`,
-    `name ${scopeOf(object)} ${object.displayName.toLowerCase()}`,
+    `name ${nameScopeOf(object)} ${object.displayName.toLowerCase()}`,
   ];
 }

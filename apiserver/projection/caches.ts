@@ -1,7 +1,7 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { findOrganization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization } from "../../shared/crd/organization.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
@@ -19,7 +19,7 @@ export interface Caches {
 
 /** The organization of a namespace; undefined when it has none, or an older Namespace has the same label. */
 export function findOrgId({ namespaces }: Pick<Caches, "namespaces">, namespace = ""): string | undefined {
-  const organization = findOrganization(namespaces, namespace);
+  const organization = findNamespaceOrganization(namespaces, namespace);
   return organization.kind === "known" ? organization.id : undefined;
 }
 

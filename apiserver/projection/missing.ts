@@ -12,7 +12,7 @@ import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts
  * Objects that are still projected but missing in the Kubernetes API: deleted while no watch was open. Each is confirmed
  * by a live read, since it may have been created after the list in which it is missing.
  */
-export async function findMissing(deps: Deps, caches: Caches): Promise<Observation[]> {
+export async function findMissingObjects(deps: Deps, caches: Caches): Promise<Observation[]> {
   const objects = await listObjectNames(deps.db);
   return [
     ...(await confirmMissing(deps, clusterKind, caches.clusters, objects.clusters)),

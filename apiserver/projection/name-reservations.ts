@@ -32,7 +32,7 @@ export async function reserveName(
 }
 
 /** An object and the name with which it was observed, in its scope. */
-export interface NameClaim {
+export interface NameReservation {
   scope: string;
   name: string;
   objectId: string;
@@ -40,16 +40,16 @@ export interface NameClaim {
 
 /**
  * Assigns names to observed objects and releases the names that they had before. An object whose name is taken gets none
- * (it was created by kubectl or GitOps, and is served all the same). Writes nothing when nothing changes. No two claims
+ * (it was created by kubectl or GitOps, and is served all the same). Writes nothing when nothing changes. No two of them
  * may be for the same name, ignoring case.
  */
-export async function confirmNames(tx: Queryable, claims: readonly NameClaim[]): Promise<void> {
-  if (claims.length === 0) return;
+export async function confirmNames(tx: Queryable, names: readonly NameReservation[]): Promise<void> {
+  if (names.length === 0) return;
   // In one order for all transactions, so that two of them never wait for each other.
-  const rows = claims
+  const rows = names
     .map(({ scope, name, objectId }) => ({ scope, nameKey: name.toLowerCase(), objectId, leasedUntil: null }))
     .sort((left, right) => (toKey(left) < toKey(right) ? -1 : 1));
-  // Former names are released first: another of these objects may claim them.
+  // Former names are released first: another of these objects may take them.
   const isFormerName = rows.map(({ objectId, scope, nameKey }) =>
     and(
       eq(nameReservations.objectId, objectId),

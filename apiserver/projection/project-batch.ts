@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
 import { giveWords, needsWord } from "./identity-words.ts";
-import { findMissing } from "./missing.ts";
+import { findMissingObjects } from "./missing.ts";
 import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 import { findByUid } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
@@ -52,7 +52,7 @@ export async function projectBatch(deps: Deps, caches: Caches, batch: readonly W
     deps,
     cached.map(({ object }) => object.metadata.uid ?? ""),
   );
-  const observations: Observation[] = batch.some(isSearch) ? await findMissing(deps, caches) : [];
+  const observations: Observation[] = batch.some(isSearch) ? await findMissingObjects(deps, caches) : [];
   for (const { object, gone } of cached) {
     const observation = await toObservation(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
     if (observation !== undefined) observations.push(observation);

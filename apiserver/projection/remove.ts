@@ -1,7 +1,7 @@
 import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { notifyReaders } from "../event-log/index.ts";
-import type { NewEvent } from "../outbox/index.ts";
+import type { NewWebhookEvent } from "../outbox/index.ts";
 import type { Batch } from "./batches.ts";
 import { releaseNames } from "./name-reservations.ts";
 import { findOutsideDeletions } from "./outside-deletions.ts";
@@ -20,7 +20,7 @@ export async function remove(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-): Promise<NewEvent[]> {
+): Promise<NewWebhookEvent[]> {
   if (objects.length === 0) return [];
   const stored = await findStored(tx, kind, objects);
   const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);

@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import type { NewEvent } from "../outbox/index.ts";
+import type { NewWebhookEvent } from "../outbox/index.ts";
 import { auditMissed } from "./missed-transitions.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { transitions } from "./table.ts";
@@ -20,7 +20,7 @@ export interface ObjectTransitions {
 export async function recordTransitions(
   tx: Queryable,
   objects: readonly ObjectTransitions[],
-): Promise<{ events: NewEvent[]; missed: number }> {
+): Promise<{ events: NewWebhookEvent[]; missed: number }> {
   const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,

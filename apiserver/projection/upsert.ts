@@ -2,8 +2,8 @@ import { sql } from "drizzle-orm";
 import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent } from "../event-log/index.ts";
-import { emitEvents, type NewEvent } from "../outbox/index.ts";
-import { type Batch, type Observation, scopeOf, toBatches } from "./batches.ts";
+import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
+import { type Batch, nameScopeOf, type Observation, toBatches } from "./batches.ts";
 import { mayReplace } from "./may-replace.ts";
 import { confirmNames } from "./name-reservations.ts";
 import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
@@ -35,7 +35,7 @@ export async function projectObservations(
   await lockObjects(tx, observations);
   const refused: string[] = [];
   const events: NewStatusEvent[] = [];
-  const webhookEvents: NewEvent[] = [];
+  const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
   for (const { kind, gone, present } of toBatches(observations)) {
     const deletions = await remove(
@@ -77,7 +77,7 @@ async function upsert(
   kind: Batch["kind"],
   observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
-): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
+): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
   if (observations.length === 0) return { refused: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
   const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
@@ -98,7 +98,7 @@ async function upsert(
   );
   await confirmNames(
     tx,
-    named.map((object) => ({ scope: scopeOf(object), name: object.displayName, objectId: object.id })),
+    named.map((object) => ({ scope: nameScopeOf(object), name: object.displayName, objectId: object.id })),
   );
   await writeRows(tx, kind, accepted.map(toObject));
   const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));

@@ -1,4 +1,4 @@
-import type { EventData, NewEvent } from "../outbox/index.ts";
+import type { EventData, NewWebhookEvent } from "../outbox/index.ts";
 import { isPool, type ProjectedCluster, type ProjectedNodePool, type ProjectedObject } from "./project.ts";
 import type { TransitionEntry } from "./transitions.ts";
 
@@ -15,14 +15,14 @@ const CLUSTER_EVENTS = {
 export function webhookEventOf(
   object: ProjectedObject,
   entry: Pick<TransitionEntry, "type" | "at" | "details">,
-): NewEvent | undefined {
+): NewWebhookEvent | undefined {
   return isPool(object) ? eventOfPool(object, entry) : eventOfCluster(object, entry);
 }
 
 function eventOfCluster(
   { id, orgId, displayName, object }: ProjectedCluster,
   { type, at, details }: Pick<TransitionEntry, "type" | "at" | "details">,
-): NewEvent | undefined {
+): NewWebhookEvent | undefined {
   if (!isClusterEvent(type)) return undefined;
   const event = CLUSTER_EVENTS[type];
   const { version, previousVersion, reason } = details;
@@ -45,7 +45,7 @@ function isClusterEvent(type: string): type is keyof typeof CLUSTER_EVENTS {
 function eventOfPool(
   { id, orgId, clusterId }: ProjectedNodePool,
   { type, at, details }: Pick<TransitionEntry, "type" | "at" | "details">,
-): NewEvent | undefined {
+): NewWebhookEvent | undefined {
   if (type !== "node_replaced") return undefined;
   const { oldNode, newNode, reason } = details;
   const data: EventData<"node.replaced"> = {

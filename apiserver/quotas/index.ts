@@ -1,2 +1,8 @@
-export { assessQuota, claimQuota, isGrowth, type QuotaClaim, type QuotaScope } from "./quota-claim.ts";
+export {
+  assessQuota,
+  createQuotaReservation,
+  growsQuota,
+  type ObjectAmounts,
+  type QuotaScope,
+} from "./quota-reservation.ts";
 export { type QuotaEffect, quotaEffectsField } from "./schema.ts";

@@ -7,16 +7,16 @@ import { quotaReservations } from "./table.ts";
 /** Longer than any request: a write whose outcome is unknown counts until its object would have been observed. */
 const LEASE = sql`now() + interval '10 minutes'`;
 
-/** Reserves what a write claims; again for the same write and objects, it only renews the lease. */
+/** Reserves what a write adds; again for the same write and objects, it only renews the lease. */
 export async function insertReservations(
   tx: Queryable,
   orgId: string,
   id: string,
-  claims: readonly { objectId: string; desired: QuotaAmounts }[],
+  changes: readonly { objectId: string; desired: QuotaAmounts }[],
 ): Promise<void> {
   await tx
     .insert(quotaReservations)
-    .values(claims.map(({ objectId, desired }) => ({ id, objectId, orgId, ...desired, leasedUntil: LEASE })))
+    .values(changes.map(({ objectId, desired }) => ({ id, objectId, orgId, ...desired, leasedUntil: LEASE })))
     .onConflictDoUpdate({
       target: [quotaReservations.id, quotaReservations.objectId],
       set: { leasedUntil: LEASE },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readFigures } from "./observed.ts";
+import { readStorageFigures } from "./observed.ts";
 
 const now = new Date("2026-11-21T09:30:00Z");
 const none = { quotaBytes: null, usedBytes: null };
@@ -21,5 +21,5 @@ test.each([
   ],
   ["a time that is none", { usedBytes: 3, observedAt: "soon" }, none],
 ])("%s", (_, status, expected) => {
-  expect(readFigures(status, now)).toEqual(expected);
+  expect(readStorageFigures(status, now)).toEqual(expected);
 });

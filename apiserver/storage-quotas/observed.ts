@@ -18,7 +18,7 @@ export interface ObservedStorage {
 const NO_FIGURE: ObservedStorage = { quotaBytes: null, usedBytes: null };
 
 /** The figures that a status publishes; those observed more than 15 minutes ago are none. */
-export function readFigures(status: StorageInventoryStatus | undefined, now: Date): ObservedStorage {
+export function readStorageFigures(status: StorageInventoryStatus | undefined, now: Date): ObservedStorage {
   const observedAt = Date.parse(status?.observedAt ?? "");
   if (!(now.getTime() - observedAt <= MAX_AGE_MS)) return NO_FIGURE;
   return { quotaBytes: status?.quotaBytes ?? null, usedBytes: status?.usedBytes ?? null };
@@ -36,7 +36,7 @@ export async function observeStorage(
       STORAGE_INVENTORY_NAME,
       { timeoutMs: READ_TIMEOUT_MS },
     );
-    return readFigures(inventory?.status, now());
+    return readStorageFigures(inventory?.status, now());
   } catch (error) {
     log.warn({ orgId, message: messageOf(error) }, "the storage inventory cannot be read");
     return NO_FIGURE;

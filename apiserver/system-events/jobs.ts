@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import { purgeEvents } from "../event-log/index.ts";
+import { purgeLogEvents } from "../event-log/index.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
 import { purgeTickets } from "./store.ts";
 
@@ -13,7 +13,7 @@ export function systemEventJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
     {
       name: "purge-system-events",
       everyMs: PURGE_EVENTS_EVERY_MS,
-      run: () => purgeEvents(db, RETENTION_DAYS),
+      run: () => purgeLogEvents(db, RETENTION_DAYS),
     },
     { name: "purge-stream-tickets", everyMs: PURGE_TICKETS_EVERY_MS, run: () => purgeTickets(db) },
   ];

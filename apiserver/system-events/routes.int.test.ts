@@ -5,7 +5,7 @@ import { readStack } from "../../e2e/stack/testing.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
-import { appendEvents, findEventRanges, listEventsAfter, purgeEvents } from "../event-log/index.ts";
+import { appendEvents, findEventRanges, listEventsAfter, purgeLogEvents } from "../event-log/index.ts";
 import { findCluster, projectObservations } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";
@@ -178,7 +178,7 @@ describe("the history of the stream (section 4.20)", () => {
     await append(clusterId, "old");
     await api.deps
       .sql`update system_events set recorded_at = now() - interval '8 days' where cluster_id = ${clusterId}`;
-    await purgeEvents(api.deps.db, 7);
+    await purgeLogEvents(api.deps.db, 7);
     expect(await listEventsAfter(api.deps.db, clusterId, 0, 10)).toEqual([]);
   });
 });

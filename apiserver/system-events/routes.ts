@@ -10,15 +10,15 @@ import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { isClusterServed } from "../projection/index.ts";
 import { presentEvent } from "./present.ts";
-import { eventPage, eventQuery, ticketRecord } from "./schema.ts";
+import { eventPage, eventQuery, streamPassRecord } from "./schema.ts";
 import { createBroadcaster } from "./stream/broadcaster.ts";
 import { coalesceKeys } from "./stream/coalesce.ts";
 import { createEventReader } from "./stream/event-reader.ts";
 import { type EventStream, openEventStream, type StreamDeps } from "./stream/event-stream.ts";
 import { parseLastEventId } from "./stream/sse.ts";
 import { createStreamRegistry, type StreamRegistry } from "./stream/stream-registry.ts";
+import { createStreamPass } from "./stream-passes.ts";
 import { describeStream } from "./stream-schema.ts";
-import { createTicket } from "./tickets.ts";
 
 const tag = "System events";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
@@ -129,7 +129,7 @@ function addTicket(router: Router, deps: Deps): void {
       responses: {
         201: {
           description: "The ticket, which is returned only once.",
-          body: ticketRecord,
+          body: streamPassRecord,
           headers: ["Location"],
         },
       },
@@ -139,7 +139,7 @@ function addTicket(router: Router, deps: Deps): void {
       await requireFeed(deps, orgId, params.clusterID);
       const path = COLLECTION.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
       return transact(
-        (tx) => createTicket(tx, principal, path),
+        (tx) => createStreamPass(tx, principal, path),
         ({ text, expiresAt }) =>
           c.json({ ticket: text, expires_at: expiresAt.toISOString() }, 201, {
             Location: path,

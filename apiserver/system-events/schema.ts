@@ -122,7 +122,7 @@ export const eventQuery = positionPageQuery.extend({
   }),
 });
 
-export const ticketRecord = z
+export const streamPassRecord = z
   .object({
     ticket: ticketText.openapi({ description: "Opens the stream once, as the query parameter `ticket`." }),
     expires_at: timestampField("Until when the stream must be opened; the stream itself can last longer."),

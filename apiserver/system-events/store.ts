@@ -3,7 +3,7 @@ import type { Queryable } from "../db/client.ts";
 import { type StreamTicketHolder, streamTickets } from "./table.ts";
 
 /** Adds a ticket; returns when it expires. */
-export async function insertTicket(
+export async function insertStreamPass(
   db: Queryable,
   ticket: { hash: string; path: string; holder: StreamTicketHolder; lifetimeSeconds: number },
 ): Promise<Date> {

@@ -7,7 +7,7 @@ import { lockOrganization } from "../organizations/index.ts";
 import {
   type AuthorType,
   emitEvents,
-  type NewEvent,
+  type NewWebhookEvent,
   type TicketCategory,
   type TicketSeverity,
   type TicketStatus,
@@ -166,7 +166,7 @@ export function authorIdOf({ principal }: Origin): string | null {
 }
 
 /** The event of a change of a ticket; the author of the message that it is about, empty without one. */
-export function toEvent(row: TicketRow, author: AuthorType | ""): NewEvent {
+export function toEvent(row: TicketRow, author: AuthorType | ""): NewWebhookEvent {
   return {
     orgId: row.orgId,
     type: "ticket.updated",

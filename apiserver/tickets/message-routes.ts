@@ -7,7 +7,7 @@ import { listMessages } from "./message-store.ts";
 import { presentMessage } from "./present.ts";
 import { createTicketMessageBody, ticketMessagePage, ticketMessageRecord } from "./schema.ts";
 import { lockTicket, requireTicket } from "./store.ts";
-import { scopeOf } from "./ticket-access.ts";
+import { ticketScopeOf } from "./ticket-access.ts";
 
 const tag = "Support";
 const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/messages";
@@ -27,7 +27,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "A page, the oldest first.", body: ticketMessagePage } },
     },
     async (c, { membership, params, query }) => {
-      const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const rows = await listMessages(deps.db, ticket, { internal: false }, query);
       return c.json(toPage(rows, query.limit, presentMessage), 200);
     },
@@ -55,7 +55,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       errors: ["conflict"],
     },
     async (c, { origin, membership, params, readBody, transact }) => {
-      const scope = scopeOf(membership);
+      const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
       const { body, attachment_ids: attachmentIds } = await readBody();
       return transact(

@@ -8,7 +8,7 @@ const BILLING: TicketCategory = "billing";
 const ALL_CATEGORIES = "tickets:all_categories";
 
 /** The tickets that a member sees: all of the organization, or those about billing. */
-export function scopeOf({ orgId, rights }: Pick<Membership, "orgId" | "rights">): TicketScope {
+export function ticketScopeOf({ orgId, rights }: Pick<Membership, "orgId" | "rights">): TicketScope {
   return rights.has(ALL_CATEGORIES) ? { orgId } : { orgId, onlyCategory: BILLING };
 }
 

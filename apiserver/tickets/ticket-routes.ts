@@ -9,7 +9,7 @@ import { changeTicket, createTicket } from "./changes.ts";
 import { presentTicket, ticketTag } from "./present.ts";
 import { createTicketBody, ticketListQuery, ticketPage, ticketRecord, updateTicketBody } from "./schema.ts";
 import { listTickets, lockTicket, requireTicket } from "./store.ts";
-import { requireCategory, scopeOf } from "./ticket-access.ts";
+import { requireCategory, ticketScopeOf } from "./ticket-access.ts";
 
 const tag = "Support";
 const COLLECTION = "/api/v1/organizations/{orgID}/tickets";
@@ -42,7 +42,7 @@ function addCreate(router: Router, deps: Deps): void {
     },
     async (c, { orgId, origin, membership, readBody, transact }) => {
       const { cluster_id: clusterId = null, ...ticket } = await readBody();
-      requireCategory(scopeOf(membership), ticket.category);
+      requireCategory(ticketScopeOf(membership), ticket.category);
       return transact(
         (tx, { id }) => {
           const circumstances = { at: deps.now(), targets: deps.config.responseTargets };
@@ -77,7 +77,7 @@ function addReads(router: Router, deps: Deps): void {
       responses: { 200: { description: "A page, the newest first.", body: ticketPage } },
     },
     async (c, { membership, query }) => {
-      const rows = await listTickets(deps.db, scopeOf(membership), query);
+      const rows = await listTickets(deps.db, ticketScopeOf(membership), query);
       const now = deps.now();
       return c.json(
         toPage(rows, query.limit, (row) => presentTicket(row, now)),
@@ -101,7 +101,7 @@ function addReads(router: Router, deps: Deps): void {
       },
     },
     async (c, { membership, params }) => {
-      const row = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      const row = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const now = deps.now();
       const etag = ticketTag(row, now);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
@@ -127,7 +127,7 @@ function addUpdate(router: Router, deps: Deps): void {
       errors: ["conflict", "precondition_failed"],
     },
     async (c, { origin, membership, params, readBody }) => {
-      const scope = scopeOf(membership);
+      const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
       const body = await readBody();
       const row = await deps.db.transaction(async (tx) => {

@@ -1,1 +1,1 @@
-export { claimOrganization } from "./changes.ts";
+export { bindFirstOrganization } from "./changes.ts";

@@ -3,7 +3,7 @@ import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import type { Subscription } from "../outbox/catalog.ts";
+import type { SubscribedType } from "../outbox/catalog.ts";
 import { wakeQueues } from "../outbox/queues.ts";
 import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
@@ -33,7 +33,7 @@ export interface NewWebhook {
   id: string;
   url: string;
   description: string;
-  events: Subscription[];
+  events: SubscribedType[];
   enabled: boolean;
   createdAt: Date;
 }

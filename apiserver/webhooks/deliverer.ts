@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import type { Config } from "../config.ts";
 import type { Deps } from "../deps.ts";
 import type { WebhookSecretRow } from "../outbox/table.ts";
-import type { Sender as AttemptSender } from "./delivery/attempt.ts";
+import type { AttemptSender } from "./delivery/attempt.ts";
 import { createDeliveryMetrics } from "./delivery/metrics.ts";
 import { type Deliverer, startDeliverer } from "./delivery/worker.ts";
 import { decryptSecret, UndecryptableSecretError } from "./secrets/cipher.ts";
 import { createAddressGuard } from "./sending/address-guard.ts";
 import { createResolver } from "./sending/resolver.ts";
 import { parseRetryAfter } from "./sending/retry-after.ts";
-import { createSender, type Sender } from "./sending/send.ts";
+import { createWebhookSender, type Sender } from "./sending/send.ts";
 import { createSigningKey, signAttempt } from "./sending/sign.ts";
 
 type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
@@ -20,7 +20,7 @@ type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
 export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal): Deliverer {
   const { config, db, sql, log, now, metrics } = deps;
   const { allowedAddresses, blockedAddresses, caFile, dnsServers, keys, concurrency } = config.webhooks;
-  const sender = createSender({
+  const sender = createWebhookSender({
     guard: createAddressGuard({ allowed: allowedAddresses, blocked: blockedAddresses }),
     resolver: createResolver({ servers: dnsServers }),
     maxIdleConnections: concurrency,

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
-import { emitEvents, type NewEvent } from "../outbox/index.ts";
+import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookAttempts, webhookEvents } from "../outbox/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
@@ -30,7 +30,7 @@ async function start(changes: object = { events: ["*"] }) {
   return { org, id, send, list };
 }
 
-const emit = (...events: NewEvent[]) => api.deps.db.transaction((tx) => emitEvents(tx, events));
+const emit = (...events: NewWebhookEvent[]) => api.deps.db.transaction((tx) => emitEvents(tx, events));
 
 describe("the log of deliveries", () => {
   test("is listed newest first, in pages, by status and by type", async () => {

@@ -2,7 +2,7 @@ import { and, asc, desc, eq, exists, gte, inArray, lt, not, sql } from "drizzle-
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import { EVENT_TYPES, type SentEventType, type Subscription } from "../outbox/catalog.ts";
+import { EVENT_TYPES, type SentEventType, type SubscribedType } from "../outbox/catalog.ts";
 import {
   type WebhookAttemptRow,
   type WebhookDeliveryRow,
@@ -94,7 +94,7 @@ export async function planWithoutNestedLoops(tx: Queryable): Promise<void> {
 export async function listMissedEvents(
   db: Queryable,
   { orgId, webhookId }: OfWebhook,
-  { since, events, limit }: { since: Date; events: readonly Subscription[]; limit: number },
+  { since, events, limit }: { since: Date; events: readonly SubscribedType[]; limit: number },
 ): Promise<Pick<WebhookEventRow, "id" | "type">[]> {
   const types = EVENT_TYPES.filter((type) => events.includes("*") || events.includes(type));
   const served = db

@@ -7,7 +7,7 @@ import { nowMs } from "../../e2e/bench/webhooks/programs.ts";
 import { createId } from "../../shared/id.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../db/testing.ts";
-import { emitEvents, type NewEvent } from "../outbox/index.ts";
+import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookQueues, webhookSecrets, webhooks } from "../outbox/table.ts";
 import { claimDeliveries } from "./delivery/claim-store.ts";
 import { encryptSecret } from "./secrets/cipher.ts";
@@ -25,7 +25,7 @@ let published = 0;
 let backlogOrgId = "";
 
 /** Of the next organization in turn. The number in it tells events apart. */
-function nextEvent(): NewEvent {
+function nextEvent(): NewWebhookEvent {
   const orgId = orgIds[published % orgIds.length] ?? "";
   published += 1;
   return {

@@ -1,7 +1,7 @@
 import { and, eq, notInArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
-import { emitEvents, type NewEvent } from "../outbox/index.ts";
+import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookDeliveries, webhookEvents, webhookQueues, webhooks } from "../outbox/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
@@ -34,7 +34,7 @@ async function start(changes: object = { events: ["*"] }) {
   return { org, id, send, list };
 }
 
-const emit = (...events: NewEvent[]) => api.deps.db.transaction((tx) => emitEvents(tx, events));
+const emit = (...events: NewWebhookEvent[]) => api.deps.db.transaction((tx) => emitEvents(tx, events));
 
 describe("a test of a webhook", () => {
   test("is a pending delivery of one attempt, whose event no other webhook gets", async () => {

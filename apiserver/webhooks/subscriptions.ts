@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
-import { EVENT_TYPES, type Subscription } from "../outbox/catalog.ts";
+import { EVENT_TYPES, type SubscribedType } from "../outbox/catalog.ts";
 
 /** What a webhook can subscribe to. */
-export const SUBSCRIPTIONS = [...EVENT_TYPES, "*"] as const satisfies readonly Subscription[];
+export const SUBSCRIPTIONS = [...EVENT_TYPES, "*"] as const satisfies readonly SubscribedType[];
 
 const subscriptionSchema = z
   .string()
-  .transform((text, context): Subscription => {
+  .transform((text, context): SubscribedType => {
     const known = SUBSCRIPTIONS.find((subscription) => subscription === text);
     if (known !== undefined) return known;
     context.addIssue({

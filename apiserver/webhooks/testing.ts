@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { createId } from "../../shared/id.ts";
 import { auditLog } from "../audit/table.ts";
-import type { NewEvent } from "../outbox/index.ts";
+import type { NewWebhookEvent } from "../outbox/index.ts";
 import { webhookDeliveries } from "../outbox/table.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import type { TestOrganization } from "../testing/issuer.ts";
@@ -44,7 +44,7 @@ export function createWebhookRequests(api: TestApp) {
 }
 
 /** The event of a replaced node. */
-export function aReplacement({ id: orgId }: TestOrganization): NewEvent {
+export function aReplacement({ id: orgId }: TestOrganization): NewWebhookEvent {
   const data = {
     cluster_id: createId(),
     node_pool_id: createId(),
@@ -56,7 +56,7 @@ export function aReplacement({ id: orgId }: TestOrganization): NewEvent {
 }
 
 /** The event of a threshold of spend. */
-export function anAlert({ id: orgId }: TestOrganization): NewEvent {
+export function anAlert({ id: orgId }: TestOrganization): NewWebhookEvent {
   const data = { budget_eur: 500, spend_eur: 400.12, threshold_pct: 80, billing_month: "2026-11" };
   return { orgId, type: "usage.alert", occurredAt: new Date(), data };
 }

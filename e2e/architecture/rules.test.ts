@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { findViolations } from "./check.ts";
 import { findFolderCycles } from "./cycles.ts";
+import { findRepeatedExports } from "./exported-names.ts";
 import { findBrokenFileRules } from "./file-rules.ts";
 import { findBrokenRule } from "./import-rules.ts";
 import { type ImportEdge, readImports } from "./imports.ts";
@@ -79,6 +80,21 @@ describe("cycles", () => {
   test("of folders need more than a file beside the folders", () => {
     expect(findFolderCycles(edges(["p/main.ts", "p/a/x.ts"], ["p/a/x.ts", "p/config.ts"]))).toEqual([]);
   });
+});
+
+test("a name that two files of one program export is found, of two programs not", () => {
+  const sources = [
+    { file: "apiserver/a/store.ts", text: "export interface Page {}\n" },
+    {
+      file: "apiserver/b/store.ts",
+      text: "// a page\nexport class Page {}\nexport async function read() {}\n",
+    },
+    { file: "operator/c/run.ts", text: "export function read() {}\n" },
+    { file: "shared/d.ts", text: 'export { read } from "./e.ts";\n' },
+  ];
+  expect(findRepeatedExports(sources)).toEqual([
+    "Page is exported by apiserver/a/store.ts and apiserver/b/store.ts",
+  ]);
 });
 
 describe("file rules", () => {

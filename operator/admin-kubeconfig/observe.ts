@@ -2,7 +2,7 @@ import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { idOf } from "../../shared/crd/identity.ts";
-import type { Role, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
+import type { RbacRole, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { hasFinalizer, isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
@@ -16,7 +16,7 @@ export interface ObservedAdminKubeconfig {
   clusterId: string;
   /** Who may read the kubeconfig. */
   apiserver: ServiceAccountName;
-  role: Role | undefined;
+  role: RbacRole | undefined;
   roleBinding: RoleBinding | undefined;
   /** The issued kubeconfig, trimmed; one of another Cluster (before a restore) does not count. */
   credential: Secret | undefined;

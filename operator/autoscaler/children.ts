@@ -4,7 +4,7 @@ import { ANNOTATION_APPLIED, LABEL_CLUSTER_ID } from "../../shared/crd/names.ts"
 import {
   type Deployment,
   deploymentKind,
-  type Role,
+  type RbacRole,
   type RoleBinding,
   roleBindingKind,
   roleKind,
@@ -22,7 +22,7 @@ const KUBECONFIG_DIR = "/etc/kubernetes/cluster";
 /** The objects of one autoscaler. */
 export interface AutoscalerChildren {
   serviceAccount: ServiceAccount;
-  role: Role;
+  role: RbacRole;
   roleBinding: RoleBinding;
   deployment: Deployment;
 }
@@ -51,7 +51,7 @@ export function composeAutoscaler(
   const metadata = composeMetadata(cluster, clusterId);
   const subject = { kind: "ServiceAccount", name: metadata.name, namespace: metadata.namespace };
   const serviceAccount: ServiceAccount = { ...typeOf(serviceAccountKind), metadata };
-  const role: Role = { ...typeOf(roleKind), metadata, rules: AUTOSCALER_RULES };
+  const role: RbacRole = { ...typeOf(roleKind), metadata, rules: AUTOSCALER_RULES };
   const roleBinding: RoleBinding = {
     ...typeOf(roleBindingKind),
     metadata,

@@ -1,7 +1,7 @@
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
-import type { Deployment, Role, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
+import type { Deployment, RbacRole, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
@@ -25,7 +25,7 @@ export interface ObservedAutoscaler {
   /** The live objects of the autoscaler. */
   live: {
     serviceAccount: ServiceAccount | undefined;
-    role: Role | undefined;
+    role: RbacRole | undefined;
     roleBinding: RoleBinding | undefined;
     deployment: Deployment | undefined;
   };

@@ -29,7 +29,7 @@ export function findIssued({ status }: ClusterAccess): IssuedAccess | undefined 
  * signed, there is a token of a ServiceAccount of its own. Rejects with a RequestError for a request that must not be
  * signed, and with the KubeError of the tenant's API server.
  */
-export async function issueByTenant(
+export async function issueAccessByTenant(
   signers: Pick<Signers, "request">,
   tenant: TenantClient,
   { metadata, spec }: ClusterAccess,

@@ -1,6 +1,6 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
-import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
@@ -44,7 +44,7 @@ export function observeAccess(
     other.metadata.uid !== access.metadata.uid && other.spec.subject === access.spec.subject;
   return {
     access,
-    organization: findOrganization(caches.namespaces, namespace),
+    organization: findNamespaceOrganization(caches.namespaces, namespace),
     olderDuplicate: findOlderDuplicate(caches.accesses, access),
     candidateId: createId(),
     cluster: caches.clusters.get(clusterKey),

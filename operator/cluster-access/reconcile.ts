@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
@@ -32,7 +32,7 @@ export type AccessDecision =
   /** Id, organization and finalizer first: a right without an object could never be revoked. */
   | { kind: "label"; metadata: MetadataChange; expiresAt: Date }
   | { kind: "wait"; reason: string; message: string; expiresAt: Date }
-  | { kind: "reject"; fault: Fault };
+  | { kind: "reject"; fault: Problem };
 
 /** Decides what to do for one access. */
 export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDecision {

@@ -24,7 +24,7 @@ import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import { composeFailure } from "./failure.ts";
-import { composeTokenSteps, findIssued, type IssuedAccess, issueByTenant } from "./issue.ts";
+import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
 import { type AccessDecision, type GrantTarget, reconcileAccess } from "./reconcile.ts";
 import { type AccessOutcome, composeAccessStatus } from "./status.ts";
@@ -124,7 +124,7 @@ async function grant(
       await waitUntilAdmitted(client, { user: access.spec.subject, groups: [nameAccessGroup(id)] });
       part = "kubeconfig";
       const lifetimeMs = expiresAt.getTime() - deps.now().getTime();
-      return signed ?? issueByTenant(deps.signers, client, access, id, lifetimeMs);
+      return signed ?? issueAccessByTenant(deps.signers, client, access, id, lifetimeMs);
     });
   } catch (error) {
     const isRejected = (await reportFailure(deps, access, part, error, apply))?.kind === "rejected";

@@ -3,7 +3,7 @@ import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import type { AttemptOutcome } from "../access-health.ts";
 import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
 import { isDeleting } from "../identity.ts";
-import { type ClusterCondition, condition } from "./conditions.ts";
+import { type ClusterCondition, clusterCondition } from "./conditions.ts";
 import { ADVICE } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -15,38 +15,39 @@ export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondi
   const type = "AccessReady";
   const { cluster, engine, access } = observed;
   const { name } = cluster.metadata;
-  if (isDeleting(cluster)) return condition(type, "False", "Deleting", "Access ends with the cluster.");
+  if (isDeleting(cluster))
+    return clusterCondition(type, "False", "Deleting", "Access ends with the cluster.");
   if (engine?.state.controlPlaneInitialized !== true) {
     const message = "Access is given as soon as the control plane is up.";
-    return condition(type, "False", "WaitingForControlPlane", message);
+    return clusterCondition(type, "False", "WaitingForControlPlane", message);
   }
   const { kubeconfig, bindings } = access.attempts;
   // The cause is one of the platform, which its log tells.
   if (findReported(kubeconfig, now) !== undefined) {
     const message = `The admin kubeconfig of ${name} cannot be issued. ${ADVICE}`;
-    return condition(type, "False", "CredentialsFailed", message);
+    return clusterCondition(type, "False", "CredentialsFailed", message);
   }
   const notBound = findReported(bindings, now);
   if (notBound !== undefined) {
     const cause = notBound.isUnreachable ? "TenantAPIUnreachable" : "BindingsFailed";
     const message = `The rights of kubeconfigs cannot be set in ${name}: ${notBound.message}. ${ADVICE}`;
-    return condition(type, "False", cause, message);
+    return clusterCondition(type, "False", cause, message);
   }
   const last = findCondition(cluster.status?.conditions, type);
   const isUntried = bindings === undefined || kubeconfig === undefined;
   if (isUntried && last?.status === "False" && KEPT_UNTIL_TRIED.has(last.reason)) {
-    return condition(type, last.status, last.reason, last.message);
+    return clusterCondition(type, last.status, last.reason, last.message);
   }
   const count = (fault: FaultOfTenant) => access.faults.filter((one) => one === fault).length;
   if (count(TENANT_UNAVAILABLE) > 0) {
     const message = `Requests for kubeconfigs that wait because the API server of ${name} does not respond: ${count(TENANT_UNAVAILABLE)}. ${ADVICE}`;
-    return condition(type, "False", "TenantAPIUnreachable", message);
+    return clusterCondition(type, "False", "TenantAPIUnreachable", message);
   }
   if (count(BINDINGS_FAILED) > 0) {
     const message = `Kubeconfigs whose rights the API server of ${name} refuses: ${count(BINDINGS_FAILED)}. ${ADVICE}`;
-    return condition(type, "False", "BindingsFailed", message);
+    return clusterCondition(type, "False", "BindingsFailed", message);
   }
-  return condition(type, "True", "Available", "Kubeconfigs of the cluster are issued.");
+  return clusterCondition(type, "True", "Available", "Kubeconfigs of the cluster are issued.");
 }
 
 /** In how many ms a failure is reported that is not yet; undefined = there is none. */

@@ -1,5 +1,5 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { ClassCapabilities } from "../engine/cluster-class.ts";
 import type { EngineState } from "../engine/cluster-state.ts";
@@ -27,9 +27,9 @@ export type Decision =
       target: string | undefined;
       subnet: string;
       engineCluster: EngineCluster;
-      fault: Fault | undefined;
+      fault: Problem | undefined;
     }
-  | { ok: false; fault: Fault; target: string | undefined };
+  | { ok: false; fault: Problem; target: string | undefined };
 
 /** The Cluster API object for this cluster and its pools; a class without a capability they need means: apply nothing. */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
@@ -99,7 +99,7 @@ function retainPlan({ engine }: ObservedCluster): PlanMapping | undefined {
   return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
 }
 
-function composeUnknownPlan({ plans }: ObservedCluster["settings"], planName: string): Fault {
+function composeUnknownPlan({ plans }: ObservedCluster["settings"], planName: string): Problem {
   const names = Object.keys(plans).filter((name) => name !== DEFAULT_PLAN);
   const message = `There is no plan ${planName}; create the cluster again with one of ${names.join(", ")}, or ask the platform's operator for it.`;
   return { reason: "UnknownPlan", message };
@@ -147,7 +147,7 @@ function chooseClassAndVersion(
   observed: ObservedCluster,
   plan: PlanMapping,
   pinned: { name: string; namespace: string },
-  unknownPlan: Fault | undefined,
+  unknownPlan: Problem | undefined,
 ): (VersionChoice & { classRef: typeof pinned; capabilities: ClassCapabilities }) | undefined {
   const { engine, cluster, catalogue, classes } = observed;
   const live = engine && readLive(engine.state, observed.upgradeRejection !== undefined);

@@ -1,4 +1,4 @@
-import { type Fault, findCondition, type NewCondition } from "../../shared/controller/conditions.ts";
+import { findCondition, type NewCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { explainRejection } from "../engine/explain.ts";
@@ -19,7 +19,7 @@ export interface ClusterPool {
 /** What the conditions of a cluster are decided from. */
 export interface Facts {
   observed: ObservedCluster;
-  fault: Fault | undefined;
+  fault: Problem | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -31,7 +31,7 @@ export interface Facts {
 }
 
 /** A condition with its message cut to the maximum length. */
-export function condition(
+export function clusterCondition(
   type: ClusterConditionType,
   status: "True" | "False" | "Unknown",
   reason: string,
@@ -41,7 +41,7 @@ export function condition(
 }
 
 /** All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. */
-export function decideConditions(facts: Facts): ClusterCondition[] {
+export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
   return [
     decideControlPlane(observed),
@@ -58,25 +58,26 @@ function decideControlPlane({ cluster, engine }: ObservedCluster): ClusterCondit
   const type = "ControlPlaneReady";
   const state = engine?.state;
   if (state === undefined && cluster.metadata.deletionTimestamp !== undefined) {
-    return condition(type, "False", "Deleting", "The control plane is deleted.");
+    return clusterCondition(type, "False", "Deleting", "The control plane is deleted.");
   }
   if (!state?.controlPlaneInitialized) {
-    return condition(type, "False", "Provisioning", "The control plane is being provisioned.");
+    return clusterCondition(type, "False", "Provisioning", "The control plane is being provisioned.");
   }
   if (state.controlPlaneFailure === undefined) {
-    return condition(type, "True", "Available", "The control plane is available.");
+    return clusterCondition(type, "True", "Available", "The control plane is available.");
   }
   const message = `The control plane of ${cluster.metadata.name} is unavailable: ${state.controlPlaneFailure}. ${ADVICE}`;
-  return condition(type, "False", "ControlPlaneUnavailable", message);
+  return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 
 function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): ClusterCondition {
   const type = "WorkersReady";
   if (cluster.metadata.deletionTimestamp !== undefined) {
     const message = all.length === 0 ? "The workers are deleted." : "The workers are being deleted.";
-    return condition(type, "False", "Deleting", message);
+    return clusterCondition(type, "False", "Deleting", message);
   }
-  if (pools.length === 0) return condition(type, "True", "NoNodePools", "The cluster has no node pools.");
+  if (pools.length === 0)
+    return clusterCondition(type, "True", "NoNodePools", "The cluster has no node pools.");
   const reasons = {
     rollingOut: "RollingOut",
     scaling: "Scaling",
@@ -86,9 +87,9 @@ function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): Clu
   } as const;
   for (const [state, reason] of Object.entries(reasons)) {
     const open = pools.filter((pool) => pool.progress.state === state);
-    if (open.length > 0) return condition(type, "False", reason, describeOpenPools(open));
+    if (open.length > 0) return clusterCondition(type, "False", reason, describeOpenPools(open));
   }
-  return condition(type, "True", "Available", "All nodes are ready.");
+  return clusterCondition(type, "True", "Available", "All nodes are ready.");
 }
 
 function describeOpenPools(open: readonly ClusterPool[]): string {
@@ -105,33 +106,38 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
   const { cluster, probe, engine } = observed;
   if (!cluster.spec.publicEndpoint) {
     const message = "The endpoint is private and cannot be probed from the management cluster.";
-    return condition(type, "Unknown", "PrivateEndpoint", message);
+    return clusterCondition(type, "Unknown", "PrivateEndpoint", message);
   }
   if (engine?.state.endpoint === undefined) {
-    return condition(type, "Unknown", "WaitingForEndpoint", "There is no endpoint yet.");
+    return clusterCondition(type, "Unknown", "WaitingForEndpoint", "There is no endpoint yet.");
   }
   if (probe === undefined) {
     const last = findCondition(cluster.status?.conditions, type);
     return last === undefined
-      ? condition(type, "Unknown", "WaitingForEndpoint", "The endpoint has not been probed yet.")
-      : condition(type, last.status, last.reason, last.message);
+      ? clusterCondition(type, "Unknown", "WaitingForEndpoint", "The endpoint has not been probed yet.")
+      : clusterCondition(type, last.status, last.reason, last.message);
   }
   if (probe.ok) {
-    return condition(type, "True", "EndpointReachable", "The endpoint responds over verified TLS.");
+    return clusterCondition(type, "True", "EndpointReachable", "The endpoint responds over verified TLS.");
   }
   const { url } = engine.state.endpoint;
   const message = `The API endpoint ${url} does not respond: ${probe.message}. ${ADVICE}`;
-  return condition(type, "False", "EndpointUnreachable", message);
+  return clusterCondition(type, "False", "EndpointUnreachable", message);
 }
 
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
   if (facts.applied || (facts.fault === undefined && isStillInForce(facts, type)))
-    return condition(type, "True", "Applied", "The network rules are in force.");
+    return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (facts.fault !== undefined) {
-    return condition(type, "False", facts.fault.reason, "The requested network rules are not in force.");
+    return clusterCondition(
+      type,
+      "False",
+      facts.fault.reason,
+      "The requested network rules are not in force.",
+    );
   }
-  return condition(type, "False", "Provisioning", "The network rules are being applied.");
+  return clusterCondition(type, "False", "Provisioning", "The network rules are being applied.");
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules as they are. */
@@ -148,10 +154,10 @@ function decideUpgrading(facts: Facts): ClusterCondition {
   const { target, running } = facts;
   const type = "Upgrading";
   if (running === undefined || target === undefined || running === target) {
-    return condition(type, "False", "NotUpgrading", "No upgrade is in progress.");
+    return clusterCondition(type, "False", "NotUpgrading", "No upgrade is in progress.");
   }
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
-  return condition(type, "True", "Upgrading", message);
+  return clusterCondition(type, "True", "Upgrading", message);
 }
 
 /** Cluster API upgrades the control plane first, then one pool after another. */
@@ -177,18 +183,24 @@ function describeStage({ observed, pools, running }: Facts): string {
 function decidePaused({ cluster, engine }: ObservedCluster): ClusterCondition {
   const type = "ClusterAPIPaused";
   if (engine?.state.paused !== true) {
-    return condition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
+    return clusterCondition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
   }
   return isSuspended(cluster)
-    ? condition(type, "True", "Suspended", SUSPENDED)
-    : condition(type, "True", "Paused", PAUSED);
+    ? clusterCondition(type, "True", "Suspended", SUSPENDED)
+    : clusterCondition(type, "True", "Paused", PAUSED);
 }
 
 /** True once Cluster API has confirmed its pause. */
 function decideSuspended({ cluster, engine }: ObservedCluster): ClusterCondition {
   const type = "Suspended";
-  if (!isSuspended(cluster)) return condition(type, "False", "NotSuspended", "The cluster is not suspended.");
+  if (!isSuspended(cluster))
+    return clusterCondition(type, "False", "NotSuspended", "The cluster is not suspended.");
   return engine === undefined || engine.state.paused
-    ? condition(type, "True", "Suspended", SUSPENDED)
-    : condition(type, "False", "Suspending", "The cluster is being suspended: Cluster API is being paused.");
+    ? clusterCondition(type, "True", "Suspended", SUSPENDED)
+    : clusterCondition(
+        type,
+        "False",
+        "Suspending",
+        "The cluster is being suspended: Cluster API is being paused.",
+      );
 }

@@ -1,8 +1,8 @@
 import {
   type ConditionLike,
   conditionAgeMs,
-  type Fault,
   findCondition,
+  type Problem,
 } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
@@ -34,7 +34,7 @@ export function checkHealth(
   unhealthyNodes: readonly string[],
   degradedAfterSeconds: number,
   now: Date,
-): { degraded: Fault | undefined; requeueAfterMs: number | undefined } {
+): { degraded: Problem | undefined; requeueAfterMs: number | undefined } {
   if (cluster.status?.firstReadyAt === undefined) return { degraded: undefined, requeueAfterMs: undefined };
   const failing = HEALTH_CONDITIONS.flatMap(({ type, reason }) => {
     const condition = findCondition(conditions, type);

@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
 import { INFRASTRUCTURE_LOST } from "./health.ts";
@@ -8,7 +8,7 @@ import type { ObservedCluster } from "./observe.ts";
  * Why a cluster that was there before is not made again: Cluster API does not have it. It may come back, as in a restore in
  * any order; a new one would have the same name and nothing of what ran in it. Undefined = nothing is lost.
  */
-export function findLoss({ cluster, engine, nameTaken }: ObservedCluster): Fault | undefined {
+export function findLoss({ cluster, engine, nameTaken }: ObservedCluster): Problem | undefined {
   if (identityOf(cluster) !== "known" || engine !== undefined || nameTaken) return undefined;
   const id = idOf(cluster);
   if (cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id) return undefined;

@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import { overlap } from "../../shared/crd/cidr.ts";
 import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -20,7 +20,7 @@ export function findNetworkFault(
   { engine }: Pick<ObservedCluster, "engine">,
   network: ClusterNetwork,
   workerSubnet: string,
-): Fault | undefined {
+): Problem | undefined {
   if (engine !== undefined) return undefined;
   const { pods = [], services = [] } = network;
   const ofNodes = [...pods, ...services].find((block) => overlap(block, workerSubnet));

@@ -1,9 +1,9 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
@@ -73,7 +73,7 @@ export interface ObservedCluster {
   /** An older cluster with the same id. */
   olderDuplicate: string | undefined;
   /** Why the cluster may not be created: a quota, or a duplicate name; undefined = it may. */
-  blocker: Fault | undefined;
+  blocker: Problem | undefined;
   /** The id that the cluster gets when it has none. */
   candidateId: string;
   pools: readonly ObservedClusterPool[];
@@ -125,7 +125,7 @@ export function observeCluster(
       findDuplicateName(caches.nodePools, pool) !== undefined);
   return {
     cluster,
-    organization: findOrganization(caches.namespaces, cluster.metadata.namespace),
+    organization: findNamespaceOrganization(caches.namespaces, cluster.metadata.namespace),
     olderDuplicate: findOlderDuplicate(caches.clusters, cluster),
     blocker:
       engine === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,

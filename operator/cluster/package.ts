@@ -1,11 +1,11 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
  * Why a cluster cannot have what it specifies with its package; undefined = it can. A retired package stays on the clusters
  * that were created before, and a package whose number of replicas changed does not change those of a cluster that runs.
  */
-export function findPackageFault({ cluster, engine, packages }: ObservedCluster): Fault | undefined {
+export function findPackageFault({ cluster, engine, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
   if (plan === undefined || !Object.hasOwn(packages, plan)) return undefined;
   const terms = packages[plan];

@@ -5,7 +5,7 @@ import { DEGRADED_REASONS } from "./health.ts";
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 
 /** The phase summarizes the conditions for people; it is never read back. */
-export function projectPhase(conditions: Conditions): ClusterPhase {
+export function projectClusterPhase(conditions: Conditions): ClusterPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";
   if (isDegraded(conditions)) return "Degraded";

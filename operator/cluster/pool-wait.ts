@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
@@ -48,7 +48,7 @@ export function findMissingPools(observed: ObservedCluster): string[] {
 }
 
 /** Explains what a restored cluster waits for. */
-export function composeMissingPools({ cluster }: ObservedCluster, names: readonly string[]): Fault {
+export function composeMissingPools({ cluster }: ObservedCluster, names: readonly string[]): Problem {
   const { name } = cluster.metadata;
   const pools = count(names.length, "node pool");
   const message = `Cluster API runs ${pools} of ${name} without a NodePool: ${names.join(", ")}. Create them again from the backup; or, to delete these nodes, set the annotation ${ANNOTATION_DELETE_MISSING_POOLS}=true of the Cluster`;

@@ -1,5 +1,5 @@
 import { isApplied } from "../../shared/controller/applied.ts";
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { earliest, elapsedMs } from "../../shared/controller/time.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
@@ -163,7 +163,7 @@ function planSteps(
 }
 
 interface Rejection {
-  fault: Fault | undefined;
+  fault: Problem | undefined;
   requeueAfterMs: number | undefined;
 }
 
@@ -186,7 +186,7 @@ function findRejection({ applyFailure, upgradeRejection, engine }: ObservedClust
   return { fault: composeRejection(late.message), requeueAfterMs: undefined };
 }
 
-function composeRejection(text: string): Fault {
+function composeRejection(text: string): Problem {
   if (findRejectionCause(text) === "quota") {
     const message = `A quota of the platform is exceeded: ${explainRejection(text)}. Delete what is not needed, or ask the platform's operator for more.`;
     return { reason: "QuotaExceeded", message };

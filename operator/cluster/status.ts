@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import {
   type ConditionLike,
   conditionAgeMs,
-  type Fault,
   findCondition,
+  type Problem,
   REPORT_WAIT_AFTER_MS,
   setConditions,
 } from "../../shared/controller/conditions.ts";
@@ -14,10 +14,10 @@ import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import { decideAccess, findAccessReportMs } from "./access-condition.ts";
-import { type ClusterPool, decideConditions, type Facts } from "./conditions.ts";
+import { type ClusterPool, decideClusterConditions, type Facts } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { isDegraded, projectPhase } from "./phase.ts";
+import { isDegraded, projectClusterPhase } from "./phase.ts";
 import { decideSummary } from "./summary.ts";
 import { findTransitions } from "./transitions.ts";
 
@@ -26,7 +26,7 @@ type Conditions = readonly ConditionLike<ClusterConditionType>[];
 /** What this reconcile decided, as far as the status reports it. */
 export interface StatusInput {
   observed: ObservedCluster;
-  fault: Fault | undefined;
+  fault: Problem | undefined;
   /** The id, once it is accepted. */
   id: string | undefined;
   target: string | undefined;
@@ -68,7 +68,7 @@ export function composeClusterStatus(
     observedGeneration: cluster.metadata.generation ?? 0,
     ...optional("id", input.id ?? last?.id),
     conditions,
-    phase: projectPhase(conditions),
+    phase: projectClusterPhase(conditions),
     ...composeAddresses(observed),
     ...optional("version", running),
     ...optional("targetVersion", target),
@@ -104,7 +104,7 @@ function composeConditions(
   const before: Conditions = cluster.status?.conditions ?? [];
   const details = setConditions(
     before,
-    [...decideConditions(facts), decideAccess(facts.observed, now)],
+    [...decideClusterConditions(facts), decideAccess(facts.observed, now)],
     now,
     generation,
   );

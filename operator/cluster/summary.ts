@@ -1,8 +1,8 @@
-import { type ConditionLike, type Fault, findCondition } from "../../shared/controller/conditions.ts";
+import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { explain } from "../engine/explain.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
-import { type ClusterCondition, condition, type Facts } from "./conditions.ts";
+import { type ClusterCondition, clusterCondition, type Facts } from "./conditions.ts";
 import { ADVICE, PAUSED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -19,7 +19,7 @@ interface Wait {
 export function decideSummary(
   facts: Facts,
   conditions: Conditions,
-  degraded: Fault | undefined,
+  degraded: Problem | undefined,
 ): ClusterCondition[] {
   const { fault } = facts;
   const ready = decideReady(facts, conditions, degraded);
@@ -27,9 +27,9 @@ export function decideSummary(
   return [ready, decideReconciling(progress, fault), decideStalled(fault)];
 }
 
-function decideReady(facts: Facts, conditions: Conditions, degraded: Fault | undefined): ClusterCondition {
+function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
   const { observed, fault } = facts;
-  const notReady = ({ reason, message }: Wait) => condition("Ready", "False", reason, message);
+  const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
@@ -37,21 +37,22 @@ function decideReady(facts: Facts, conditions: Conditions, degraded: Fault | und
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
   const wait = wasReady ? undefined : (fault ?? findInitialWait(observed, conditions));
   return wait === undefined
-    ? condition("Ready", "True", "Available", "The cluster is available.")
+    ? clusterCondition("Ready", "True", "Available", "The cluster is available.")
     : notReady(wait);
 }
 
-function decideReconciling(progress: Wait | undefined, fault: Fault | undefined): ClusterCondition {
-  if (progress !== undefined) return condition("Reconciling", "True", progress.reason, progress.message);
-  if (fault !== undefined) return condition("Reconciling", "False", fault.reason, fault.message);
+function decideReconciling(progress: Wait | undefined, fault: Problem | undefined): ClusterCondition {
+  if (progress !== undefined)
+    return clusterCondition("Reconciling", "True", progress.reason, progress.message);
+  if (fault !== undefined) return clusterCondition("Reconciling", "False", fault.reason, fault.message);
   const message = "The cluster is as specified.";
-  return condition("Reconciling", "False", "ReconciliationSucceeded", message);
+  return clusterCondition("Reconciling", "False", "ReconciliationSucceeded", message);
 }
 
-function decideStalled(fault: Fault | undefined): ClusterCondition {
+function decideStalled(fault: Problem | undefined): ClusterCondition {
   return fault === undefined
-    ? condition("Stalled", "False", "NotStalled", "No blocking problem.")
-    : condition("Stalled", "True", fault.reason, fault.message);
+    ? clusterCondition("Stalled", "False", "NotStalled", "No blocking problem.")
+    : clusterCondition("Stalled", "True", fault.reason, fault.message);
 }
 
 /** What a cluster that was never ready waits for; undefined = nothing. */

@@ -1,6 +1,6 @@
 import { type ConditionLike, findCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
-import { isDegraded, projectPhase } from "./phase.ts";
+import { isDegraded, projectClusterPhase } from "./phase.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
@@ -26,7 +26,7 @@ export function findTransitions(
     transitions.push({ type: "Degraded", ...version, ...reason });
   }
   if (isDegraded(before) && ready?.status === "True") transitions.push({ type: "Recovered", ...version });
-  if (projectPhase(next.conditions) === "Failed" && projectPhase(before) !== "Failed") {
+  if (projectClusterPhase(next.conditions) === "Failed" && projectClusterPhase(before) !== "Failed") {
     transitions.push({ type: "Failed", ...reason });
   }
   return transitions;

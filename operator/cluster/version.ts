@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import {
   compareKubernetesVersions,
   formatKubernetesVersion,
@@ -39,8 +39,8 @@ export interface VersionFacts {
  * undefined when it gets nothing.
  */
 export type VersionChoice =
-  | { target: string | undefined; version: string; fault: Fault | undefined }
-  | { target: undefined; version: undefined; fault: Fault };
+  | { target: string | undefined; version: string; fault: Problem | undefined }
+  | { target: undefined; version: undefined; fault: Problem };
 
 /**
  * The version that Cluster API gets now: the target in steps of one minor, each only when the last one has converged, unless
@@ -52,7 +52,7 @@ export function chooseVersion(facts: VersionFacts): VersionChoice {
   const target = resolveTarget(requested, facts.lastTarget ?? live?.version, catalogue);
   if (target === undefined) {
     const message = `The catalogue has no Kubernetes version ${requested}; ${advise(catalogue, live?.version)}`;
-    const fault: Fault = { reason: "UnknownVersion", message };
+    const fault: Problem = { reason: "UnknownVersion", message };
     return live === undefined
       ? { target: undefined, version: undefined, fault }
       : { target: undefined, version: live.version, fault };

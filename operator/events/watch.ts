@@ -5,7 +5,7 @@ import { enqueueTo } from "../enqueue.ts";
 import { mayBeMirrored } from "./subject.ts";
 
 /** Adds every Event that may be mirrored; an expired Event is not worth a reconcile. */
-export function watchEvents(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchClusterEvents(set: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
   set.listen("events", (change) => {
     if (change.type !== "deleted" && mayBeMirrored(change.object)) add(objectKey(change.object), change);

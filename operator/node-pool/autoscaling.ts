@@ -1,14 +1,14 @@
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { count } from "../../shared/plural.ts";
-import { condition, type PoolCondition } from "./condition.ts";
+import { type PoolCondition, poolCondition } from "./condition.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** Whether the cluster autoscaler manages the number of nodes. */
 export function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondition {
   const type = "Autoscaling";
   if (!isAutoscaled(pool.spec)) {
-    return condition(
+    return poolCondition(
       type,
       "False",
       "FixedSize",
@@ -18,18 +18,18 @@ export function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondi
   if (!autoscaler.configured) {
     const message =
       "The platform runs no cluster autoscaler; ask its operator for one. The number of nodes stays as it is.";
-    return condition(type, "False", "NotConfigured", message);
+    return poolCondition(type, "False", "NotConfigured", message);
   }
   const available = autoscaler.deployment?.available;
   if (available?.status === "True") {
-    return condition(type, "True", "Enabled", describeRange(pool.spec));
+    return poolCondition(type, "True", "Enabled", describeRange(pool.spec));
   }
   if (available?.status === "False") {
     const message =
       "The cluster autoscaler does not run, so the number of nodes stays as it is. If this lasts, ask the platform's operator to look at it.";
-    return condition(type, "False", "AutoscalerUnavailable", message);
+    return poolCondition(type, "False", "AutoscalerUnavailable", message);
   }
-  return condition(type, "Unknown", "WaitingForAutoscaler", "The cluster autoscaler is starting.");
+  return poolCondition(type, "Unknown", "WaitingForAutoscaler", "The cluster autoscaler is starting.");
 }
 
 function describeRange(spec: NodePoolSpec): string {

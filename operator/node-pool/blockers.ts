@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import { isAlwaysPropagated } from "../engine/worker-pool.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
@@ -10,7 +10,7 @@ const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "Unsupporte
 export function findRejection(
   { pool, cluster, engine }: ObservedPool,
   progress: PoolProgress,
-): Fault | undefined {
+): Problem | undefined {
   const fault = cluster?.fault;
   if (fault === undefined || !REJECTIONS.has(fault.reason) || cluster?.deleting) return undefined;
   const isOpen =
@@ -23,7 +23,7 @@ export function findRejection(
 }
 
 /** Labels of the pool that Cluster API is not configured to propagate to its nodes. */
-export function findUnpropagatedLabels({ pool, syncedNodeLabels }: ObservedPool): Fault | undefined {
+export function findUnpropagatedLabels({ pool, syncedNodeLabels }: ObservedPool): Problem | undefined {
   const keys = Object.keys(pool.spec.nodeLabels ?? {});
   const blocked = keys.filter((key) => !isAlwaysPropagated(key) && !syncedNodeLabels.test(key));
   if (blocked.length === 0) return undefined;

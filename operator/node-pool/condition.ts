@@ -5,7 +5,7 @@ import type { NodePoolConditionType } from "../../shared/crd/node-pool.ts";
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
 /** A condition with its message cut to the maximum length. */
-export function condition(
+export function poolCondition(
   type: NodePoolConditionType,
   status: "True" | "False" | "Unknown",
   reason: string,

@@ -1,17 +1,17 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import { count } from "../../shared/plural.ts";
 import { decideAutoscaling } from "./autoscaling.ts";
 import { findRejection, findUnpropagatedLabels } from "./blockers.ts";
-import { condition, type PoolCondition } from "./condition.ts";
+import { type PoolCondition, poolCondition } from "./condition.ts";
 import { describeDeletion, describeLateMachine, describeUnhealthyNodes } from "./messages.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 
 /** All conditions of a pool, from what was observed. */
-export function decideConditions(
+export function decidePoolConditions(
   observed: ObservedPool,
   progress: PoolProgress,
-  fault: Fault | undefined,
+  fault: Problem | undefined,
 ): PoolCondition[] {
   const rejection = findRejection(observed, progress);
   const ready = decideReady(observed, progress, fault, rejection);
@@ -31,28 +31,28 @@ export function decideConditions(
     decideAutoscaling(observed),
     decideReconciling(change, stalled),
     stalled === undefined
-      ? condition("Stalled", "False", "NotStalled", "No blocking problem.")
-      : condition("Stalled", "True", stalled.reason, stalled.message),
+      ? poolCondition("Stalled", "False", "NotStalled", "No blocking problem.")
+      : poolCondition("Stalled", "True", stalled.reason, stalled.message),
   ];
 }
 
-function decideReconciling(change: PoolCondition | undefined, stalled: Fault | undefined): PoolCondition {
+function decideReconciling(change: PoolCondition | undefined, stalled: Problem | undefined): PoolCondition {
   const cause = change ?? stalled;
   if (cause === undefined) {
-    return condition("Reconciling", "False", "ReconciliationSucceeded", "The pool is as specified.");
+    return poolCondition("Reconciling", "False", "ReconciliationSucceeded", "The pool is as specified.");
   }
   const status = stalled === undefined ? "True" : "False";
-  return condition("Reconciling", status, cause.reason, cause.message);
+  return poolCondition("Reconciling", status, cause.reason, cause.message);
 }
 
 function decideReady(
   observed: ObservedPool,
   progress: PoolProgress,
-  fault: Fault | undefined,
-  rejection: Fault | undefined,
+  fault: Problem | undefined,
+  rejection: Problem | undefined,
 ): PoolCondition {
   const { pool, cluster } = observed;
-  const notReady = (reason: string, message: string) => condition("Ready", "False", reason, message);
+  const notReady = (reason: string, message: string) => poolCondition("Ready", "False", reason, message);
   if (pool.metadata.deletionTimestamp !== undefined) return notReady("Deleting", describeDeletion(observed));
   // What already runs stays ready when it may not grow.
   const keepsRunning = fault === observed.blocker && observed.engine !== undefined;
@@ -66,14 +66,14 @@ function decideReady(
     return notReady("NodesUnhealthy", describeUnhealthyNodes(names));
   }
   if (pool.status?.firstReadyAt !== undefined || progress.state === "converged") {
-    return condition("Ready", "True", "Available", "The pool is available.");
+    return poolCondition("Ready", "True", "Available", "The pool is available.");
   }
   const wait = rejection ?? findInitialWait(observed, progress);
   return notReady(wait.reason, wait.message);
 }
 
 /** What a pool that was never ready waits for. */
-function findInitialWait(observed: ObservedPool, progress: PoolProgress): Fault {
+function findInitialWait(observed: ObservedPool, progress: PoolProgress): Problem {
   const { pool, cluster } = observed;
   const { clusterName } = pool.spec;
   const isAbsent = progress.state === "absent";
@@ -101,52 +101,52 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Fault 
 function decideScaling(
   observed: ObservedPool,
   progress: PoolProgress,
-  rejection: Fault | undefined,
+  rejection: Problem | undefined,
 ): PoolCondition {
   const { desiredNodes, nodes, readyNodes } = progress;
   if (progress.state !== "scaling") {
-    return condition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
+    return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
-  if (rejection !== undefined) return condition("Scaling", "True", rejection.reason, rejection.message);
+  if (rejection !== undefined) return poolCondition("Scaling", "True", rejection.reason, rejection.message);
   if (observed.cluster?.suspended) {
     const message = `The change to ${count(desiredNodes, "node")} waits: the cluster is suspended.`;
-    return condition("Scaling", "True", "Suspended", message);
+    return poolCondition("Scaling", "True", "Suspended", message);
   }
   const waits = observed.cluster?.upgrading === true && observed.engine?.replicas !== desiredNodes;
   if (waits) {
     const message = `The change to ${count(desiredNodes, "node")} waits for the upgrade of the cluster to reach this pool.`;
-    return condition("Scaling", "True", "UpgradeInProgress", message);
+    return poolCondition("Scaling", "True", "UpgradeInProgress", message);
   }
   const counts = `Scaling to ${count(desiredNodes, "node")}: ${nodes} ${exist(nodes)}, ${readyNodes} ${readyNodes === 1 ? "is" : "are"} ready.`;
-  return condition("Scaling", "True", "Scaling", `${counts}${describeLateMachine(progress)}`);
+  return poolCondition("Scaling", "True", "Scaling", `${counts}${describeLateMachine(progress)}`);
 }
 
 function decideUpToDate(
   observed: ObservedPool,
   progress: PoolProgress,
-  rejection: Fault | undefined,
+  rejection: Problem | undefined,
 ): PoolCondition {
   const type = "UpToDate";
   const target = observed.cluster?.version;
   const isBehind = progress.version !== undefined && target !== undefined && progress.version !== target;
   const { upToDateNodes, desiredNodes } = progress;
   if (progress.state === "rollingOut") {
-    return condition(type, "False", "RollingOut", describeRollout(upToDateNodes, desiredNodes));
+    return poolCondition(type, "False", "RollingOut", describeRollout(upToDateNodes, desiredNodes));
   }
   if (isBehind) {
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
-    return condition(type, "False", "UpgradeInProgress", message);
+    return poolCondition(type, "False", "UpgradeInProgress", message);
   }
   if (progress.state === "updating" || (progress.state === "scaling" && !progress.hasSettings)) {
-    if (rejection !== undefined) return condition(type, "False", rejection.reason, rejection.message);
+    if (rejection !== undefined) return poolCondition(type, "False", rejection.reason, rejection.message);
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
     const isCounted = upToDateNodes < desiredNodes;
     const counts = isCounted ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them` : "";
-    return condition(type, "False", "Updating", `The new settings are being applied${counts}.`);
+    return poolCondition(type, "False", "Updating", `The new settings are being applied${counts}.`);
   }
   return progress.state === "absent"
-    ? condition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")
-    : condition(type, "True", "UpToDate", "All nodes are as specified.");
+    ? poolCondition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")
+    : poolCondition(type, "True", "UpToDate", "All nodes are as specified.");
 }
 
 /** A rollout has begun before its counter of nodes that are up to date follows. */

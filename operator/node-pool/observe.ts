@@ -1,8 +1,8 @@
-import { type Fault, findCondition } from "../../shared/controller/conditions.ts";
+import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
 import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
@@ -24,7 +24,7 @@ export interface ObservedPool {
   /** An older pool with the same id. */
   olderDuplicate: string | undefined;
   /** Why it may not be as specified: a quota, or a duplicate name; undefined = it may. */
-  blocker: Fault | undefined;
+  blocker: Problem | undefined;
   /** The id that the pool gets when it has none. */
   candidateId: string;
   cluster: ObservedOwner | undefined;
@@ -63,7 +63,7 @@ export interface ObservedOwner {
   version: string | undefined;
   upgrading: boolean;
   /** Why it is stalled; undefined = it is not. */
-  fault: Fault | undefined;
+  fault: Problem | undefined;
 }
 
 export interface PoolSettings {
@@ -96,7 +96,7 @@ export function observePool(
   );
   return {
     pool,
-    organization: findOrganization(caches.namespaces, namespace),
+    organization: findNamespaceOrganization(caches.namespaces, namespace),
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocker: isKnown
       ? findPoolOverQuota(caches, pool)

@@ -1,8 +1,8 @@
 import {
   type ConditionLike,
   conditionAgeMs,
-  type Fault,
   findCondition,
+  type Problem,
   REPORT_WAIT_AFTER_MS,
   setConditions,
 } from "../../shared/controller/conditions.ts";
@@ -18,7 +18,7 @@ import type {
   NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
 import { findIdentityFault, isDeleting, readIdentity } from "../identity.ts";
-import { decideConditions } from "./conditions.ts";
+import { decidePoolConditions } from "./conditions.ts";
 import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool } from "./progress.ts";
@@ -33,7 +33,7 @@ type NewTransition = Omit<NodePoolTransition, "sequence" | "at">;
 /** The whole status of a pool, and in how many ms it changes by the passing of time alone. */
 export function composePoolStatus(
   observed: ObservedPool,
-  fault: Fault | undefined,
+  fault: Problem | undefined,
   now: Date,
 ): { status: NodePoolStatus; requeueAfterMs: number | undefined } {
   const { pool, nodeDegradedAfterSeconds, poolDefaults } = observed;
@@ -44,7 +44,7 @@ export function composePoolStatus(
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
-    decideConditions(observed, progress, fault),
+    decidePoolConditions(observed, progress, fault),
     now,
     generation,
   );
@@ -60,7 +60,7 @@ export function composePoolStatus(
     observedGeneration: generation,
     ...composeId(observed),
     conditions,
-    phase: projectPhase(conditions),
+    phase: projectPoolPhase(conditions),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
     upToDateNodes: progress.upToDateNodes,
@@ -82,7 +82,7 @@ export function findPoolIdentityFault({
   organization,
   olderDuplicate,
   engine,
-}: ObservedPool): Fault | undefined {
+}: ObservedPool): Problem | undefined {
   return findIdentityFault(organization, olderDuplicate, readIdentity(pool, engine !== undefined));
 }
 
@@ -96,7 +96,7 @@ function composeId(observed: ObservedPool): { id?: string } {
 }
 
 /** The phase summarizes the conditions for people; it is never read back. */
-export function projectPhase(conditions: Conditions): NodePoolPhase {
+export function projectPoolPhase(conditions: Conditions): NodePoolPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";
   const isReady = ready?.status === "True";
@@ -117,7 +117,7 @@ function findTransitions(
   const transitions: NewTransition[] = [];
   const stalled = findCondition(conditions, "Stalled");
   if (last?.firstReadyAt === undefined && firstReadyAt !== undefined) transitions.push({ type: "Ready" });
-  if (projectPhase(conditions) === "Failed" && projectPhase(last?.conditions ?? []) !== "Failed") {
+  if (projectPoolPhase(conditions) === "Failed" && projectPoolPhase(last?.conditions ?? []) !== "Failed") {
     transitions.push({ type: "Failed", ...(stalled && { reason: stalled.reason }) });
   }
   return transitions;

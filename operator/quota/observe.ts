@@ -1,4 +1,4 @@
-import type { Fault } from "../../shared/controller/conditions.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -36,7 +36,7 @@ export function findClusterOverQuota(
   caches: QuotaCheckCaches,
   cluster: Cluster,
   pools: readonly NodePool[],
-): { cluster: Fault | undefined; pools: ReadonlyMap<string, Fault> } {
+): { cluster: Problem | undefined; pools: ReadonlyMap<string, Problem> } {
   const own = [requestOfCluster(caches, cluster), ...requestsOfPools(caches, pools)];
   const rejected = own.some(grows) ? checkNamespace(caches, cluster.metadata.namespace) : NOTHING;
   const faults = pools.flatMap(({ metadata }) => {
@@ -47,7 +47,7 @@ export function findClusterOverQuota(
 }
 
 /** Why the organization's quotas block one pool; undefined = they do not. */
-export function findPoolOverQuota(caches: QuotaCheckCaches, pool: NodePool): Fault | undefined {
+export function findPoolOverQuota(caches: QuotaCheckCaches, pool: NodePool): Problem | undefined {
   if (!requestsOfPools(caches, [pool]).some(grows)) return undefined;
   return toFault(checkNamespace(caches, pool.metadata.namespace).get(poolKey(pool.metadata)));
 }
@@ -81,6 +81,6 @@ function grows({ granted, requested }: QuotaRequest): boolean {
   return isGrowth(growthOf(granted, requested));
 }
 
-function toFault(shortfalls: readonly Shortfall[] | undefined): Fault | undefined {
+function toFault(shortfalls: readonly Shortfall[] | undefined): Problem | undefined {
   return shortfalls && { reason: REASON, message: describeShortfalls(shortfalls) };
 }

@@ -1,4 +1,4 @@
-import { findOrganization, type Organization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
 import type { StorageInventory } from "../../shared/crd/storage-inventory.ts";
 import type { Caches } from "../caches.ts";
 import type { Listing, PoolList } from "./pool-list.ts";
@@ -21,6 +21,6 @@ export function observeInventory(
 ): ObservedInventory | undefined {
   const inventory = caches.inventories.get(key);
   if (inventory === undefined) return undefined;
-  const organization = findOrganization(caches.namespaces, inventory.metadata.namespace);
+  const organization = findNamespaceOrganization(caches.namespaces, inventory.metadata.namespace);
   return { inventory, organization, listing: pools.read(), defaultQuotaBytes };
 }

@@ -20,7 +20,7 @@ import type { TenantClient } from "../tenant/tenant-client.ts";
  * Issues the admin kubeconfig of a cluster whose CA's key is not known, when it is due: with a certificate that the tenant's
  * control plane signs, else with a token of a ServiceAccount. Rejects with the KubeError of either API server.
  */
-export async function issueByTenant(
+export async function issueAdminByTenant(
   deps: Pick<AdminKubeconfigDeps, "client" | "now"> & { signers: Pick<Signers, "request"> },
   tenant: TenantClient,
   { cluster, credential }: ObservedAdminKubeconfig,

@@ -10,7 +10,7 @@ import { ensureBindings } from "../tenant/binding.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
-import { issueByTenant } from "./issue.ts";
+import { issueAdminByTenant } from "./issue.ts";
 
 export interface TenantBindingsDeps {
   client: AdminKubeconfigDeps["client"];
@@ -61,7 +61,7 @@ export async function runTenantBindings(
       // A right that has ended is taken away first, whatever issuing takes.
       await ensureBindings(client, () => decideBindings(basis, observeAccesses(caches, key), deps.now()));
       if (issues) {
-        const issued = () => issueByTenant(deps, client, observed, credential, context);
+        const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
         await deps.accessHealth.record(key, "kubeconfig", issued);
       }
     }),

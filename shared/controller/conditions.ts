@@ -53,7 +53,7 @@ export function conditionAgeMs(condition: { lastTransitionTime: string } | undef
 export const REPORT_WAIT_AFTER_MS = 55_000;
 
 /** A problem that only a person can solve: a reason for programs, and a sentence with the next step. */
-export interface Fault {
+export interface Problem {
   reason: string;
   message: string;
 }

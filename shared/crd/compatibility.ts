@@ -1,7 +1,7 @@
 import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import { findSchemaBreaks, type JsonSchema } from "./schema-compatibility.ts";
+import { findSchemaBreaks, type SchemaNode } from "./schema-compatibility.ts";
 
 const CURRENT = join(import.meta.dirname, "..", "..", "crds");
 /** The definitions of the last release, replaced only when a release is made. */
@@ -72,11 +72,11 @@ function comparePolicies(before: Node, after: Node, key: string): string[] {
     .map((expression) => `${key}: a new rule: ${expression}`);
 }
 
-function schemaOf(version: Node): JsonSchema {
+function schemaOf(version: Node): SchemaNode {
   return nodeOf(nodeOf(version.schema).openAPIV3Schema);
 }
 
-function statusOf(schema: JsonSchema): JsonSchema {
+function statusOf(schema: SchemaNode): SchemaNode {
   return nodeOf(nodeOf(schema.properties).status);
 }
 

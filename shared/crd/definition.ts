@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Kind } from "../kube/kind.ts";
 import { MAX_OBJECT_NAME_LENGTH } from "./fields.ts";
-import type { Fault } from "./rule.ts";
+import type { RuleViolation } from "./rule.ts";
 
 export interface PrinterColumn {
   name: string;
@@ -13,7 +13,7 @@ export interface PrinterColumn {
 }
 
 /** A rule of the whole object: it can use `metadata.name`, `spec` and `status`. */
-export interface RootRule extends Fault {
+export interface RootRule extends RuleViolation {
   cel: string;
 }
 

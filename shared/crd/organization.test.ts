@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Namespace } from "../kube/core-kinds.ts";
 import { createStore } from "../kube/store.ts";
-import { findOrganization, INDEX_ORGANIZATION, indexByOrganization } from "./organization.ts";
+import { findNamespaceOrganization, INDEX_ORGANIZATION, indexByOrganization } from "./organization.ts";
 
 const namespace = (name: string, org: string | undefined, created: string): Namespace => ({
   apiVersion: "v1",
@@ -25,5 +25,5 @@ test.each([
   { name: "plain", organization: { kind: "unknown" } },
   { name: "absent", organization: { kind: "unknown" } },
 ])("the namespace $name belongs to $organization", ({ name, organization }) => {
-  expect(findOrganization(namespaces, name)).toEqual(organization);
+  expect(findNamespaceOrganization(namespaces, name)).toEqual(organization);
 });

@@ -20,7 +20,7 @@ export function indexByOrganization({ metadata }: Namespace): string[] {
 }
 
 /** The organization of a namespace, by its label. Of several Namespaces with the same label only the oldest counts. */
-export function findOrganization(
+export function findNamespaceOrganization(
   namespaces: Pick<Store<Namespace>, "get" | "byIndex">,
   namespace = "",
 ): Organization {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
 
 /** The machine-readable code of an invalid field; a subset of the detail codes of the REST API. */
-export type FaultCode =
+export type RuleViolationCode =
   | "immutable"
   | "out_of_range"
   | "too_long"
@@ -18,21 +18,21 @@ export type FaultCode =
   | "min_gt_max"
   | "below_one_node";
 
-export interface Fault {
+export interface RuleViolation {
   /** Name of the field, relative to the value of the rule; empty for the value itself. */
   field: string;
-  code: FaultCode;
+  code: RuleViolationCode;
   message: string;
 }
 
 /** A rule about a value, in CEL for the Kubernetes API server and in TypeScript for REST and the operator. */
-export interface Rule<T> extends Fault {
+export interface Rule<T> extends RuleViolation {
   cel: string;
   holds(value: T): boolean;
 }
 
 /** A rule about an update; `oldSelf` in CEL. */
-export interface TransitionRule<T> extends Fault {
+export interface TransitionRule<T> extends RuleViolation {
   cel: string;
   holds(value: T, old: T): boolean;
 }
@@ -46,12 +46,16 @@ export interface KubernetesValidation {
 }
 
 /** The rules that a value violates, in their order. */
-export function findFaults<T>(rules: readonly Rule<T>[], value: T): Fault[] {
+export function findFaults<T>(rules: readonly Rule<T>[], value: T): RuleViolation[] {
   return rules.filter((rule) => !rule.holds(value)).map(toFault);
 }
 
 /** The rules that a change from `old` to `value` violates, in their order. */
-export function findTransitionFaults<T>(rules: readonly TransitionRule<T>[], value: T, old: T): Fault[] {
+export function findTransitionFaults<T>(
+  rules: readonly TransitionRule<T>[],
+  value: T,
+  old: T,
+): RuleViolation[] {
   return rules.filter((rule) => !rule.holds(value, old)).map(toFault);
 }
 
@@ -81,7 +85,7 @@ export function withRules<S extends z.ZodType>(
 }
 
 /** The CRD form of a rule. The API server reports immutable fields as "Forbidden", other violations as "Invalid". */
-export function toKubernetesValidation(rule: Fault & { cel: string }): KubernetesValidation {
+export function toKubernetesValidation(rule: RuleViolation & { cel: string }): KubernetesValidation {
   return {
     rule: rule.cel,
     message: rule.message,
@@ -90,7 +94,7 @@ export function toKubernetesValidation(rule: Fault & { cel: string }): Kubernete
   };
 }
 
-function toFault({ field, code, message }: Fault): Fault {
+function toFault({ field, code, message }: RuleViolation): RuleViolation {
   return { field, code, message };
 }
 

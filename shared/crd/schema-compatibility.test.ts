@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
-import { findSchemaBreaks, type JsonSchema } from "./schema-compatibility.ts";
+import { findSchemaBreaks, type SchemaNode } from "./schema-compatibility.ts";
 
-const breaks = (direction: "request" | "response", before: JsonSchema, after: JsonSchema) =>
+const breaks = (direction: "request" | "response", before: SchemaNode, after: SchemaNode) =>
   findSchemaBreaks({ before, after, direction, where: "x" });
 
-const object = (properties: Record<string, JsonSchema>, required: string[] = []): JsonSchema => ({
+const object = (properties: Record<string, SchemaNode>, required: string[] = []): SchemaNode => ({
   type: "object",
   properties,
   required,
 });
-const text: JsonSchema = { type: "string" };
-const integer: JsonSchema = { type: "integer" };
+const text: SchemaNode = { type: "string" };
+const integer: SchemaNode = { type: "integer" };
 
-test.each<[string, JsonSchema, JsonSchema]>([
+test.each<[string, SchemaNode, SchemaNode]>([
   ["a removed field", object({ a: text }), object({})],
   ["a field of another type", object({ a: text }), object({ a: integer })],
   [
@@ -26,7 +26,7 @@ test.each<[string, JsonSchema, JsonSchema]>([
   expect(breaks("response", before, after)).not.toEqual([]);
 });
 
-test.each<[string, JsonSchema, JsonSchema]>([
+test.each<[string, SchemaNode, SchemaNode]>([
   ["a field that is required now", object({ a: text }), object({ a: text }, ["a"])],
   ["a new required field", object({}), object({ a: text }, ["a"])],
   ["an enum where there was any text", text, { type: "string", enum: ["a"] }],
@@ -48,7 +48,7 @@ test.each<[string, JsonSchema, JsonSchema]>([
   expect(breaks("request", before, after)).not.toEqual([]);
 });
 
-test.each<[string, JsonSchema, JsonSchema]>([
+test.each<[string, SchemaNode, SchemaNode]>([
   ["a field that may be absent now", object({ a: text }, ["a"]), object({ a: text })],
   ["null where there was none", text, { type: ["string", "null"] }],
   ["fractions where there were whole numbers", integer, { type: "number" }],
@@ -58,7 +58,7 @@ test.each<[string, JsonSchema, JsonSchema]>([
   expect(breaks("response", before, after)).not.toEqual([]);
 });
 
-test.each<[string, JsonSchema, JsonSchema]>([
+test.each<[string, SchemaNode, SchemaNode]>([
   ["a new optional field", object({}), object({ a: text })],
   ["a field that is optional now", object({ a: text }, ["a"]), object({ a: text })],
   ["a wider enum", { type: "string", enum: ["a"] }, { type: "string", enum: ["a", "b"] }],
@@ -69,7 +69,7 @@ test.each<[string, JsonSchema, JsonSchema]>([
   expect(breaks("request", before, after)).toEqual([]);
 });
 
-test.each<[string, JsonSchema, JsonSchema]>([
+test.each<[string, SchemaNode, SchemaNode]>([
   ["a new field", object({}), object({ a: text }, ["a"])],
   ["a wider enum", { type: "string", enum: ["a"] }, { type: "string", enum: ["a", "b"] }],
   ["a new alternative", { anyOf: [text] }, { anyOf: [text, integer] }],
@@ -78,6 +78,6 @@ test.each<[string, JsonSchema, JsonSchema]>([
   expect(breaks("response", before, after)).toEqual([]);
 });
 
-function rule(text: string, message: string): JsonSchema {
+function rule(text: string, message: string): SchemaNode {
   return { ...object({}), "x-kubernetes-validations": [{ rule: text, message }] };
 }

@@ -1,5 +1,5 @@
 /** JSON Schema of a CustomResourceDefinition. */
-export interface JsonSchema {
+export interface SchemaNode {
   [keyword: string]: unknown;
 }
 
@@ -10,8 +10,8 @@ export interface JsonSchema {
 export type Direction = "request" | "response";
 
 export interface SchemaPair {
-  before: JsonSchema;
-  after: JsonSchema;
+  before: SchemaNode;
+  after: SchemaNode;
   direction: Direction;
   /** The path that begins every line of the result. */
   where: string;
@@ -88,7 +88,7 @@ function compareFormat({ before, after, where }: SchemaPair): string[] {
 
 /** A new CEL rule of a custom resource may reject a value that was valid. */
 function compareRules({ before, after, where }: SchemaPair): string[] {
-  const rulesOf = (schema: JsonSchema) =>
+  const rulesOf = (schema: SchemaNode) =>
     objectsOf(schema["x-kubernetes-validations"]).map(({ rule }) => String(rule));
   const known = new Set(rulesOf(before));
   const breaks = rulesOf(after)
@@ -152,7 +152,7 @@ function compareEntries(pair: SchemaPair): string[] {
   return breaks;
 }
 
-function typesOf(schema: JsonSchema): string[] {
+function typesOf(schema: SchemaNode): string[] {
   const types = [schema.type ?? []].flat().map(String);
   return schema.nullable === true && types.length > 0 ? [...types, "null"] : types;
 }
@@ -165,20 +165,20 @@ function show(value: unknown): string {
   return value === undefined ? "absent" : JSON.stringify(value);
 }
 
-function schemaOf(value: unknown): JsonSchema | undefined {
+function schemaOf(value: unknown): SchemaNode | undefined {
   return typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as JsonSchema)
+    ? (value as SchemaNode)
     : undefined;
 }
 
-function objectOf(value: unknown): Record<string, JsonSchema> {
-  return (schemaOf(value) ?? {}) as Record<string, JsonSchema>;
+function objectOf(value: unknown): Record<string, SchemaNode> {
+  return (schemaOf(value) ?? {}) as Record<string, SchemaNode>;
 }
 
 function listOf(value: unknown): unknown[] | undefined {
   return Array.isArray(value) ? value : undefined;
 }
 
-function objectsOf(value: unknown): JsonSchema[] {
+function objectsOf(value: unknown): SchemaNode[] {
   return (listOf(value) ?? []).map(schemaOf).filter((entry) => entry !== undefined);
 }

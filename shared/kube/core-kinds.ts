@@ -28,7 +28,7 @@ export type ConfigMap = OnWire<V1ConfigMap>;
 /** An events.k8s.io/v1 Event; `eventTime` and `series.lastObservedTime` have microseconds. */
 export type Event = Omit<OnWire<EventsV1Event>, "eventTime"> & { eventTime?: string | null };
 export type Lease = OnWire<V1Lease>;
-export type Role = OnWire<V1Role>;
+export type RbacRole = OnWire<V1Role>;
 export type RoleBinding = OnWire<V1RoleBinding>;
 export type ServiceAccount = OnWire<V1ServiceAccount>;
 export type Deployment = OnWire<V1Deployment>;
@@ -87,7 +87,7 @@ export const resourceQuotaKind = defineKind<ResourceQuota>({
   namespaced: true,
 });
 
-export const roleKind = defineKind<Role>({
+export const roleKind = defineKind<RbacRole>({
   group: "rbac.authorization.k8s.io",
   version: "v1",
   kind: "Role",

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { createLogger } from "../log.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
-import { findMissing, findNewer, findOlder, type Requirement, requireKinds } from "./required-kinds.ts";
+import { findMissingKinds, findNewer, findOlder, type Requirement, requireKinds } from "./required-kinds.ts";
 import { json, type Responder, startTestServer, status } from "./testing.ts";
 import { createTransport } from "./transport.ts";
 
@@ -80,7 +80,7 @@ test.each([
     ],
   ],
 ])("what to do is one sentence when %s", (_, schemas, faults) => {
-  expect([...findMissing([fruit], schemas), ...findOlder([fruit], schemas)]).toEqual(faults);
+  expect([...findMissingKinds([fruit], schemas), ...findOlder([fruit], schemas)]).toEqual(faults);
 });
 
 test.each([

@@ -33,7 +33,7 @@ export interface RequiredKind {
 type Served = ReadonlyMap<string, ReadonlyMap<string, ObjectSchema>>;
 
 /** One sentence for each requirement of which a kind is not served. */
-export function findMissing(requirements: readonly Requirement[], served: Served): string[] {
+export function findMissingKinds(requirements: readonly Requirement[], served: Served): string[] {
   return requirements.flatMap(({ kinds, remedy }) => {
     const missing = kinds.filter(({ kind }) => schemaOf(kind, served) === undefined);
     if (missing.length === 0) return [];
@@ -81,7 +81,7 @@ export async function requireKinds(
 ): Promise<void> {
   try {
     const served = await lookFor(requirements, () => readServed(transport, requirements));
-    const faults = [...findMissing(requirements, served), ...findOlder(requirements, served)];
+    const faults = [...findMissingKinds(requirements, served), ...findOlder(requirements, served)];
     if (faults.length > 0) throw new ExplainedError(faults.join("\n"));
     for (const sentence of findNewer(requirements, served)) log.warn(sentence);
   } catch (error) {
@@ -94,7 +94,7 @@ export async function requireKinds(
 async function lookFor(requirements: readonly Requirement[], look: () => Promise<Served>): Promise<Served> {
   for (let looks = 1; ; looks++) {
     const served = await look();
-    const mayAppear = findMissing(requirements, served).length > 0 && looks < 2;
+    const mayAppear = findMissingKinds(requirements, served).length > 0 && looks < 2;
     const mayGrow = findOlder(requirements, served).length > 0 && looks < LOOKS_FOR_FIELDS;
     if (!mayAppear && !mayGrow) return served;
     await sleep(NEXT_LOOK_AFTER_MS);

@@ -22,7 +22,7 @@ import {
 import { invoices } from "../invoices/table.ts";
 import { type Month, monthOf, parseMonth } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
-import { presentForecast, presentUsage } from "../spend/present.ts";
+import { presentForecast, presentSpend } from "../spend/present.ts";
 import { TEST_SUPPLIER } from "../testing.ts";
 import { seedUsage } from "./seed.ts";
 
@@ -57,7 +57,7 @@ async function readPage(page: BillingPage, orgId: string): Promise<object> {
   if (page === "budget") return presentBudget(await requireBudget(clients.db, orgId));
   const source = await readRatingSnapshot(clients.db, orgId, monthOf(now));
   if (page === "forecast") return presentForecast({ orgId, source, now });
-  return presentUsage({ orgId, source, now }, { limit: PAGE_SIZE });
+  return presentSpend({ orgId, source, now }, { limit: PAGE_SIZE });
 }
 
 setFlagsFromString("--expose-gc");

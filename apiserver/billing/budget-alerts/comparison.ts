@@ -1,11 +1,11 @@
-import type { NewEvent } from "../../outbox/index.ts";
+import type { NewWebhookEvent } from "../../outbox/index.ts";
 import type { Budget } from "../budgets/store.ts";
 import type { budgetAlerts } from "../budgets/table.ts";
 import { centsToEuros, toEuros } from "../money.ts";
 import type { Alerts } from "./alerts.ts";
 
 /** The spend of an organization in a month, compared with its budget. */
-export interface Comparison extends Alerts {
+export interface BudgetComparison extends Alerts {
   budget: Budget;
   /** `YYYY-MM`. */
   month: string;
@@ -13,7 +13,7 @@ export interface Comparison extends Alerts {
 
 /** The rows of the thresholds that were reached. */
 export function toFired(
-  { budget: { orgId }, month, reachedPct, spendCents }: Comparison,
+  { budget: { orgId }, month, reachedPct, spendCents }: BudgetComparison,
   firedAt: Date,
 ): (typeof budgetAlerts.$inferInsert)[] {
   return reachedPct.map((thresholdPct) => ({ orgId, month, thresholdPct, spendCents, firedAt }));
@@ -21,9 +21,9 @@ export function toFired(
 
 /** The events of the thresholds that were reached. */
 export function toEvents(
-  { budget, month, reachedPct, spendCents }: Comparison,
+  { budget, month, reachedPct, spendCents }: BudgetComparison,
   occurredAt: Date,
-): NewEvent<"usage.alert">[] {
+): NewWebhookEvent<"usage.alert">[] {
   const figures = {
     budget_eur: toEuros(budget.limitMicroEuros),
     spend_eur: centsToEuros(spendCents),
@@ -39,7 +39,7 @@ export function toEvents(
 
 /** When each organization is to be compared next: at its first crossing in any of the months, at `latest` at the latest. */
 export function findNextChecks(
-  comparisons: readonly Comparison[],
+  comparisons: readonly BudgetComparison[],
   latest: Date,
 ): { orgId: string; nextAt: Date }[] {
   const byOrg = Map.groupBy(comparisons, ({ budget }) => budget.orgId);

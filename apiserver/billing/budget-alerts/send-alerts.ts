@@ -7,7 +7,7 @@ import { type Month, monthOf } from "../month.ts";
 import { readPriceHistory } from "../rating/read.ts";
 import { readUsageIntervals } from "../usage/store.ts";
 import { findAlerts, findWatchedMonths } from "./alerts.ts";
-import { type Comparison, findNextChecks, toEvents, toFired } from "./comparison.ts";
+import { type BudgetComparison, findNextChecks, toEvents, toFired } from "./comparison.ts";
 import { insertFired, listDueBudgets, listFired, lockDueBudgets, scheduleChecks } from "./store.ts";
 
 /** Organizations in one transaction. */
@@ -60,7 +60,7 @@ async function sendAlertsOf({ db, now: clock }: AlertDeps, orgIds: readonly stri
     const now = clock();
     const budgets = await lockDueBudgets(tx, orgIds, now);
     if (budgets.length === 0) return;
-    const comparisons: Comparison[] = [];
+    const comparisons: BudgetComparison[] = [];
     for (const month of findWatchedMonths(now))
       comparisons.push(...(await compareMonth(tx, budgets, month, now)));
     const fired = comparisons.flatMap((comparison) => toFired(comparison, now));
@@ -77,7 +77,7 @@ async function compareMonth(
   budgets: readonly Budget[],
   month: Month,
   now: Date,
-): Promise<Comparison[]> {
+): Promise<BudgetComparison[]> {
   const orgIds = budgets.map(({ orgId }) => orgId);
   const limit = budgets.length > 1 ? MAX_INTERVALS + 1 : undefined;
   const usage = await readUsageIntervals(tx, orgIds, { from: month.start, to: month.end, limit });

@@ -9,7 +9,7 @@ import { effectiveAfter } from "../effective-from.ts";
 import { auditPackage, planTag } from "./present.ts";
 import { insertPackageTerms, lockPackages, type Package, type PackageTerms, readPackage } from "./store.ts";
 
-export interface PackageChange {
+export interface PackageUpdate {
   slug: string;
   terms: Package;
   preconditions?: Preconditions;
@@ -22,7 +22,7 @@ export interface PackageChange {
 export async function setPackage(
   tx: Queryable,
   origin: Origin,
-  { slug, terms, preconditions, now }: PackageChange,
+  { slug, terms, preconditions, now }: PackageUpdate,
 ): Promise<PackageTerms> {
   await lockPackages(tx);
   const before = await requirePackage(tx, slug);

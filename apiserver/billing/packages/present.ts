@@ -3,11 +3,11 @@ import { presentActor } from "../../audit/present.ts";
 import { versionTag } from "../../http/contract/etag.ts";
 import { toEuros } from "../money.ts";
 import type { planRecord, planTermsRecord } from "./schema.ts";
-import type { Plan } from "./slugs.ts";
+import type { PackageSlug } from "./slugs.ts";
 import type { Package, PackageTerms } from "./store.ts";
 
 /** The wire form of a package as tenants see it. */
-export function presentPlan(slug: Plan, terms: Package): z.output<typeof planRecord> {
+export function presentPlan(slug: PackageSlug, terms: Package): z.output<typeof planRecord> {
   const { monthly_price_eur, control_plane_replicas, includes } = auditPackage(terms);
   return { slug, monthly_price_eur, control_plane_replicas, includes };
 }

@@ -10,7 +10,7 @@ import { requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
 import { tryPublishPackages } from "./publish.ts";
 import { planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
-import { PLANS } from "./slugs.ts";
+import { PACKAGE_SLUGS } from "./slugs.ts";
 import { listPackageTerms, readPackages } from "./store.ts";
 
 const ADMIN_RECORD = "/api/v1/admin/plans/{slug}";
@@ -33,12 +33,12 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
     },
     async (c, { query }) => {
       const offered = (await readPackages(deps.db)).filter(({ retired }) => !retired);
-      const plans = PLANS.flatMap((slug) => {
+      const plans = PACKAGE_SLUGS.flatMap((slug) => {
         const terms = offered.find((one) => one.slug === slug);
         return terms === undefined ? [] : [presentPlan(slug, terms)];
       });
       return c.json(
-        toPositionPage(plans, query, ({ slug }) => PLANS.indexOf(slug)),
+        toPositionPage(plans, query, ({ slug }) => PACKAGE_SLUGS.indexOf(slug)),
         200,
       );
     },

@@ -3,7 +3,7 @@ import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
 import { exactEuros } from "../fields-schema.ts";
-import { PLANS } from "./slugs.ts";
+import { PACKAGE_SLUGS } from "./slugs.ts";
 
 const MAX_PRICE_EUR = 1_000_000;
 const MAX_VCPUS = 100_000;
@@ -61,7 +61,7 @@ const slugField = textField(40, "The slug of the package.", "starter");
 
 export const planRecord = z
   .object({
-    slug: z.enum(PLANS).openapi({ description: "What a create of a cluster takes as `plan`." }),
+    slug: z.enum(PACKAGE_SLUGS).openapi({ description: "What a create of a cluster takes as `plan`." }),
     ...termsShape,
   })
   .openapi("Plan", {

@@ -19,7 +19,7 @@ export interface PriceHistory {
 }
 
 /** The terms of one package. */
-export type PackageTerms = Pick<PackageChange, "priceMicroEuros" | "included">;
+export type RatedTerms = Pick<PackageChange, "priceMicroEuros" | "included">;
 
 /** Prices by time. Every instant is in whole seconds since the epoch. */
 export interface PriceTimeline {
@@ -28,7 +28,7 @@ export interface PriceTimeline {
   /** The price of a unit during the second that starts then. Throws when none held yet. */
   priceAt(type: ResourceType, second: number): bigint;
   /** undefined: a package that has no price; its clusters are billed per resource. */
-  packageAt(type: MeteredType, second: number): PackageTerms | undefined;
+  packageAt(type: MeteredType, second: number): RatedTerms | undefined;
 }
 
 interface Step<Value> {

@@ -7,9 +7,9 @@ import { sumByType } from "../rating/by-type.ts";
 import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
 import { type RatedLine, rateLines, sumCents, sumToLines, toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
-import { ASSUMPTION, type forecastRecord, type usageRecord } from "./schema.ts";
+import { ASSUMPTION, type forecastRecord, type spendRecord } from "./schema.ts";
 
-type Usage = z.output<typeof usageRecord>;
+type Usage = z.output<typeof spendRecord>;
 type UsageOfCluster = Usage["items"][number];
 type UsageOfResource = UsageOfCluster["resources"][number];
 type Used = Pick<UsageOfResource, "used_unit_seconds" | "unit_seconds" | "amount_eur">;
@@ -21,7 +21,7 @@ export interface Spend {
 }
 
 /** A month of usage to date, with one page of its clusters by node pool, resource type and day. */
-export function presentUsage({ orgId, source, now }: Spend, { cursor = "", limit }: PageRequest): Usage {
+export function presentSpend({ orgId, source, now }: Spend, { cursor = "", limit }: PageRequest): Usage {
   const until = ratedUntil(source.month, now);
   const clusters = Map.groupBy(source.intervals, keyOf);
   const ids = [...clusters.keys()].filter((id) => id > cursor).toSorted();

@@ -6,8 +6,8 @@ import type { Router } from "../../http/contract/router.ts";
 import { CSV } from "../csv.ts";
 import { monthOf } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
-import { presentForecast, presentUsage } from "./present.ts";
-import { forecastRecord, usageQuery, usageRecord } from "./schema.ts";
+import { presentForecast, presentSpend } from "./present.ts";
+import { forecastRecord, spendRecord, usageQuery } from "./schema.ts";
 import { toUsageCsv } from "./usage-csv.ts";
 
 const tag = "Billing";
@@ -31,7 +31,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       responses: {
         200: {
           description: "The month to date, with a page of its clusters.",
-          body: usageRecord,
+          body: spendRecord,
           files: [
             {
               mediaType: CSV,
@@ -52,7 +52,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
         const headers = { "Content-Type": CSV, "Content-Disposition": attachment(month.name, "usage.csv") };
         return c.body(toUsageCsv(spend), 200, headers) as never;
       }
-      return c.json(presentUsage(spend, page), 200);
+      return c.json(presentSpend(spend, page), 200);
     },
   );
 

@@ -116,7 +116,7 @@ const totals = {
 
 const { items, next_cursor: nextCursor } = pageSchema(usageOfCluster, "UsageOfClusterPage").shape;
 
-export const usageRecord = z
+export const spendRecord = z
   .object({
     ...totals,
     amount_cents: centsField("What the month amounts to so far, net: the sum of its rounded lines.", 67),

@@ -8,7 +8,7 @@ import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
 import { isClusterStaying, outsideWritersOf } from "../../projection/index.ts";
-import { idOf } from "../present.ts";
+import { accessIdOf } from "../present.ts";
 import { insertObserved, markEnded, type NewObservedAccess } from "./store.ts";
 
 /** The Kubernetes API does not say who deleted an object. */
@@ -74,7 +74,7 @@ function toFields({ clusterName, subject, expiresAt }: NewObservedAccess) {
 function toObserved(access: ClusterAccess): NewObservedAccess | undefined {
   const { metadata, spec } = toStorable(access);
   const { uid, namespace, name, labels = {} } = metadata;
-  const [id, orgId] = [idSchema.safeParse(idOf(access)), idSchema.safeParse(labels[LABEL_ORG_ID])];
+  const [id, orgId] = [idSchema.safeParse(accessIdOf(access)), idSchema.safeParse(labels[LABEL_ORG_ID])];
   if (uid === undefined || namespace === undefined || !id.success || !orgId.success) return undefined;
   const { clusterName, subject } = spec;
   return {

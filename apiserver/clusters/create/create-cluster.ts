@@ -5,10 +5,10 @@ import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
 import {
-  type Claim,
-  claimName,
+  createNameReservation,
   createOrAdopt,
   isNotApplied,
+  type Reservation,
   toRefusal,
   type WriteResult,
 } from "../../custom-resources/index.ts";
@@ -17,7 +17,7 @@ import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { ApiError } from "../../http/errors.ts";
 import {
-  claimOfCreate,
+  amountsOfCreate,
   type Effects,
   effectsOfCreate,
   type NewNodePool,
@@ -33,11 +33,11 @@ import {
   projectObservations,
   toProjectedNodePool,
 } from "../../projection/index.ts";
-import { assessQuota, claimQuota } from "../../quotas/index.ts";
+import { assessQuota, createQuotaReservation } from "../../quotas/index.ts";
 import { auditCluster } from "../present.ts";
 import { clustersOf } from "../resource.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
-import { closeIntent, lockStaleIntent, openIntent } from "./store.ts";
+import { closeIntent, lockStaleIntent, openClusterIntent } from "./store.ts";
 
 export interface CreateOptions {
   /** An earlier attempt of the same request may have created some of it. */
@@ -88,7 +88,7 @@ async function tryCreate(deps: Deps, request: NewCluster): Promise<WriteResult<P
     if (request.spec.plan !== undefined) await requireOffered(tx, request.spec.plan);
     const quota = await assessQuota(tx, quotaScopeOf(deps, orgId), quotaClaimsOf(request));
     const cost = await assessCost(tx, deps.now(), { cluster: undefined, pools: [] }, planCluster(request));
-    for (const claim of claimsOf(deps, request)) await claim.take(tx);
+    for (const one of reservationsOf(deps, request)) await one.take(tx);
     return { quota, cost };
   });
   try {
@@ -106,9 +106,9 @@ async function begin(deps: Deps, origin: Origin, desired: NewCluster, resumed: b
     await lockOrganization(tx, desired.orgId);
     // What an earlier attempt has begun is completed, whatever was retired since.
     if (plan !== undefined && !resumed) await requireOffered(tx, plan);
-    const intent = await openIntent(tx, desired, origin);
+    const intent = await openClusterIntent(tx, desired, origin);
     if (intent.state === "done") return intent;
-    for (const claim of claimsOf(deps, intent.request)) await claim.take(tx);
+    for (const one of reservationsOf(deps, intent.request)) await one.take(tx);
     return intent;
   });
 }
@@ -160,14 +160,14 @@ export async function completeCreate(
       tx,
       [projected, ...pools].map((object) => ({ object })),
     );
-    for (const claim of claimsOf(deps, request)) await claim.complete(tx);
+    for (const one of reservationsOf(deps, request)) await one.complete(tx);
   });
   return projected;
 }
 
 /**
  * Undoes a create that no request has worked on for so long: deletes those of its pools that exist, ends the intent and
- * releases its claims. The Cluster must not exist. A repeated request waits for that, and then starts over. False when it
+ * releases its reservations. The Cluster must not exist. A repeated request waits for that, and then starts over. False when it
  * was resumed or completed before; throws, and changes nothing in the database, when a pool could not be deleted.
  */
 export async function abandonStaleCreate(
@@ -179,7 +179,7 @@ export async function abandonStaleCreate(
     if (!(await lockStaleIntent(tx, request.clusterId, olderThanSeconds))) return false;
     await deletePools(deps, request, request.nodePools);
     await closeIntent(tx, request.clusterId, "abandoned");
-    for (const claim of claimsOf(deps, request)) await claim.release(tx);
+    for (const one of reservationsOf(deps, request)) await one.release(tx);
     return true;
   });
 }
@@ -190,7 +190,7 @@ async function undo(deps: Deps, request: NewCluster, createdPools: readonly NewN
     await deletePools(deps, request, createdPools);
     await deps.db.transaction(async (tx) => {
       if (!(await closeIntent(tx, request.clusterId, "abandoned"))) return;
-      for (const claim of claimsOf(deps, request)) await claim.release(tx);
+      for (const one of reservationsOf(deps, request)) await one.release(tx);
     });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -207,17 +207,17 @@ async function deletePools(deps: Deps, request: NewCluster, pools: readonly NewN
 }
 
 /** The quota of the cluster and its pools, and its name. */
-function claimsOf(deps: Deps, request: NewCluster): Claim[] {
+function reservationsOf(deps: Deps, request: NewCluster): Reservation[] {
   const { orgId, clusterId, spec, objectName } = request;
   return [
-    claimQuota(quotaScopeOf(deps, orgId), clusterId, quotaClaimsOf(request)),
-    claimName(clustersOf(orgId), spec.displayName ?? objectName, clusterId),
+    createQuotaReservation(quotaScopeOf(deps, orgId), clusterId, quotaClaimsOf(request)),
+    createNameReservation(clustersOf(orgId), spec.displayName ?? objectName, clusterId),
   ];
 }
 
 function quotaClaimsOf({ clusterId, nodePools }: NewCluster) {
   const own = { objectId: clusterId, current: NO_AMOUNTS, desired: CLUSTER_AMOUNTS };
-  return [own, ...nodePools.map(({ id, spec }) => claimOfCreate(id, spec))];
+  return [own, ...nodePools.map(({ id, spec }) => amountsOfCreate(id, spec))];
 }
 
 function planCluster({ spec, nodePools }: NewCluster): PlannedCluster {

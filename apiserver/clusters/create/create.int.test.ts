@@ -16,7 +16,7 @@ import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createCluster } from "./create-cluster.ts";
 import { clusterJobs } from "./jobs.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
-import { openIntent } from "./store.ts";
+import { openClusterIntent } from "./store.ts";
 import { clusterIntents } from "./table.ts";
 import { aCreateRequest, origin } from "./testing.ts";
 
@@ -39,7 +39,7 @@ const aRequest = (name: string) => aCreateRequest(orgId, name);
 /** What a process leaves that was killed: the intent and the name, and of the objects that `write` created. */
 async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps) => Promise<unknown>) {
   await api.deps.db.transaction(async (tx) => {
-    await openIntent(tx, request, origin);
+    await openClusterIntent(tx, request, origin);
     await reserveName(tx, orgId, request.spec.displayName ?? "", request.clusterId);
   });
   await write(api.deps);

@@ -6,7 +6,7 @@ import { isRepeatable } from "../../http/idempotency/store.ts";
 import type { PeriodicJob } from "../../jobs/periodic.ts";
 import { abandonStaleCreate, completeCreate } from "./create-cluster.ts";
 import type { NewCluster } from "./new-cluster.ts";
-import { listStaleIntents, purgeIntents } from "./store.ts";
+import { listStaleClusterIntents, purgeIntents } from "./store.ts";
 import type { ClusterIntent } from "./table.ts";
 
 const EVERY_MS = 15_000;
@@ -29,7 +29,7 @@ export function clusterJobs(deps: Deps): PeriodicJob[] {
 }
 
 async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
-  for (const intent of await listStaleIntents(deps.db, STALE_SECONDS, BATCH_SIZE)) {
+  for (const intent of await listStaleClusterIntents(deps.db, STALE_SECONDS, BATCH_SIZE)) {
     if (signal.aborted) return;
     await sweepIntent(deps, intent);
   }

@@ -8,7 +8,11 @@ import { type ClusterIntent, clusterIntents } from "./table.ts";
  * Records what a create is about to do. The request of an earlier attempt at the same cluster stands: its intent is
  * returned as it is, and opened again when it had been abandoned.
  */
-export async function openIntent(tx: Queryable, request: NewCluster, origin: Origin): Promise<ClusterIntent> {
+export async function openClusterIntent(
+  tx: Queryable,
+  request: NewCluster,
+  origin: Origin,
+): Promise<ClusterIntent> {
   const rows = await tx
     .insert(clusterIntents)
     .values({ clusterId: request.clusterId, orgId: request.orgId, state: "pending", request, origin })
@@ -74,7 +78,7 @@ export async function hasPendingCreates(db: Queryable, orgId: string): Promise<b
 }
 
 /** Pending intents that no request can be working on any more, the oldest first. */
-export async function listStaleIntents(
+export async function listStaleClusterIntents(
   db: Queryable,
   olderThanSeconds: number,
   limit: number,

@@ -11,7 +11,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError, notFound } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
-import { createRateLimiter } from "../rate-limits/rate-limit.ts";
+import { createRequestLimiter } from "../rate-limits/rate-limit.ts";
 import { observe } from "../server/observe.ts";
 import { addRoute } from "./add-route.ts";
 import { createTenantLimits } from "./tenant-work.ts";
@@ -76,7 +76,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
   return {
     app,
     access,
-    limiter: createRateLimiter(DEFAULT_REQUEST_LIMITS.rates),
+    limiter: createRequestLimiter(DEFAULT_REQUEST_LIMITS.rates),
     limits: DEFAULT_REQUEST_LIMITS,
     tenantLimits: createTenantLimits(DEFAULT_REQUEST_LIMITS),
     operations: [],

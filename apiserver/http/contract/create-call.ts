@@ -8,7 +8,7 @@ import {
   type Once,
   type OnceOptions,
   runOnce,
-  type StoreResponse,
+  type StoreOnce,
 } from "../idempotency/run-once.ts";
 import { readJsonBody } from "./body.ts";
 import type { OrganizationCall, SignedInCall } from "./call.ts";
@@ -34,7 +34,7 @@ export function createCall(
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions,
-    run: (attempt: Attempt, storeResponse: StoreResponse) => Promise<R>,
+    run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<R>,
   ): Promise<Once<R>> => {
     const request = {
       scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,

@@ -5,7 +5,7 @@ import type { AccessControl } from "../authorization/guard.ts";
 import type { HttpEnv } from "../env.ts";
 import type { IdempotencyStore } from "../idempotency/store.ts";
 import type { RequestLimits } from "../limits.ts";
-import type { RateLimiter } from "../rate-limits/rate-limit.ts";
+import type { RequestLimiter } from "../rate-limits/rate-limit.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { Operation } from "./operation.ts";
 import type { SentEvent } from "./sent-event.ts";
@@ -17,7 +17,7 @@ export interface Router {
   access: AccessControl;
   db: Database;
   idempotency: IdempotencyStore;
-  limiter: RateLimiter;
+  limiter: RequestLimiter;
   limits: RequestLimits;
   /** Of all requests of this process. */
   bodies: BodyBudget;

@@ -27,7 +27,7 @@ export interface Attempt {
  * Stores the response in the transaction of the effect, so that neither exists without the other. Without it the
  * response is stored right after `run`, and a crash in between leaves `resumed`.
  */
-export type StoreResponse = <R extends Response>(tx: Queryable, response: R) => Promise<R>;
+export type StoreOnce = <R extends Response>(tx: Queryable, response: R) => Promise<R>;
 
 export interface OnceOptions {
   /** Name of the custom resource to create, fixed together with the id. */
@@ -58,7 +58,7 @@ export async function runOnce<T extends Response>(
   store: IdempotencyStore,
   request: KeyedRequest,
   options: OnceOptions,
-  run: (attempt: Attempt, storeResponse: StoreResponse) => Promise<T>,
+  run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
   const objectName = options.objectName ?? null;
   const claim = request.key === undefined ? undefined : toClaim(request, request.key, objectName);
@@ -76,7 +76,7 @@ async function runClaimed<T extends Response>(
   store: IdempotencyStore,
   claim: IdempotencyClaim,
   options: OnceOptions,
-  run: (storeResponse: StoreResponse) => Promise<T>,
+  run: (storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
   const complete = async (response: Response, tx?: Queryable) =>
     store.complete(claim, await toStoredResponse(response, options.secret === true), tx);

@@ -7,7 +7,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
 import { DEFAULT_RATE_LIMITS, type RateLimits } from "../limits.ts";
-import { createRateLimiter, rateClassOf } from "./rate-limit.ts";
+import { createRequestLimiter, rateClassOf } from "./rate-limit.ts";
 
 const control: AccessControl = {
   async authenticate(authorization) {
@@ -41,7 +41,7 @@ function aToken(userId: string, tokenId: string): Principal {
 
 function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signed-in") {
   const clock = { nowMs: 0 };
-  const limiter = createRateLimiter({ ...DEFAULT_RATE_LIMITS, ...limits }, () => clock.nowMs);
+  const limiter = createRequestLimiter({ ...DEFAULT_RATE_LIMITS, ...limits }, () => clock.nowMs);
   const app = new Hono<HttpEnv>();
   app.onError(handleError);
   app.use(async (c, next) => {
@@ -161,7 +161,7 @@ test("the holder of a credential is limited by address while it is refused, and 
     failed_login: { burst: 2, perMinute: 1 },
     default: { burst: 2, perMinute: 1 },
   };
-  const limiter = createRateLimiter(limits, () => 0);
+  const limiter = createRequestLimiter(limits, () => 0);
   const app = new Hono<HttpEnv>();
   app.onError(handleError);
   app.get("/:credential", async (c) => {

@@ -49,7 +49,7 @@ export interface CredentialControl<Holder> {
   authenticate(credential: string): Promise<Holder>;
 }
 
-export interface RateLimiter {
+export interface RequestLimiter {
   /**
    * Wraps access control with the limits for one request: 429 for an address that has presented too many invalid
    * credentials (known valid ones pass), and for a principal, or a person with all API tokens, over its quota. Sets the
@@ -67,7 +67,7 @@ export interface RateLimiter {
 }
 
 /** Counts in memory, per replica. */
-export function createRateLimiter(limits: RateLimits, nowMs?: () => number): RateLimiter {
+export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): RequestLimiter {
   const counters = Object.fromEntries(
     Object.entries(limits).map(([name, limit]) => [name, createCounter(name as RateClass, limit, nowMs)]),
   ) as Record<RateClass, Counter>;

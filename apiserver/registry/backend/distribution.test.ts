@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { decodeJwt } from "jose";
 import { afterEach, expect, test } from "vitest";
 import { createDistribution } from "./distribution.ts";
-import { createSender } from "./http.ts";
+import { createBackendSender } from "./http.ts";
 
 const { privateKey: signingKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
@@ -25,7 +25,7 @@ async function serve(respond: RequestListener): Promise<string> {
 }
 
 const aRegistry = (url: string, now = () => new Date()) =>
-  createDistribution({ url, service: "registry", signingKey }, now, createSender(25_000));
+  createDistribution({ url, service: "registry", signingKey }, now, createBackendSender(25_000));
 
 test.each<[string, string, RequestListener]>([
   ["refuses", "refused", (_request, response) => void response.writeHead(401).end()],
@@ -50,7 +50,7 @@ test.each<[string, string, RequestListener]>([
 
 test("a registry that does not respond in time is an error of the registry", async () => {
   const url = await serve(() => undefined);
-  await expect(createSender(200)({ method: "GET", url, headers: {} })).rejects.toMatchObject({
+  await expect(createBackendSender(200)({ method: "GET", url, headers: {} })).rejects.toMatchObject({
     fault: "timeout",
   });
 });

@@ -7,7 +7,7 @@ import {
   TOKEN_LIFE_SECONDS,
 } from "../tokens/sign.ts";
 import type { RegistryBackend } from "./backend.ts";
-import { createSender, type SendToBackend } from "./http.ts";
+import { createBackendSender, type SendToBackend } from "./http.ts";
 import {
   createCallOci,
   createOciMethods,
@@ -29,7 +29,7 @@ const catalogueSchema = z.object({ repositories: z.array(z.string()).nullable() 
 export function createDistribution(
   config: Pick<DistributionConfig, "url" | "service" | "signingKey">,
   now: () => Date,
-  send: SendToBackend = createSender(),
+  send: SendToBackend = createBackendSender(),
 ): RegistryBackend {
   const sign = createTokenSigner(config);
   const issueToken = async (claims: RegistryClaims) => ({

@@ -3,7 +3,7 @@ import type { HarborConfig } from "../../registry-config.ts";
 import type { RegistryClaims } from "../tokens/sign.ts";
 import type { IssuedToken, RegistryBackend } from "./backend.ts";
 import { type CallArtifact, createHarborScans, REPORT_TYPE } from "./harbor-scans.ts";
-import { type BackendRequest, createSender } from "./http.ts";
+import { type BackendRequest, createBackendSender } from "./http.ts";
 import {
   type CallOci,
   createCallOci,
@@ -34,7 +34,7 @@ export function createHarbor(
   config: Pick<HarborConfig, "url" | "username" | "password" | "limits">,
 ): RegistryBackend {
   const authorization = `Basic ${Buffer.from(`${config.username}:${config.password}`).toString("base64")}`;
-  const send = createSender(TIMEOUT_MS, MAX_RESPONSE_BYTES);
+  const send = createBackendSender(TIMEOUT_MS, MAX_RESPONSE_BYTES);
   const knownProjects = new Set<string>();
 
   const call = async (method: BackendRequest["method"], path: string, body?: object) => {

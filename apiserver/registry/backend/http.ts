@@ -24,7 +24,10 @@ export interface BackendResponse {
 export type SendToBackend = (request: BackendRequest) => Promise<BackendResponse>;
 
 /** A sender with connections of its own. */
-export function createSender(timeoutMs = TIMEOUT_MS, maxResponseBytes = MAX_RESPONSE_BYTES): SendToBackend {
+export function createBackendSender(
+  timeoutMs = TIMEOUT_MS,
+  maxResponseBytes = MAX_RESPONSE_BYTES,
+): SendToBackend {
   const dispatcher = new Agent({
     connections: MAX_CONNECTIONS,
     maxResponseSize: maxResponseBytes,

@@ -1,14 +1,14 @@
 import type { z } from "@hono/zod-openapi";
 import type { RegistryLimits } from "../../registry-config.ts";
 import { GIB } from "./limit.ts";
-import type { usageRecord } from "./schema.ts";
+import type { registryUsageRecord } from "./schema.ts";
 import type { UsageRow } from "./table.ts";
 
 /** The wire form of what an organization takes in the registry; undefined: nothing was pushed yet. */
-export function presentUsage(
+export function presentRegistryUsage(
   usage: UsageRow | undefined,
   { sizeGiB, tags }: RegistryLimits,
-): z.output<typeof usageRecord> {
+): z.output<typeof registryUsageRecord> {
   return {
     stored_bytes: usage?.storedBytes ?? 0,
     tag_count: usage?.tagCount ?? 0,

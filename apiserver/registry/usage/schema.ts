@@ -15,7 +15,7 @@ const EXAMPLE = {
   limit_tags: 10_000,
 };
 
-export const usageRecord = z
+export const registryUsageRecord = z
   .object({
     stored_bytes: bytesField(
       "Bytes of the blobs of all tagged images, each once; this is billed.",

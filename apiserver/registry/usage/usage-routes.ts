@@ -2,8 +2,8 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireRegistry } from "../require-registry.ts";
-import { presentUsage } from "./present.ts";
-import { usageRecord } from "./schema.ts";
+import { presentRegistryUsage } from "./present.ts";
+import { registryUsageRecord } from "./schema.ts";
 import { findUsage } from "./store.ts";
 
 /** The operation that tells what an organization takes in the registry. */
@@ -19,11 +19,11 @@ export function addUsageRoutes(router: Router, deps: Deps): void {
       description:
         "Measured every hour, and every ten minutes at a limit, at which nothing can be pushed. Blobs that no tag needs any more count no longer.",
       access: "registry:read",
-      responses: { 200: { description: "Sizes and limits.", body: usageRecord } },
+      responses: { 200: { description: "Sizes and limits.", body: registryUsageRecord } },
     },
     async (c, { orgId }) => {
       const { limits } = requireRegistry(deps.config);
-      return c.json(presentUsage(await findUsage(deps.db, orgId), limits), 200);
+      return c.json(presentRegistryUsage(await findUsage(deps.db, orgId), limits), 200);
     },
   );
 }

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { PATIENT } from "../../../shared/testing.ts";
 import type { Subscriber } from "./broadcaster.ts";
 import type { Chunk, ReadResult } from "./event-reader.ts";
-import { type EventStream, openEventStream, type StreamRequest } from "./event-stream.ts";
+import { type EventStream, type FeedRequest, openEventStream } from "./event-stream.ts";
 import { encodeMessage } from "./sse.ts";
 
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -37,7 +37,7 @@ function makeStreams(ids: number[]) {
       const chunk = chunkOf(some);
       if (chunk !== undefined) for (const subscriber of subscribers) subscriber.onEvents(chunk);
     },
-    open(request: Partial<StreamRequest> = {}): Promise<EventStream> {
+    open(request: Partial<FeedRequest> = {}): Promise<EventStream> {
       const streams = {
         now: () => nowMs,
         readRange: async () => ({ oldest: ids[0] ?? 0, newest: ids.at(-1) ?? 0 }),

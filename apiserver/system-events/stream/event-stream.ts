@@ -17,7 +17,7 @@ export interface StreamDeps {
   now(): number;
 }
 
-export interface StreamRequest {
+export interface FeedRequest {
   clusterId: string;
   /** Id of the event after which to resume; undefined starts with the next event. */
   lastEventId: number | undefined;
@@ -43,7 +43,7 @@ export interface EventStream {
  * `bye`. A client that is slower than the events is served from the table at its own pace; one that reads nothing for
  * 30 s is disconnected. While the database is unavailable the stream waits. Rejects when it cannot start.
  */
-export async function openEventStream(deps: StreamDeps, request: StreamRequest): Promise<EventStream> {
+export async function openEventStream(deps: StreamDeps, request: FeedRequest): Promise<EventStream> {
   const { clusterId, lastEventId } = request;
   let position = lastEventId ?? 0;
   /** The newest event that was broadcast and not sent. */

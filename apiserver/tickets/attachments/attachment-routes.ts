@@ -3,7 +3,7 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { lockTicket, requireTicket } from "../store.ts";
-import { scopeOf } from "../ticket-access.ts";
+import { ticketScopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
 import { signDownload } from "./download.ts";
 import type { UseStore } from "./objects/use-store.ts";
@@ -46,7 +46,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { origin, membership, params, readBody, runOnce }) => {
-      const scope = scopeOf(membership);
+      const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
@@ -84,7 +84,7 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { origin, membership, params, runOnce }) => {
-      const scope = scopeOf(membership);
+      const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
       const seen = attachmentScope(origin, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
@@ -115,7 +115,7 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
       responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
     },
     async (c, { origin, membership, params, query }) => {
-      const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const rows = await listAttachments(deps.db, attachmentScope(origin, ticket, "tenant"), query);
       return c.json(toPage(rows, query.limit, presentAttachment), 200);
     },
@@ -138,7 +138,7 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { origin, membership, params }) => {
-      const ticket = await requireTicket(deps.db, scopeOf(membership), params.ticketID);
+      const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const scope = attachmentScope(origin, ticket, "tenant");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
       const location = await signDownload(useStore, row);

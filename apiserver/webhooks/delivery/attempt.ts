@@ -3,7 +3,7 @@ import type { ClaimedDelivery } from "./claim-store.ts";
 import type { Attempted, Held, Released } from "./completion-store.ts";
 
 /** What sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
-export interface Sender {
+export interface AttemptSender {
   send: (request: SignedRequest) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
 }
 
@@ -21,7 +21,7 @@ export type Signer = (
 ) => Record<string, string>;
 
 export interface AttemptParts {
-  sender: Sender;
+  sender: AttemptSender;
   /** Throws when the secrets of the webhook cannot be read. */
   signerOf: (webhookId: string) => Signer;
   now: () => Date;

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { createId } from "../../../shared/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { SentEventType } from "../../outbox/catalog.ts";
-import type { Claim, DeliveryTrigger } from "../../outbox/table.ts";
+import type { DeliveryClaim, DeliveryTrigger } from "../../outbox/table.ts";
 import { isPausedAfterFailures } from "./endpoint-health.ts";
 import { saveClaims } from "./queue-store.ts";
 
@@ -43,7 +43,7 @@ interface DueQueue {
   webhookId: string;
   orgId: string;
   consecutiveFailures: number;
-  claims: Claim[];
+  claims: DeliveryClaim[];
   nowMs: number;
 }
 
@@ -103,7 +103,7 @@ async function lockDueQueues(
 
 interface Place {
   webhookId: string;
-  live: Claim[];
+  live: DeliveryClaim[];
   room: number;
 }
 

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
-import type { Claim, DeliveryTrigger, ErrorClass } from "../../outbox/table.ts";
+import type { DeliveryClaim, DeliveryTrigger, ErrorClass } from "../../outbox/table.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import { disableGone } from "./disable-store.ts";
 import {
@@ -52,7 +52,7 @@ export type CompletionResult = "delivered" | "retried" | "failed" | "held" | "re
 
 interface LockedQueue extends EndpointHealth {
   webhookId: string;
-  claims: Claim[];
+  claims: DeliveryClaim[];
   nowMs: number;
 }
 

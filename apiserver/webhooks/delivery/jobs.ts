@@ -2,7 +2,7 @@ import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../jobs/periodic.ts";
 import { cancelForDeleted, cancelHeldTooLong } from "./cancel-store.ts";
 import { reviewFailing } from "./failing-store.ts";
-import { purgeDeletedWebhooks, purgeDeliveries, purgeEvents } from "./retention-store.ts";
+import { purgeDeletedWebhooks, purgeDeliveries, purgeWebhookEvents } from "./retention-store.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -21,7 +21,7 @@ export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
     { name: "cancel-held-deliveries", everyMs: MINUTE_MS, run: (signal) => cancelHeldTooLong(db, signal) },
     { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
     { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },
-    { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeEvents(db, signal) },
+    { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeWebhookEvents(db, signal) },
     { name: "purge-deleted-webhooks", everyMs: HOUR_MS, run: (signal) => purgeDeletedWebhooks(db, signal) },
   ];
 }

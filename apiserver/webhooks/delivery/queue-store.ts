@@ -1,12 +1,12 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import type { Claim } from "../../outbox/table.ts";
+import type { DeliveryClaim } from "../../outbox/table.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 
 export interface QueueClaims {
   webhookId: string;
   /** Those that have not ended. */
-  claims: Claim[];
+  claims: DeliveryClaim[];
   /** Whether more may be claimed before one of them is completed. */
   hasRoom: boolean;
 }

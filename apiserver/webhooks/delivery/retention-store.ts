@@ -25,7 +25,7 @@ export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<voi
 }
 
 /** Deletes events after 30 days, but not those of a delivery that is kept. */
-export function purgeEvents(db: Queryable, signal: AbortSignal): Promise<void> {
+export function purgeWebhookEvents(db: Queryable, signal: AbortSignal): Promise<void> {
   return repeatInBatches(signal, () =>
     db.execute(sql`
       delete from webhook_events where id = any (array(

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type FailedAttempt, planRetry } from "./schedule.ts";
+import { type FailedDelivery, planRetry } from "./schedule.ts";
 
-const FIRST: FailedAttempt = { attempts: 1, maxAttempts: 8, ageSeconds: 0, isPaused: false };
+const FIRST: FailedDelivery = { attempts: 1, maxAttempts: 8, ageSeconds: 0, isPaused: false };
 const HOUR = 3600;
 
 describe("a failed attempt is repeated", () => {
@@ -19,7 +19,7 @@ describe("a failed attempt is repeated", () => {
     expect(planRetry({ ...FIRST, attempts }, 1)).toBeCloseTo(seconds * 1.2);
   });
 
-  test.each<[string, Partial<FailedAttempt>]>([
+  test.each<[string, Partial<FailedDelivery>]>([
     ["after the eighth", { attempts: 8 }],
     ["after the only one of a redelivery", { maxAttempts: 1 }],
     [
@@ -30,7 +30,7 @@ describe("a failed attempt is repeated", () => {
     expect(planRetry({ ...FIRST, ...failed }, 0.5)).toBeUndefined();
   });
 
-  test.each<[string, Partial<FailedAttempt>]>([
+  test.each<[string, Partial<FailedDelivery>]>([
     [
       "a paused endpoint gets a delivery again within the schedule",
       { isPaused: true, ageSeconds: 50 * HOUR },

@@ -18,7 +18,7 @@ const MAX_PROLONGATION = 2;
 /** The time that all attempts of a delivery take at most. */
 const WHOLE_SCHEDULE_SECONDS = RETRY_DELAYS_SECONDS.reduce((sum, delay) => sum + delay, 0) * MAX_PROLONGATION;
 
-export interface FailedAttempt {
+export interface FailedDelivery {
   /** Attempts made, this one included. */
   attempts: number;
   maxAttempts: number;
@@ -35,7 +35,7 @@ export interface FailedAttempt {
  * would not exhaust any while many wait: there, a delivery older than the whole schedule has had its time.
  * `random` is from 0 to 1.
  */
-export function planRetry(failed: FailedAttempt, random: number): number | undefined {
+export function planRetry(failed: FailedDelivery, random: number): number | undefined {
   const delay = RETRY_DELAYS_SECONDS[failed.attempts - 1];
   if (delay === undefined || failed.attempts >= failed.maxAttempts) return undefined;
   if (failed.isPaused && failed.ageSeconds > WHOLE_SCHEDULE_SECONDS) return undefined;

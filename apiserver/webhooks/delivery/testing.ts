@@ -17,7 +17,7 @@ import {
   webhookSecrets,
   webhooks,
 } from "../../outbox/table.ts";
-import type { Sender } from "./attempt.ts";
+import type { AttemptSender } from "./attempt.ts";
 import type { Attempted } from "./completion-store.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
 import { type DelivererOptions, startDeliverer } from "./worker.ts";
@@ -160,7 +160,7 @@ export interface TestDeliverer {
 /** A deliverer as one replica runs it. */
 export function startTestDeliverer(
   { db, sql: client }: Pick<DatabaseClients, "db" | "sql">,
-  sender: Sender,
+  sender: AttemptSender,
   changes: Partial<DelivererOptions> = {},
 ): TestDeliverer {
   const stopping = new AbortController();
@@ -190,7 +190,7 @@ export function startTestDeliverer(
 }
 
 /** Sends over HTTPS, trusting one authority. */
-export function createTestSender(ca: string): Sender {
+export function createTestSender(ca: string): AttemptSender {
   const agent = new Agent({ ca, keepAlive: true });
   return {
     send: ({ url, headers, body, signal }) =>

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/stack/testing.ts";
-import type { Sender } from "./attempt.ts";
+import type { AttemptSender } from "./attempt.ts";
 import {
   createTestSender,
   startTestDeliverer,
@@ -13,7 +13,7 @@ import type { DelivererOptions } from "./worker.ts";
 
 let store: TestDeliveries;
 let receiver: Receiver;
-let sender: Sender;
+let sender: AttemptSender;
 let running: TestDeliverer[] = [];
 let orgId: string;
 let webhookId: string;

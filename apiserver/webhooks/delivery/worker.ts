@@ -5,7 +5,7 @@ import { describeDatabaseError } from "../../db/errors.ts";
 import { createBatchQueue } from "../../jobs/batch-queue.ts";
 import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
-import { type AttemptParts, attempt, type Sender, type Signer } from "./attempt.ts";
+import { type AttemptParts, type AttemptSender, attempt, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim-store.ts";
 import { type Completion, completeDeliveries } from "./completion-store.ts";
 import type { DeliveryMetrics } from "./metrics.ts";
@@ -35,7 +35,7 @@ export interface DelivererOptions {
   log: Logger;
   now: () => Date;
   metrics: DeliveryMetrics;
-  sender: Sender;
+  sender: AttemptSender;
   /** What signs for a webhook with these secrets, of which there is at least one. Throws when one cannot be read. */
   createSigner: (webhookId: string, secrets: readonly WebhookSecretRow[]) => Signer;
   /** Attempts at once of this process. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { createAddressGuard } from "./address-guard.ts";
 import { checkEndpoint } from "./endpoint-url.ts";
 import { createResolver } from "./resolver.ts";
-import { createSender, type Sender, type SenderOptions } from "./send.ts";
+import { createWebhookSender, type Sender, type SenderOptions } from "./send.ts";
 import { type DnsServer, startDnsServer } from "./testing-dns.ts";
 import {
   type Authority,
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => dns.close());
 
 function startSender(options: Partial<SenderOptions> = {}): Sender {
-  const sender = createSender({
+  const sender = createWebhookSender({
     guard,
     resolver: createResolver({ servers: [dns.address], timeoutMs: PATIENT_MS }),
     caBundle: authority.bundle,

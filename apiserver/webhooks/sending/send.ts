@@ -69,7 +69,7 @@ const ADDRESS_TIMEOUT_MS = 1000;
  *
  * A kept connection that the server has closed meanwhile is replaced by another within the same attempt.
  */
-export function createSender(options: SenderOptions): Sender {
+export function createWebhookSender(options: SenderOptions): Sender {
   const { guard, resolver, timeoutMs = TIMEOUT_MS, maxBodyBytes = MAX_BODY_BYTES } = options;
   const pool = new ConnectionPool(options);
   const lookup = createCheckedLookup(guard, resolver);

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { createAddressGuard } from "./address-guard.ts";
 import { createResolver } from "./resolver.ts";
-import { createSender, type Delivery, type Sender, type SenderOptions } from "./send.ts";
+import { createWebhookSender, type Delivery, type Sender, type SenderOptions } from "./send.ts";
 import { type DnsServer, startDnsServer } from "./testing-dns.ts";
 import {
   type Authority,
@@ -42,7 +42,7 @@ export function setUpSenders(): void {
 }
 
 export function startSender(options: Partial<SenderOptions> = {}): Sender {
-  const sender = createSender({
+  const sender = createWebhookSender({
     guard: createAddressGuard({ allowed: ["127.0.0.1", "127.0.0.2", "::1"] }),
     resolver: createResolver({ servers: [dns.address], timeoutMs: PATIENT_MS }),
     caBundle: authority.bundle,

@@ -1,4 +1,4 @@
-import { type Reservation, reservations } from "./table.ts";
+import { type ReservedWrite, reservations } from "./table.ts";
 
 const INTRODUCTION = `<!-- Generated from shared/crd by \`npm run generate\`. Do not edit. -->
 
@@ -23,7 +23,7 @@ Refused attempts are in the audit log of the Kubernetes API, under the annotatio
 \`apiserver_validating_admission_policy_check_total\` with \`enforcement_action="deny"\`.
 `;
 
-function rightsOf({ resources, right, holders }: Reservation): string {
+function rightsOf({ resources, right, holders }: ReservedWrite): string {
   if (right === undefined) return "nobody else";
   const names = resources.map((resource) => `\`${resource}/${right}\``).join(", ");
   return holders === undefined ? names : `${names}: ${holders.when}`;

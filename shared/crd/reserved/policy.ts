@@ -1,6 +1,6 @@
 import { ANNOTATION_HOLD, GROUP, LABEL_ORG_ID, VERSION } from "../names.ts";
 import { changesOwn, listOf, objectVariables } from "./cel.ts";
-import { type Reservation, reservations } from "./table.ts";
+import { type ReservedWrite, reservations } from "./table.ts";
 
 /** The users that Marina's programs are: their ServiceAccounts in the platform's namespace. */
 export const PROGRAM_USERS: readonly string[] = [
@@ -16,7 +16,7 @@ const isNoProgram = (users: readonly string[]) => ({
   expression: `!(request.userInfo.username in ${listOf(users)})`,
 });
 
-const PARTS: Record<Reservation["on"], string> = {
+const PARTS: Record<ReservedWrite["on"], string> = {
   object: "variables.subresource == '' && object != null",
   status: "variables.subresource == 'status'",
   "any part": "object != null",
@@ -24,7 +24,7 @@ const PARTS: Record<Reservation["on"], string> = {
 };
 
 /** RBAC is asked last, and only of a request that writes what is reserved. */
-function toValidation({ resources, on, writes, right, holders, message }: Reservation) {
+function toValidation({ resources, on, writes, right, holders, message }: ReservedWrite) {
   const scope = `request.resource.resource in ${listOf(resources)} && ${PARTS[on]}`;
   const check = `authorizer.group('${GROUP}').resource(request.resource.resource).subresource('${right}').namespace(request.namespace).check('update').allowed()`;
   const may = holders === undefined ? check : `((${holders.cel}) && ${check})`;

@@ -39,13 +39,13 @@ import {
   WRITES_OWN_ENTRY,
 } from "./cel.ts";
 
-export type Resource = "clusters" | "nodepools" | "clusteraccesses" | "storageinventories";
+export type ReservedResource = "clusters" | "nodepools" | "clusteraccesses" | "storageinventories";
 
 /** What only some may write. Marina's own programs may write all of it. */
-export interface Reservation {
+export interface ReservedWrite {
   /** In Markdown. */
   what: string;
-  resources: readonly Resource[];
+  resources: readonly ReservedResource[];
   /** Which requests: that write the object itself, its status, any part of it; or that delete it. */
   on: "object" | "status" | "any part" | "deletion";
   /** CEL: whether the request writes it, by the variables of cel.ts. */
@@ -58,8 +58,13 @@ export interface Reservation {
   message: string;
 }
 
-const IDENTIFIED: readonly Resource[] = ["clusters", "nodepools", "clusteraccesses", "storageinventories"];
-const FINALIZED: readonly Resource[] = ["clusters", "nodepools", "clusteraccesses"];
+const IDENTIFIED: readonly ReservedResource[] = [
+  "clusters",
+  "nodepools",
+  "clusteraccesses",
+  "storageinventories",
+];
+const FINALIZED: readonly ReservedResource[] = ["clusters", "nodepools", "clusteraccesses"];
 const MARKS = [
   ANNOTATION_REQUEST_ID,
   ANNOTATION_NETWORK_REQUEST_ID,
@@ -72,7 +77,7 @@ const RECOVERY = [ANNOTATION_RECREATE, ANNOTATION_RELEASE, ANNOTATION_DELETE_MIS
 const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(", ");
 
 /** Everything that is reserved, in the order of the documentation. */
-export const reservations: readonly Reservation[] = [
+export const reservations: readonly ReservedWrite[] = [
   {
     what: `the labels ${code([LABEL_ID, LABEL_ORG_ID])}, where the object has none`,
     resources: IDENTIFIED,

@@ -28,7 +28,7 @@ export interface InvoiceContent {
   /** How the total comes about. */
   sums: { label: string; amount: string }[];
   notes: string[];
-  comparison: Comparison;
+  comparison: AmountsTable;
   chart: ChartSeries[];
   /** Days of the chart: `YYYY-MM-DD`. */
   days: string[];
@@ -38,7 +38,7 @@ export interface InvoiceContent {
 }
 
 /** Amounts by resource type; the last row is their sum. With a month before: that, this month, and the change with its sign. */
-export interface Comparison {
+export interface AmountsTable {
   heading: string;
   columns: string[];
   rows: { label: string; amounts: string[] }[];
@@ -122,7 +122,7 @@ function composeParty({ name, street, postalCode, city, country, vatId, email }:
   );
 }
 
-function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLines | undefined): Comparison {
+function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLines | undefined): AmountsTable {
   const sums = sumByKind(lines);
   const month = monthOfPeriod(invoice.period).name;
   if (previous === undefined)

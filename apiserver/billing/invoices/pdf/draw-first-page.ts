@@ -6,7 +6,7 @@ import {
   COLORS,
   MARGIN,
   PAGE_HEIGHT,
-  type Page,
+  type PdfPage,
   type Placement,
   RIGHT,
   ROW_HEIGHT,
@@ -30,7 +30,7 @@ const SECTION_GAP = 2 * ROW_HEIGHT;
 const BOTTOM = PAGE_HEIGHT - MARGIN - 20;
 
 /** Draws what people look for: who, how much, what changed, and a chart of the days. */
-export function drawFirstPage(page: Page, content: InvoiceContent): void {
+export function drawFirstPage(page: PdfPage, content: InvoiceContent): void {
   const addressEnd = Math.max(drawSupplier(page, content), drawTitle(page, content));
   const partiesTop = addressEnd + SECTION_GAP;
   const partiesEnd = Math.max(drawBuyer(page, partiesTop, content), drawTotal(page, partiesTop, content));
@@ -43,26 +43,26 @@ export function drawFirstPage(page: Page, content: InvoiceContent): void {
   drawChart(page, comparisonEnd + SECTION_GAP, content);
 }
 
-function drawSupplier(page: Page, { supplier: [name = "", ...address] }: InvoiceContent): number {
+function drawSupplier(page: PdfPage, { supplier: [name = "", ...address] }: InvoiceContent): number {
   const column = { x: MARGIN, width: PARTY_WIDTH, maxLines: PARTY_LINES };
   const y = page.write(name, { ...column, y: MARGIN, isBold: true, size: HEADING_SIZE });
   return writeRows(page, y + 3, address, { ...column, color: COLORS.muted });
 }
 
-function drawTitle(page: Page, { number, issuedOn, month }: InvoiceContent): number {
+function drawTitle(page: PdfPage, { number, issuedOn, month }: InvoiceContent): number {
   const column = { x: MARGIN, width: WIDTH, align: "right" as const };
   page.write("Invoice", { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE });
   const rows = [`Number ${number}`, `Issued on ${issuedOn}`, `Month ${month}`];
   return writeRows(page, MARGIN + 28, rows, column);
 }
 
-function drawBuyer(page: Page, top: number, { buyer: [name = "", ...address] }: InvoiceContent): number {
+function drawBuyer(page: PdfPage, top: number, { buyer: [name = "", ...address] }: InvoiceContent): number {
   const column = { x: MARGIN, width: PARTY_WIDTH, maxLines: PARTY_LINES };
   const y = page.write("To", { ...column, y: top, color: COLORS.muted });
   return writeRows(page, page.write(name, { ...column, y, isBold: true }), address, column);
 }
 
-function drawTotal(page: Page, top: number, { total, sums }: InvoiceContent): number {
+function drawTotal(page: PdfPage, top: number, { total, sums }: InvoiceContent): number {
   const column = { x: MARGIN, width: WIDTH, align: "right" as const };
   const y = page.write("Total", { ...column, y: top, color: COLORS.muted });
   page.write(total, { ...column, y, isBold: true, size: TITLE_SIZE });
@@ -70,7 +70,7 @@ function drawTotal(page: Page, top: number, { total, sums }: InvoiceContent): nu
   return writeRows(page, y + 30, rows, column);
 }
 
-function drawComparison(page: Page, top: number, { comparison }: InvoiceContent): number {
+function drawComparison(page: PdfPage, top: number, { comparison }: InvoiceContent): number {
   const { heading, columns, rows } = comparison;
   const label = { x: MARGIN, width: WIDTH - columns.length * COLUMN_WIDTH };
   drawNumbers(page, top, columns, false);
@@ -84,7 +84,7 @@ function drawComparison(page: Page, top: number, { comparison }: InvoiceContent)
   return y;
 }
 
-function drawNumbers(page: Page, y: number, texts: readonly string[], isBold: boolean): void {
+function drawNumbers(page: PdfPage, y: number, texts: readonly string[], isBold: boolean): void {
   texts.forEach((text, index) => {
     const x = RIGHT - (texts.length - index) * COLUMN_WIDTH;
     page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", isBold });
@@ -92,7 +92,7 @@ function drawNumbers(page: Page, y: number, texts: readonly string[], isBold: bo
 }
 
 /** The chart has what is left of the page, and a page of its own where that is too little. */
-function drawChart(page: Page, top: number, { chart, days }: InvoiceContent): void {
+function drawChart(page: PdfPage, top: number, { chart, days }: InvoiceContent): void {
   const legendHeight = Math.ceil(chart.length / LEGEND_COLUMNS) * LEGEND_ROW_HEIGHT;
   const heightFrom = (y: number) =>
     Math.min(MAX_CHART_HEIGHT, BOTTOM - y - SECTION_GAP - 2 * ROW_HEIGHT - legendHeight);
@@ -117,7 +117,7 @@ function drawChart(page: Page, top: number, { chart, days }: InvoiceContent): vo
   drawLegend(page, bottom + ROW_HEIGHT + 6, chart);
 }
 
-function drawDays(page: Page, y: number, frame: Frame, days: readonly string[]): void {
+function drawDays(page: PdfPage, y: number, frame: Frame, days: readonly string[]): void {
   const width = frame.width / days.length;
   days.forEach((day, index) => {
     const x = frame.x + index * width;
@@ -132,7 +132,7 @@ function drawDays(page: Page, y: number, frame: Frame, days: readonly string[]):
   });
 }
 
-function drawLegend(page: Page, top: number, chart: readonly ChartSeries[]): void {
+function drawLegend(page: PdfPage, top: number, chart: readonly ChartSeries[]): void {
   const columnWidth = WIDTH / LEGEND_COLUMNS;
   chart.forEach(({ label, place }, index) => {
     const x = MARGIN + (index % LEGEND_COLUMNS) * columnWidth;
@@ -144,7 +144,7 @@ function drawLegend(page: Page, top: number, chart: readonly ChartSeries[]): voi
 }
 
 function writeRows(
-  page: Page,
+  page: PdfPage,
   top: number,
   texts: readonly string[],
   placement: Omit<Placement, "y">,

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { ClusterLines, InvoiceContent } from "./content.ts";
-import { COLORS, MARGIN, PAGE_HEIGHT, type Page, RIGHT, ROW_HEIGHT, WIDTH } from "./page.ts";
+import { COLORS, MARGIN, PAGE_HEIGHT, type PdfPage, RIGHT, ROW_HEIGHT, WIDTH } from "./page.ts";
 
 const COLUMN_WIDTH = 105;
 const LABEL_WIDTH = WIDTH - 3 * COLUMN_WIDTH;
@@ -8,7 +8,7 @@ const TOP = MARGIN + 24;
 const BOTTOM = PAGE_HEIGHT - MARGIN - 2 * ROW_HEIGHT;
 
 /** Draws the lines of each cluster, on as many pages as they need. Other requests are handled between two pages. */
-export async function drawLines(page: Page, { clusters, linesLeftOut }: InvoiceContent): Promise<void> {
+export async function drawLines(page: PdfPage, { clusters, linesLeftOut }: InvoiceContent): Promise<void> {
   let y = BOTTOM;
   const moveTo = async (next: number, needed: number) => {
     y = next;
@@ -35,18 +35,18 @@ export async function drawLines(page: Page, { clusters, linesLeftOut }: InvoiceC
   page.write(note, { x: MARGIN, y, width: WIDTH });
 }
 
-function drawHeader(page: Page): void {
+function drawHeader(page: PdfPage): void {
   page.write("Lines by cluster", { x: MARGIN, y: MARGIN, width: LABEL_WIDTH, isBold: true });
   drawNumbers(page, MARGIN, ["EUR per month", "unit hours", "EUR"]);
   page.rule(MARGIN + ROW_HEIGHT);
 }
 
-function drawCluster(page: Page, y: number, { name, amount }: ClusterLines): void {
+function drawCluster(page: PdfPage, y: number, { name, amount }: ClusterLines): void {
   page.write(name, { x: MARGIN, y, width: WIDTH - COLUMN_WIDTH, isBold: true });
   page.write(amount, { x: RIGHT - COLUMN_WIDTH, y, width: COLUMN_WIDTH, align: "right", isBold: true });
 }
 
-function drawNumbers(page: Page, y: number, texts: readonly string[]): void {
+function drawNumbers(page: PdfPage, y: number, texts: readonly string[]): void {
   texts.forEach((text, index) => {
     const x = RIGHT - (texts.length - index) * COLUMN_WIDTH;
     page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", color: COLORS.text });

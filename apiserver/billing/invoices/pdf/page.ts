@@ -46,7 +46,7 @@ export interface Placement {
 }
 
 /** What is drawn on the pages of a document. */
-export class Page {
+export class PdfPage {
   private readonly document: InstanceType<typeof PDFDocument>;
   private readonly fonts: Fonts;
 

@@ -7,7 +7,7 @@ import { drawFirstPage } from "./draw-first-page.ts";
 import { drawLines } from "./draw-lines.ts";
 import { FACTUR_X_FILE, FACTUR_X_METADATA } from "./factur-x.ts";
 import { readFont } from "./fonts.ts";
-import { COLORS, type Fonts, MARGIN, PAGE_HEIGHT, Page, WIDTH } from "./page.ts";
+import { COLORS, type Fonts, MARGIN, PAGE_HEIGHT, PdfPage, WIDTH } from "./page.ts";
 
 let fonts: Fonts | undefined;
 
@@ -51,7 +51,7 @@ export async function toInvoicePdf(
     creationDate: issuedAt,
     modifiedDate: issuedAt,
   } as never);
-  const page = new Page(document, fonts);
+  const page = new PdfPage(document, fonts);
   drawFirstPage(page, content);
   await drawLines(page, content);
   drawFooters(document, page, content);
@@ -61,7 +61,7 @@ export async function toInvoicePdf(
 
 function drawFooters(
   document: InstanceType<typeof PDFDocument>,
-  page: Page,
+  page: PdfPage,
   { number }: InvoiceContent,
 ): void {
   const { start, count } = document.bufferedPageRange();

@@ -25,7 +25,7 @@ export interface StoreResponse {
 export type SendToStore = (request: StoreRequest) => Promise<StoreResponse>;
 
 /** A sender with connections of its own, which trusts the public authorities and those of `caFile`. */
-export function createSender(caFile: string | undefined, timeoutMs = TIMEOUT_MS): SendToStore {
+export function createStoreSender(caFile: string | undefined, timeoutMs = TIMEOUT_MS): SendToStore {
   const ca = caFile === undefined ? {} : { ca: [...rootCertificates, readFileSync(caFile, "utf8")] };
   const dispatcher = new Agent({
     connections: MAX_CONNECTIONS,

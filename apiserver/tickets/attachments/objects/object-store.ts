@@ -1,7 +1,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { AttachmentStorage } from "../../../attachment-storage.ts";
 import { createCredentials } from "./credentials.ts";
-import { createSender, type StoreResponse } from "./http.ts";
+import { createStoreSender, type StoreResponse } from "./http.ts";
 import { StoreError } from "./store-error.ts";
 
 /** What the bytes of an upload must be. */
@@ -55,7 +55,7 @@ interface Signing {
 /** The store that the configuration names. */
 export function createObjectStore(storage: AttachmentStorage, now: () => Date): ObjectStore {
   const { region, bucket, caFile } = storage;
-  const send = createSender(caFile);
+  const send = createStoreSender(caFile);
   const readCredentials = createCredentials(storage.credentials, send, now);
   const bucketUrl = urlOfBucket(storage);
   // 32 bytes for each day and pair of keys: to derive one takes four of the five hashes of a signature.

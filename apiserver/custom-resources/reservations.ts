@@ -7,7 +7,7 @@ import type { ObjectRef, Resource } from "./resource.ts";
 const IN_FLIGHT_RETRY_SECONDS = 10;
 
 /** Something scarce that a write takes before it is made: a name, a part of a quota. */
-export interface Claim {
+export interface Reservation {
   /** Takes it, in the transaction that commits the intent. Throws the refusal when it cannot be had. */
   take: (tx: Queryable) => Promise<unknown>;
   /** The object was written: releases what the object itself holds from now on. */
@@ -17,15 +17,15 @@ export interface Claim {
 }
 
 /**
- * Claims a name that is unique in the parent, letter case aside. A write that was not confirmed keeps it until its lease
+ * Reserves a name that is unique in the parent, letter case aside. A write that was not confirmed keeps it until its lease
  * ends. Taking it throws 409 already_exists or 422 validation_failed, as the resource says, and 409 operation_in_progress while
  * another request writes an object of that name.
  */
-export function claimName<T extends KubeObject, P extends ObjectRef>(
+export function createNameReservation<T extends KubeObject, P extends ObjectRef>(
   { noun, parent, takenNameCode }: Pick<Resource<T, P>, "noun" | "parent" | "takenNameCode">,
   name: string,
   objectId: string,
-): Claim {
+): Reservation {
   return {
     async take(tx) {
       if (await reserveName(tx, parent.id, name, objectId)) return;

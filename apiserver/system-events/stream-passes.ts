@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Queryable } from "../db/client.ts";
 import type { Principal } from "../http/authentication/principal.ts";
-import { insertTicket, takeTicket } from "./store.ts";
+import { insertStreamPass, takeTicket } from "./store.ts";
 import type { StreamTicketHolder } from "./table.ts";
 
 const LIFETIME_SECONDS = 30;
@@ -15,9 +15,9 @@ export interface Ticket {
 }
 
 /** Creates a ticket that opens one path once, on any replica, as the principal. Only its hash is stored. */
-export async function createTicket(tx: Queryable, principal: Principal, path: string): Promise<Ticket> {
+export async function createStreamPass(tx: Queryable, principal: Principal, path: string): Promise<Ticket> {
   const text = randomBytes(32).toString("base64url");
-  const expiresAt = await insertTicket(tx, {
+  const expiresAt = await insertStreamPass(tx, {
     hash: hashOf(text),
     path: path.toLowerCase(),
     holder: toHolder(principal),

@@ -8,7 +8,7 @@ import {
   QUOTA_NAMES,
   type QuotaAmounts,
 } from "../../shared/crd/quota.ts";
-import type { Claim } from "../custom-resources/index.ts";
+import type { Reservation } from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError } from "../http/errors.ts";
 import { lockOrganization, readQuotas } from "../organizations/index.ts";
@@ -16,7 +16,7 @@ import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
 import { deleteReservations, insertReservations, readUses } from "./store.ts";
 
 /** What one object counts before a write and after it. */
-export interface QuotaClaim {
+export interface ObjectAmounts {
   objectId: string;
   current: QuotaAmounts;
   desired: QuotaAmounts;
@@ -29,22 +29,26 @@ export interface QuotaScope {
 }
 
 /** Whether a write needs more of any quota. */
-export function isGrowth({ current, desired }: QuotaClaim): boolean {
+export function growsQuota({ current, desired }: ObjectAmounts): boolean {
   return QUOTA_NAMES.some((name) => desired[name] > current[name]);
 }
 
 /**
- * Claims what a write makes an organization grow by, under the organization's row lock, until the write is complete or
+ * Reserves what a write makes an organization grow by, under the organization's row lock, until the write is complete or
  * the lease ends. `id` is the write's; taking it again for the same objects takes nothing more. Taking throws 422
  * quota_exceeded, and what lockOrganization throws.
  */
-export function claimQuota(scope: QuotaScope, id: string, claims: readonly QuotaClaim[]): Claim {
+export function createQuotaReservation(
+  scope: QuotaScope,
+  id: string,
+  changes: readonly ObjectAmounts[],
+): Reservation {
   const release = (tx: Queryable) => deleteReservations(tx, id);
   return {
     async take(tx) {
       await lockOrganization(tx, scope.orgId);
-      await assessQuota(tx, scope, claims);
-      await insertReservations(tx, scope.orgId, id, claims);
+      await assessQuota(tx, scope, changes);
+      await insertReservations(tx, scope.orgId, id, changes);
     },
     complete: release,
     release,
@@ -55,16 +59,16 @@ export function claimQuota(scope: QuotaScope, id: string, claims: readonly Quota
 export async function assessQuota(
   db: Queryable,
   { orgId, defaults }: QuotaScope,
-  claims: readonly QuotaClaim[],
+  changes: readonly ObjectAmounts[],
 ): Promise<QuotaEffect[]> {
   const { effective: limits } = await readQuotas(db, orgId, defaults);
   const { used, byObject } = await readUses(
     db,
     orgId,
-    claims.map(({ objectId }) => objectId),
+    changes.map(({ objectId }) => objectId),
   );
   const growth = sum(
-    claims.map(({ objectId, desired }) => growthOf(byObject.get(objectId) ?? NO_AMOUNTS, desired)),
+    changes.map(({ objectId, desired }) => growthOf(byObject.get(objectId) ?? NO_AMOUNTS, desired)),
   );
   const shortfalls = findShortfalls(limits, used, growth);
   if (shortfalls.length > 0) {
@@ -76,7 +80,7 @@ export async function assessQuota(
     throw new ApiError("quota_exceeded", describeShortfalls(shortfalls), { details });
   }
   const delta = sum(
-    claims.map(({ current, desired }) => mapAmounts((name) => desired[name] - current[name])),
+    changes.map(({ current, desired }) => mapAmounts((name) => desired[name] - current[name])),
   );
   return QUOTA_NAMES.map((name) => ({
     name: QUOTA_WIRE_NAMES[name],
