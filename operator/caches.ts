@@ -19,8 +19,8 @@ import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { VersionCatalogue } from "../shared/kubernetes-version.ts";
 import type { Packages } from "../shared/packages.ts";
-import type { ClusterClass, EngineCluster, Machine, MachineDeployment, MachineSet } from "./engine/kinds.ts";
-import type { AuthoritySecret } from "./engine/secrets.ts";
+import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
+import type { AuthoritySecret } from "./capi/secrets.ts";
 
 /** The cached kinds, by the name of their cache. */
 export interface Cached {
@@ -29,7 +29,7 @@ export interface Cached {
   accesses: ClusterAccess;
   inventories: StorageInventory;
   namespaces: Namespace;
-  engineClusters: EngineCluster;
+  capiClusters: CapiCluster;
   machineDeployments: MachineDeployment;
   machineSets: MachineSet;
   machines: Machine;

@@ -39,21 +39,21 @@ import type { Logger } from "../shared/log.ts";
 import { type Packages, packagesSchema } from "../shared/packages.ts";
 import { trimCredential } from "./admin-kubeconfig/trim.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
-import { indexByName } from "./duplicate-name.ts";
-import { EVENT_SELECTOR } from "./engine/events.ts";
+import { EVENT_SELECTOR } from "./capi/events.ts";
 import {
+  capiClusterKind,
+  capiClusterNameOf,
+  capiPoolNameOf,
   clusterClassKind,
-  engineClusterKind,
-  engineClusterNameOf,
-  enginePoolNameOf,
   indexByInfrastructure,
-  LABEL_ENGINE_CLUSTER,
+  LABEL_CAPI_CLUSTER,
   machineDeploymentKind,
   machineKind,
   machineSetKind,
-} from "./engine/kinds.ts";
-import { type AuthoritySecret, trimAuthority } from "./engine/secrets.ts";
-import { trimEngineCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./engine/trim.ts";
+} from "./capi/kinds.ts";
+import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
+import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
+import { indexByName } from "./duplicate-name.ts";
 import { trimEvent } from "./events/trim.ts";
 import { indexById } from "./identity.ts";
 import {
@@ -105,7 +105,7 @@ export function createCaches(options: CacheOptions): CacheSet {
   };
   const usage = createQuotaUsage(stores);
   listen("clusters", ({ object }) => usage.update(objectKey(object)));
-  listen("engineClusters", ({ object }) => usage.update(objectKey(object)));
+  listen("capiClusters", ({ object }) => usage.update(objectKey(object)));
   listen("nodePools", ({ object }) => usage.update(indexByCluster(object)[0] ?? ""));
   return {
     caches: {
@@ -158,7 +158,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = {
-    labelSelector: LABEL_ENGINE_CLUSTER,
+    labelSelector: LABEL_CAPI_CLUSTER,
     keepManagedFields: true,
     transform: trimAuthority,
   };
@@ -175,7 +175,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     inventories: declare("inventories", storageInventoryKind),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
-    engineClusters: declare("engineClusters", engineClusterKind, {}, { transform: trimEngineCluster }),
+    capiClusters: declare("capiClusters", capiClusterKind, {}, { transform: trimCapiCluster }),
     machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
       transform: trimMachineDeployment,
     }),
@@ -202,7 +202,7 @@ function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
     [nodePoolKind, stores.nodePools],
     [clusterAccessKind, stores.accesses],
     [storageInventoryKind, stores.inventories],
-    [engineClusterKind, stores.engineClusters],
+    [capiClusterKind, stores.capiClusters],
     [configMapKind, stores.subnetLocks],
     [secretKind, stores.credentials],
     [roleKind, stores.roles],
@@ -226,8 +226,8 @@ function indexByLockOwner(lock: ConfigMap): string[] {
 }
 
 function indexByPool(object: KubeObject): string[] {
-  const cluster = engineClusterNameOf(object.metadata);
-  const pool = enginePoolNameOf(object.metadata);
+  const cluster = capiClusterNameOf(object.metadata);
+  const pool = capiPoolNameOf(object.metadata);
   if (cluster === undefined || pool === undefined) return [];
   return [toKey(object.metadata.namespace, toKey(cluster, pool))];
 }

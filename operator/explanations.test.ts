@@ -15,7 +15,7 @@ const busy = (fixture: ClusterFixture, change: object) =>
   fixture.with({
     pools: fixture.observed.pools.map((it) => ({
       ...it,
-      engine: it.engine && { ...it.engine, ...change },
+      capi: it.capi && { ...it.capi, ...change },
     })),
   });
 const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
@@ -30,21 +30,21 @@ const clusters: [string, ClusterFixture][] = [
   ["RollingOut", busy(ready(), { rollingOut: true })],
   ["Deleting", ready().deleting()],
   ["WaitingForControlPlane", aCluster()],
-  ["WaitingForEndpoint", aCluster().reconciled().engineConverged().with({ probe: undefined })],
+  ["WaitingForEndpoint", aCluster().reconciled().capiConverged().with({ probe: undefined })],
   [
     "WaitingForNodes",
-    busy(aCluster().withPools(makePool("web")).reconciled().engineConverged(), { readyNodes: 0 }),
+    busy(aCluster().withPools(makePool("web")).reconciled().capiConverged(), { readyNodes: 0 }),
   ],
-  ["Paused", ready().withEngineConditions([makeCondition("Paused", "True")])],
+  ["Paused", ready().withCapiConditions([makeCondition("Paused", "True")])],
   [
     "Suspended",
     ready()
       .withSpec({ suspend: true })
-      .withEngineConditions([makeCondition("Paused", "True")]),
+      .withCapiConditions([makeCondition("Paused", "True")]),
   ],
   ["Suspending", ready().withSpec({ suspend: true })],
   ["ClusterAPIUnavailable", aCluster().with(failed("unavailable", "connection refused"))],
-  ["ControlPlaneUnavailable", ready().withEngineConditions([etcdFailure])],
+  ["ControlPlaneUnavailable", ready().withCapiConditions([etcdFailure])],
   ["EndpointUnreachable", ready().with(unreachable)],
   ["DuplicateID", aCluster().with({ olderDuplicate: "other/demo" })],
   ["DuplicateOrganization", aCluster().with({ organization: { kind: "duplicate", namespace: "old" } })],
@@ -88,11 +88,11 @@ const clusters: [string, ClusterFixture][] = [
 
 const pools: [string, PoolFixture][] = [
   ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
-  ["RollingOut", aPool().withNodes(2).reconciled().withEngine({ desired: 2, nodes: 3, rollingOut: true })],
+  ["RollingOut", aPool().withNodes(2).reconciled().withCapi({ desired: 2, nodes: 3, rollingOut: true })],
   ["Deleting", aPool().withNodes(2).deleting()],
   ["WaitingForCluster", aPool().withoutCluster()],
   ["WaitingForControlPlane", aPool()],
-  ["WaitingForNodes", aPool().withEngine({ desired: 2, nodes: 2, ready: 1 })],
+  ["WaitingForNodes", aPool().withCapi({ desired: 2, nodes: 2, ready: 1 })],
   [
     "UpgradeInProgress",
     aPool().withNodes(2).reconciled().withCluster(UPGRADING).withSpec({ desiredNodes: 4 }),
@@ -195,9 +195,9 @@ function noSubnets() {
 /** Cluster API has a cluster of this name that is not ours. */
 function taken(): ClusterFixture {
   const made = aCluster().reconciled();
-  const object = made.engineObject();
+  const object = made.capiObject();
   const metadata = { ...object.metadata, labels: {}, ownerReferences: [] };
-  return aCluster().withEngine({ ...object, metadata });
+  return aCluster().withCapi({ ...object, metadata });
 }
 
 function autoscaled(available: { status: string; message: string }): PoolFixture {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../shared/kube/kind.ts";
-import { LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL } from "./engine/kinds.ts";
+import { LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL } from "./capi/kinds.ts";
 import { countOrphanedClusters, countUnrecordedMachines } from "./fleet-metrics.ts";
 
 const NOW = new Date("2026-01-01T00:10:00Z");
 const MARINAS = { [LABEL_ID]: "018f6f9e-7c3b-7a52-9d3e-2f6f0a4f1c11" };
-const ofPool = { [LABEL_ENGINE_CLUSTER]: "shop", [LABEL_ENGINE_POOL]: "web" };
+const ofPool = { [LABEL_CAPI_CLUSTER]: "shop", [LABEL_CAPI_POOL]: "web" };
 
 const make = (name: string, metadata: Partial<ObjectMeta> = {}, status?: object) => ({
   apiVersion: "v1",
@@ -31,29 +31,29 @@ test.each([
   },
   {
     what: "of a control plane",
-    machine: make("control-plane", { labels: { [LABEL_ENGINE_CLUSTER]: "shop" } }),
+    machine: make("control-plane", { labels: { [LABEL_CAPI_CLUSTER]: "shop" } }),
     count: 0,
   },
   {
     what: "of a cluster that is not Marina's",
-    machine: make("foreign", { labels: { ...ofPool, [LABEL_ENGINE_CLUSTER]: "other" } }),
+    machine: make("foreign", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "other" } }),
     count: 0,
   },
 ])("a machine $what counts as unrecorded: $count", ({ machine, count }) => {
   const caches = {
     clusters: cache(),
     nodePools: cache(make("web", {}, { machines: [{ uid: "listed" }] })),
-    engineClusters: cache(make("shop", { labels: MARINAS }), make("other")),
+    capiClusters: cache(make("shop", { labels: MARINAS }), make("other")),
     machines: cache(machine),
   };
   expect(countUnrecordedMachines(caches, NOW)).toBe(count);
 });
 
 test("a cluster of Cluster API with an id of Marina and without a Cluster is orphaned", () => {
-  const engineClusters = cache(
+  const capiClusters = cache(
     make("shop", { labels: MARINAS }),
     make("lost", { labels: MARINAS }),
     make("other"),
   );
-  expect(countOrphanedClusters({ engineClusters, clusters: cache(make("shop")) })).toBe(1);
+  expect(countOrphanedClusters({ capiClusters, clusters: cache(make("shop")) })).toBe(1);
 });

@@ -6,7 +6,7 @@ import type { NodePool } from "../shared/crd/node-pool.ts";
 import { toKey } from "../shared/kube/object.ts";
 import { Gauge, type Registry } from "../shared/metrics.ts";
 import type { Caches } from "./caches.ts";
-import { LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL } from "./engine/kinds.ts";
+import { LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL } from "./capi/kinds.ts";
 
 /** `<prefix>_clusters` and `<prefix>_node_pools` by phase, counted from the caches at each scrape. */
 export function observeFleet(registry: Registry, prefix: string, caches: Caches): void {
@@ -43,7 +43,7 @@ function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): 
       count: () => countUnrecordedMachines(caches, new Date()),
     },
     {
-      name: "engine_clusters_without_cluster",
+      name: "capi_clusters_without_cluster",
       help: "Clusters of Cluster API that Marina made and that have no Cluster.",
       count: () => countOrphanedClusters(caches),
     },
@@ -69,7 +69,7 @@ function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): 
 const RECORDED_WITHIN_MS = 60_000;
 
 type FleetCaches = {
-  [Name in "clusters" | "nodePools" | "engineClusters" | "machines"]: Pick<Caches[Name], "list" | "get">;
+  [Name in "clusters" | "nodePools" | "capiClusters" | "machines"]: Pick<Caches[Name], "list" | "get">;
 };
 
 /** Machines of pools of Cluster API clusters that Marina made, which no status lists. */
@@ -78,20 +78,20 @@ export function countUnrecordedMachines(caches: FleetCaches, now: Date): number 
     caches.nodePools.list().flatMap(({ status }) => (status?.machines ?? []).map(({ uid }) => uid)),
   );
   return caches.machines.list().filter(({ metadata }) => {
-    const cluster = metadata.labels?.[LABEL_ENGINE_CLUSTER];
-    if (cluster === undefined || metadata.labels?.[LABEL_ENGINE_POOL] === undefined) return false;
-    const engine = caches.engineClusters.get(toKey(metadata.namespace, cluster));
-    if (engine?.metadata.labels?.[LABEL_ID] === undefined || recorded.has(metadata.uid ?? "")) return false;
+    const cluster = metadata.labels?.[LABEL_CAPI_CLUSTER];
+    if (cluster === undefined || metadata.labels?.[LABEL_CAPI_POOL] === undefined) return false;
+    const capi = caches.capiClusters.get(toKey(metadata.namespace, cluster));
+    if (capi?.metadata.labels?.[LABEL_ID] === undefined || recorded.has(metadata.uid ?? "")) return false;
     return elapsedMs(metadata.creationTimestamp, now) >= RECORDED_WITHIN_MS;
   }).length;
 }
 
 /** Cluster API clusters with an id of Marina and no Cluster of their name. */
 export function countOrphanedClusters({
-  engineClusters,
+  capiClusters,
   clusters,
-}: Pick<FleetCaches, "engineClusters" | "clusters">): number {
-  return engineClusters
+}: Pick<FleetCaches, "capiClusters" | "clusters">): number {
+  return capiClusters
     .list()
     .filter(
       ({ metadata }) =>

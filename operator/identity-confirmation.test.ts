@@ -96,7 +96,7 @@ test.each([
 });
 
 test("a pool that waits for the word about its id says so", () => {
-  const pool = aPool().with({ engine: undefined });
+  const pool = aPool().with({ capi: undefined });
   const { metadata } = pool.observed.pool;
   const waiting = pool.with({ pool: { ...pool.observed.pool, metadata: { ...metadata, annotations: {} } } });
   expect(waiting.condition("Stalled")?.reason).toBe("WaitingForIdentity");

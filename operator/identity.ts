@@ -61,8 +61,8 @@ export function isReleased({ metadata }: KubeObject): boolean {
 }
 
 /** A pool whose machines may be made: the operator holds it, and its id is its own. */
-export function isHeld({ pool, engine }: { pool: KubeObject; engine: object | undefined }): boolean {
-  const identity = readIdentity(pool, engine !== undefined);
+export function isHeld({ pool, capi }: { pool: KubeObject; capi: object | undefined }): boolean {
+  const identity = readIdentity(pool, capi !== undefined);
   return hasFinalizer(pool.metadata) && identity !== "refused" && identity !== "unconfirmed";
 }
 

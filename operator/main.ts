@@ -18,10 +18,10 @@ import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/log.ts";
 import { createKubeMetrics, createRegistry } from "../shared/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/process.ts";
+import { CAPI } from "./capi/required.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { createCaches } from "./create-caches.ts";
-import { ENGINE } from "./engine/required.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 
 const LEASE = "marina-operator";
@@ -40,7 +40,7 @@ async function run(config: Config): Promise<void> {
   const { set, election, controllers, recorder } = operator;
   await Promise.all([
     requireServerVersion(operator.transport, log),
-    requireKinds(operator.transport, [requireOwnKinds(), ENGINE], log),
+    requireKinds(operator.transport, [requireOwnKinds(), CAPI], log),
   ]);
   const caching = new AbortController();
   let synced = false;

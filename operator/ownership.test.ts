@@ -3,7 +3,7 @@ import { glob } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { clusterOfAdminSecret, nameAdminSecret } from "../shared/admin-secret.ts";
-import { aCluster, anEngineCluster, CLUSTER_ID } from "./cluster/testing.ts";
+import { aCluster, anCapiCluster, CLUSTER_ID } from "./cluster/testing.ts";
 import { decideOwnership, findPoolObjects } from "./ownership.ts";
 
 const LABEL = "cloud.marina.dev/id";
@@ -36,12 +36,12 @@ describe("a Cluster API cluster is Marina's", () => {
     ],
     ["not without a public id, without its Cluster", false, undefined, { ownerReferences: [], labels: {} }],
   ])("%s", (_name, isOwn, cluster, metadata) => {
-    const { engine, nameTaken } = decideOwnership(cluster, anEngineCluster({ metadata }));
-    expect({ isOwn: engine !== undefined, nameTaken }).toEqual({ isOwn, nameTaken: !isOwn });
+    const { capi, nameTaken } = decideOwnership(cluster, anCapiCluster({ metadata }));
+    expect({ isOwn: capi !== undefined, nameTaken }).toEqual({ isOwn, nameTaken: !isOwn });
   });
 
   test("a missing one is neither ours nor foreign", () => {
-    expect(decideOwnership(aCluster(), undefined)).toEqual({ engine: undefined, nameTaken: false });
+    expect(decideOwnership(aCluster(), undefined)).toEqual({ capi: undefined, nameTaken: false });
   });
 });
 
@@ -49,11 +49,11 @@ test.each([
   ["of a cluster of ours are found", CLUSTER_ID, 1],
   ["of a cluster of somebody else are not: none of its machines is counted, replaced or deleted", "x", 0],
 ])("the objects of a pool %s", (_name, id, found) => {
-  const object = anEngineCluster({ metadata: { ownerReferences: [], labels: { [LABEL]: id } } });
+  const object = anCapiCluster({ metadata: { ownerReferences: [], labels: { [LABEL]: id } } });
   const one = { byIndex: () => [{ metadata: { name: "m1" } }] };
   const caches = {
     clusters: { get: () => aCluster() },
-    engineClusters: { get: () => object },
+    capiClusters: { get: () => object },
     machineDeployments: one,
     machineSets: one,
     machines: one,
@@ -68,9 +68,7 @@ test("no controller reads a Cluster API cluster without asking whose it is", asy
     // fleet-metrics.ts is no controller: it counts those whose Cluster is missing.
     if (["ownership.ts", "fleet-metrics.ts"].includes(file) || /test|bench/.test(file)) continue;
     if (
-      /engineClusters\s*\.(get|list|byIndex|keys)\(/.test(
-        readFileSync(join(import.meta.dirname, file), "utf8"),
-      )
+      /capiClusters\s*\.(get|list|byIndex|keys)\(/.test(readFileSync(join(import.meta.dirname, file), "utf8"))
     )
       readers.push(file);
   }

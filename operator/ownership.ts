@@ -6,27 +6,27 @@ import { apiVersionOf, type OwnerReference } from "../shared/kube/kind.ts";
 import { toKey } from "../shared/kube/object.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
-import { type EngineState, readEngineCluster } from "./engine/cluster-state.ts";
-import type { EngineCluster, Machine, MachineDeployment, MachineSet } from "./engine/kinds.ts";
+import { type CapiState, readCapiCluster } from "./capi/cluster-state.ts";
+import type { CapiCluster, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import { INDEX_CLUSTER_AND_POOL } from "./indexes.ts";
 
 /** Cluster API's Cluster with what it reports. */
-export interface OwnEngine {
-  object: EngineCluster;
-  state: EngineState;
+export interface OwnCapi {
+  object: CapiCluster;
+  state: CapiState;
 }
 
 /** The Cluster API cluster of a Cluster; of a foreign one nothing but its existence is known to any controller. */
-export interface EngineOwnership {
+export interface CapiOwnership {
   /** Undefined = there is none, or it is foreign. */
-  engine: OwnEngine | undefined;
+  capi: OwnCapi | undefined;
   /** There is one of this name that Marina did not make: nothing may be done with it or on its account. */
   nameTaken: boolean;
 }
 
 interface OwnershipCaches {
   clusters: Pick<Store<Cluster>, "get">;
-  engineClusters: Pick<Store<EngineCluster>, "get">;
+  capiClusters: Pick<Store<CapiCluster>, "get">;
 }
 
 interface PoolCaches {
@@ -36,8 +36,8 @@ interface PoolCaches {
 }
 
 /** The Cluster API cluster of the Cluster with this key. Every controller asks here, none reads that cache itself. */
-export function findEngine(caches: OwnershipCaches, key: string): EngineOwnership {
-  return decideOwnership(caches.clusters.get(key), caches.engineClusters.get(key));
+export function findCapi(caches: OwnershipCaches, key: string): CapiOwnership {
+  return decideOwnership(caches.clusters.get(key), caches.capiClusters.get(key));
 }
 
 /**
@@ -46,17 +46,17 @@ export function findEngine(caches: OwnershipCaches, key: string): EngineOwnershi
  */
 export function decideOwnership(
   cluster: Cluster | undefined,
-  object: EngineCluster | undefined,
-): EngineOwnership {
-  if (object === undefined) return { engine: undefined, nameTaken: false };
+  object: CapiCluster | undefined,
+): CapiOwnership {
+  if (object === undefined) return { capi: undefined, nameTaken: false };
   return isOwn(cluster, object)
-    ? { engine: { object, state: readEngineCluster(object) }, nameTaken: false }
-    : { engine: undefined, nameTaken: true };
+    ? { capi: { object, state: readCapiCluster(object) }, nameTaken: false }
+    : { capi: undefined, nameTaken: true };
 }
 
 /** Whether there is a Cluster API cluster that Marina made with this public id, whatever has become of its Cluster. */
-export function hasEngineWithId(engineClusters: Pick<Store<EngineCluster>, "list">, id: string): boolean {
-  return engineClusters.list().some(({ metadata }) => metadata.labels?.[LABEL_ID] === id);
+export function hasCapiWithId(capiClusters: Pick<Store<CapiCluster>, "list">, id: string): boolean {
+  return capiClusters.list().some(({ metadata }) => metadata.labels?.[LABEL_ID] === id);
 }
 
 /** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */
@@ -65,7 +65,7 @@ export function findPoolObjects(
   clusterKey: string,
   poolName: string,
 ): { deployments: MachineDeployment[]; sets: MachineSet[]; machines: Machine[] } {
-  if (findEngine(caches, clusterKey).nameTaken) return { deployments: [], sets: [], machines: [] };
+  if (findCapi(caches, clusterKey).nameTaken) return { deployments: [], sets: [], machines: [] };
   const key = toKey(clusterKey, poolName);
   return {
     deployments: caches.machineDeployments.byIndex(INDEX_CLUSTER_AND_POOL, key),
@@ -75,11 +75,11 @@ export function findPoolObjects(
 }
 
 /** Whether a change may be one of ownership: the object came, went, or has other owners or labels than before. */
-export function isOwnerChanged({ type, previous, object }: Change<EngineCluster>): boolean {
+export function isOwnerChanged({ type, previous, object }: Change<CapiCluster>): boolean {
   return type !== "updated" || previous === undefined || ownerOf(previous) !== ownerOf(object);
 }
 
-function ownerOf({ metadata }: EngineCluster): string {
+function ownerOf({ metadata }: CapiCluster): string {
   const owners = metadata.ownerReferences?.map(({ uid }) => uid) ?? [];
   return `${metadata.labels?.[LABEL_ID]} ${owners.join(" ")}`;
 }
@@ -96,7 +96,7 @@ export function composeNameTaken(clusterName: string): Problem {
   return { reason: "NameTaken", message };
 }
 
-function isOwn(cluster: Cluster | undefined, { metadata }: EngineCluster): boolean {
+function isOwn(cluster: Cluster | undefined, { metadata }: CapiCluster): boolean {
   const id = metadata.labels?.[LABEL_ID];
   if (cluster === undefined) return id !== undefined;
   const { uid } = cluster.metadata;

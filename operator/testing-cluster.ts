@@ -3,15 +3,15 @@ import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.
 import { API_VERSION } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
-import { type EngineCluster, type EngineCondition, engineClusterKind } from "./engine/kinds.ts";
 import { decideOwnership } from "./ownership.ts";
 import { readLock } from "./subnets/lock.ts";
 import {
   CLUSTER_ID,
+  capiPoolWith,
   changeMetadata,
-  enginePoolWith,
   makeClass,
   makeCondition,
   NAMESPACE,
@@ -43,7 +43,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     blocker: undefined,
     candidateId: CLUSTER_ID,
     pools: [],
-    engine: undefined,
+    capi: undefined,
     nameTaken: false,
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", makeClass()]]),
@@ -83,8 +83,8 @@ export class ClusterFixture {
     return this.with({
       pools: pools.map((pool) => ({
         pool,
-        engine: undefined,
-        engineDeleting: false,
+        capi: undefined,
+        capiDeleting: false,
         olderDuplicate: undefined,
         blocked: false,
         machines: [],
@@ -121,37 +121,37 @@ export class ClusterFixture {
       const own = readLock(step.object as ConfigMap);
       return this.with({ locks: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
     }
-    if (step.verb === "apply" && step.kind === engineClusterKind) {
-      return this.withEngine({ ...this.observed.engine?.object, ...(step.object as EngineCluster) });
+    if (step.verb === "apply" && step.kind === capiClusterKind) {
+      return this.withCapi({ ...this.observed.capi?.object, ...(step.object as CapiCluster) });
     }
     return this;
   }
 
-  withEngine(object: EngineCluster): ClusterFixture {
+  withCapi(object: CapiCluster): ClusterFixture {
     return this.with(decideOwnership(this.observed.cluster, object));
   }
 
   /** Cluster API reports these conditions; the specification stays. */
-  withEngineConditions(conditions: EngineCondition[], status: EngineCluster["status"] = {}): ClusterFixture {
-    const object = this.engineObject();
+  withCapiConditions(conditions: CapiCondition[], status: CapiCluster["status"] = {}): ClusterFixture {
+    const object = this.capiObject();
     const reported = conditions.map((condition) => condition.type);
     const kept = (object.status?.conditions ?? []).filter((condition) => !reported.includes(condition.type));
-    return this.withEngine({
+    return this.withCapi({
       ...object,
       status: { ...object.status, ...status, conditions: [...kept, ...conditions] },
     });
   }
 
   /** Cluster API has converged, and the endpoint is reachable. */
-  engineConverged(): ClusterFixture {
-    const object = this.engineObject();
+  capiConverged(): ClusterFixture {
+    const object = this.capiObject();
     const version = object.spec?.topology?.version ?? "";
-    const up = this.withEngine({
+    const up = this.withCapi({
       ...object,
       metadata: { ...object.metadata, generation: 2 },
       spec: { ...object.spec, controlPlaneEndpoint: { host: "api.demo.test", port: 6443 } },
     });
-    const converged = up.withEngineConditions(
+    const converged = up.withCapiConditions(
       [
         makeCondition("ControlPlaneInitialized", "True"),
         makeCondition("ControlPlaneAvailable", "True"),
@@ -166,8 +166,8 @@ export class ClusterFixture {
       probe: { ok: true, message: "" },
       pools: converged.observed.pools.map(({ pool }) => ({
         pool,
-        engine: enginePoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
-        engineDeleting: false,
+        capi: capiPoolWith({ desired: pool.spec.desiredNodes, version: version.slice(1) }),
+        capiDeleting: false,
         olderDuplicate: undefined,
         blocked: false,
         machines: [],
@@ -177,11 +177,11 @@ export class ClusterFixture {
 
   /** Created, converged, and reconciled by the operator. */
   ready(): ClusterFixture {
-    return this.reconciled().engineConverged().reconciled();
+    return this.reconciled().capiConverged().reconciled();
   }
 
-  engineObject(): EngineCluster {
-    const object = this.observed.engine?.object;
+  capiObject(): CapiCluster {
+    const object = this.observed.capi?.object;
     if (object === undefined) throw new Error("Cluster API has no such cluster in this fixture");
     return object;
   }

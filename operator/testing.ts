@@ -9,11 +9,11 @@ import {
 } from "../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
+import { readClusterClass } from "./capi/cluster-class.ts";
+import { type CapiCondition, type Machine, REGISTRATION_FINALIZERS } from "./capi/kinds.ts";
+import { type CapiPoolState, readMachine, readPool } from "./capi/pool-state.ts";
+import { hashPoolSettings } from "./capi/worker-pool.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
-import { readClusterClass } from "./engine/cluster-class.ts";
-import { type EngineCondition, type Machine, REGISTRATION_FINALIZERS } from "./engine/kinds.ts";
-import { type EnginePoolState, readMachine, readPool } from "./engine/pool-state.ts";
-import { hashPoolSettings } from "./engine/worker-pool.ts";
 import { composeDesiredPool } from "./node-pool/children.ts";
 import { parseSubnetRange } from "./subnets/allocate.ts";
 
@@ -94,8 +94,8 @@ export function makePool(
 
 export function makeCondition(
   type: string,
-  status: EngineCondition["status"],
-  more: Partial<EngineCondition> = {},
+  status: CapiCondition["status"],
+  more: Partial<CapiCondition> = {},
 ) {
   return { type, status, reason: "Seen", lastTransitionTime: START.toISOString(), ...more };
 }
@@ -106,7 +106,7 @@ export function settingsOf(spec: Partial<NodePoolSpec> = {}): string {
 }
 
 /** Cluster API's state of a pool that has all its nodes. */
-export function enginePoolWith(counts: {
+export function capiPoolWith(counts: {
   desired: number;
   nodes?: number;
   ready?: number;
@@ -114,7 +114,7 @@ export function enginePoolWith(counts: {
   version?: string;
   settings?: string;
   observed?: boolean;
-}): EnginePoolState {
+}): CapiPoolState {
   const { settings: applied = settingsOf(), observed = true } = counts;
   const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
   return readPool({

@@ -21,9 +21,9 @@ describe("import rules", () => {
   test.each([
     ["shared/log.ts", "operator/main.ts"],
     ["operator/main.ts", "apiserver/app.ts"],
-    ["apiserver/app.ts", "operator/engine/cluster-api.ts"],
+    ["apiserver/app.ts", "operator/capi/cluster-api.ts"],
     ["operator/cluster/watch.ts", "drizzle-orm/postgres-js"],
-    ["operator/engine/cluster-api.ts", "@hono/node-server"],
+    ["operator/capi/cluster-api.ts", "@hono/node-server"],
     ["operator/cluster/reconcile.ts", "shared/kube/client.ts"],
     ["operator/cluster/status.ts", "node:crypto"],
     ["shared/controller/queue.ts", "shared/crd/cluster.ts"],

@@ -18,7 +18,7 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
  */
 export async function benchApi(): Promise<void> {
   const verification = await measureVerification();
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   let sides: SideBySide | undefined;
   try {
     await stack.part("operator").kill("SIGTERM");

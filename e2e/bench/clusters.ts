@@ -23,7 +23,7 @@ export async function benchClusters(followed = CLUSTERS): Promise<void> {
 }
 
 async function benchReads(): Promise<void> {
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   let sides: SideBySide | undefined;
   try {
     await stack.part("operator").kill("SIGTERM");

@@ -18,7 +18,7 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-create");
  * creates the same cluster on the same stack until it is Available.
  */
 export async function benchCreate(): Promise<void> {
-  const stack = await startStack({ dir: DIR, engine: "in-memory", onCrash: "stop" });
+  const stack = await startStack({ dir: DIR, provider: "in-memory", onCrash: "stop" });
   try {
     const ours: number[] = [];
     const alone: number[] = [];

@@ -51,7 +51,13 @@ export async function benchEvents(): Promise<void> {
     MARINA_MAX_STREAMS_PER_USER: most,
     MARINA_MAX_STREAMS_PER_ORGANIZATION: most,
   };
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop", apiserver });
+  const stack = await startStack({
+    provider: "in-memory",
+    dir: DIR,
+    fresh: true,
+    onCrash: "stop",
+    apiserver,
+  });
   const workers: Worker[] = [];
   const start = (file: string, ...args: string[]) => {
     const worker = startWorker(file, args);

@@ -29,7 +29,7 @@ interface Tenant {
 
 /** Time of one tenant's requests while another floods the API with dry runs, beside their time without. */
 export async function benchFairness(): Promise<void> {
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   const { apiUrl, tokens } = stack.info;
   const [flooding, quiet] = [new Pool(apiUrl, { connections: FLOOD }), new Pool(apiUrl, { connections: 4 })];
   try {

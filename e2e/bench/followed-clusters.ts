@@ -27,7 +27,7 @@ const UNLIMITED_QPS = 100_000;
  * The operator is stopped, so that nothing is reconciled.
  */
 export async function benchFollowing(count: number): Promise<void> {
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   const transport = createTransport({
     connection: loadConnection(stack.info.kubeconfig),
     qps: UNLIMITED_QPS,

@@ -4,7 +4,7 @@ import { VERSION, writeEqualVersion, writeImage } from "../install/images.ts";
 import { openRelease, type Release } from "../install/release.ts";
 import { openTenantClusters, POOL } from "../install/tenant-clusters.ts";
 import { requiredValues, storyValues, type Values } from "../install/values.ts";
-import { DEFAULT_ENGINE } from "../stack/engine.ts";
+import { DEFAULT_PROVIDER } from "../stack/provider.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { expectStatus, type Feed, type Tenant } from "../testing/tenant.ts";
 import { secondsSince, until } from "./measure.ts";
@@ -22,7 +22,7 @@ const REQUESTS_PER_SECOND = 50;
 export async function benchInstall(): Promise<void> {
   const stack = await startStack({
     dir: DIR,
-    engine: DEFAULT_ENGINE,
+    provider: DEFAULT_PROVIDER,
     fresh: true,
     parts: "prepared",
     onCrash: "report",

@@ -27,7 +27,7 @@ interface CreatedCluster {
  */
 export async function benchLocal(): Promise<void> {
   const startedAt = performance.now();
-  const stack = await startStack({ dir: DIR, fresh: true, engine: "local", onCrash: "stop" });
+  const stack = await startStack({ dir: DIR, fresh: true, provider: "local", onCrash: "stop" });
   const freshStart = { name: "fresh start of the stack", value: secondsSince(startedAt), unit: "s" };
   try {
     const alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
@@ -89,7 +89,7 @@ async function measureFleet(alice: Tenant): Promise<Figure[]> {
 
 async function reportWarmStart(): Promise<void> {
   const startedAt = performance.now();
-  const stack = await startStack({ dir: DIR, engine: "local", onCrash: "stop" });
+  const stack = await startStack({ dir: DIR, provider: "local", onCrash: "stop" });
   const warm = secondsSince(startedAt);
   await stack.stop();
   report("local start", [{ name: "warm start of the stack", value: warm, unit: "s", limit: 30 }]);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { DEFAULT_ENGINE } from "../stack/engine.ts";
+import { DEFAULT_PROVIDER } from "../stack/provider.ts";
 import { startStack } from "../stack/stack.ts";
 import { median } from "./measure.ts";
 import { report } from "./report.ts";
@@ -9,7 +9,7 @@ const RUNS = 5;
 
 /** Start of each of the two programs until it is ready, on an idle stack. */
 export async function benchProcesses(): Promise<void> {
-  const stack = await startStack({ dir: DIR, engine: DEFAULT_ENGINE, onCrash: "report" });
+  const stack = await startStack({ dir: DIR, provider: DEFAULT_PROVIDER, onCrash: "report" });
   try {
     const figures = [];
     for (const name of ["apiserver", "operator"]) {

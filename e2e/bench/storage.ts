@@ -28,7 +28,7 @@ const AT_ONCE = 20;
 /** Rounds of the shared storage over 1,000 organizations, in folders: nothing moved, and every figure moved. */
 export async function benchStorage(): Promise<void> {
   const stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: DIR,
     fresh: true,
     onCrash: "stop",

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
 import { Pool } from "undici";
-import { DEFAULT_ENGINE } from "../stack/engine.ts";
+import { DEFAULT_PROVIDER } from "../stack/provider.ts";
 import { startStack } from "../stack/stack.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { USERS } from "../stack/users.ts";
@@ -59,7 +59,7 @@ const FILTERS: Record<string, string> = {
 export async function benchSupport(args: readonly string[] = []): Promise<void> {
   const sizes = readSizes(args);
   const isSeeded = readSeeded() === describeSizes(sizes);
-  const stack = await startStack({ engine: DEFAULT_ENGINE, dir: DIR, fresh: !isSeeded, onCrash: "stop" });
+  const stack = await startStack({ provider: DEFAULT_PROVIDER, dir: DIR, fresh: !isSeeded, onCrash: "stop" });
   const api = new Pool(stack.info.apiUrl, { connections: WRITERS });
   const sql = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
   try {

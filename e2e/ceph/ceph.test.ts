@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildBundles } from "../../build.ts";
-import { DEFAULT_ENGINE } from "../stack/engine.ts";
+import { DEFAULT_PROVIDER } from "../stack/provider.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
@@ -22,7 +22,7 @@ beforeAll(async () => {
   ceph = await startCeph(join(DIR, "storage"));
   stack = await startStack({
     dir: join(DIR, "stack"),
-    engine: DEFAULT_ENGINE,
+    provider: DEFAULT_PROVIDER,
     fresh: true,
     onCrash: "report",
     operator: {

@@ -40,7 +40,7 @@ async function main(): Promise<number> {
   if (selected.length === 0) throw new Error(`no client ${values.client?.join(", ")}`);
   const progress = createProgress(process.stderr);
   mkdirSync(DIR, { recursive: true });
-  const stack = await startStack({ dir: DIR, fresh: true, engine: "local", onCrash: "report", progress });
+  const stack = await startStack({ dir: DIR, fresh: true, provider: "local", onCrash: "report", progress });
   let failed = 0;
   try {
     for (const client of selected) {

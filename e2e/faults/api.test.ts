@@ -15,7 +15,7 @@ beforeAll(async () => {
   stack = await startStack({
     dir: ".marina/faults-api",
     fresh: true,
-    engine: "in-memory",
+    provider: "in-memory",
     onCrash: "report",
   });
 });

@@ -1,6 +1,6 @@
 import { buildBundles } from "../../build.ts";
 import { leaseKind } from "../../shared/kube/core-kinds.ts";
-import { ENGINE_MANAGERS } from "../stack/cluster-api-manifests.ts";
+import { CAPI_MANAGERS } from "../stack/cluster-api-manifests.ts";
 import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl } from "../stack/testing.ts";
@@ -30,13 +30,13 @@ const LEASE = "marina-operator";
 export async function startBareStack(dir: string): Promise<BareStack> {
   await buildBundles();
   const stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir,
     fresh: true,
     parts: "infrastructure",
     onCrash: "report",
   });
-  for (const manager of ENGINE_MANAGERS) await stack.part(manager).kill();
+  for (const manager of CAPI_MANAGERS) await stack.part(manager).kill();
   const webhooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
   await kubectl(["delete", webhooks, "--all"], { stack: stack.info });
   const proxy = await openApiProxy(stack.info, "proxy");

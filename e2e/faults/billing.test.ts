@@ -27,7 +27,7 @@ let sql: postgres.Sql;
 
 beforeAll(async () => {
   stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: DIR,
     fresh: true,
     onCrash: "report",

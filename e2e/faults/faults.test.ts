@@ -9,7 +9,7 @@ let stack: Stack;
 let alice: Tenant;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults", fresh: true, engine: "in-memory", onCrash: "report" });
+  stack = await startStack({ dir: ".marina/faults", fresh: true, provider: "in-memory", onCrash: "report" });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
 });
 

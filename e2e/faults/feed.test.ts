@@ -23,7 +23,7 @@ let path: string;
 
 beforeAll(async () => {
   stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: DIR,
     fresh: true,
     onCrash: "report",

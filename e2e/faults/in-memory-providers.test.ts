@@ -10,11 +10,11 @@ import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
 import { makeRequest } from "../testing/credentials.ts";
 import {
+  capiClusterKind,
   clusterClassKind,
   conditionOf,
   createEngineer,
   type Engineer,
-  engineClusterKind,
   statusOf,
   waitForCluster,
 } from "../testing/custom-resources.ts";
@@ -55,7 +55,7 @@ beforeAll(async () => {
   stack = await startStack({
     dir: ".marina/faults",
     fresh: true,
-    engine: "in-memory",
+    provider: "in-memory",
     onCrash: "report",
     operator: { MARINA_PLANS: JSON.stringify(plans) },
   });
@@ -142,7 +142,7 @@ async function revoke(name: string): Promise<void> {
 
 test("the networks of a cluster reach Cluster API and kubeadm", async () => {
   const { client, namespace } = engineer;
-  const { spec } = await client.get(engineClusterKind, namespace, "long");
+  const { spec } = await client.get(capiClusterKind, namespace, "long");
   expect(spec.clusterNetwork).toEqual({
     pods: { cidrBlocks: OWN.pods },
     services: { cidrBlocks: OWN.services },

@@ -7,8 +7,8 @@ import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
 import {
+  capiClusterKind,
   type Engineer,
-  engineClusterKind,
   machineDeploymentKind,
   machineKind,
 } from "../testing/custom-resources.ts";
@@ -87,7 +87,7 @@ async function hasConverged(
 export interface Identities {
   ids: (string | undefined)[];
   subnet: string | undefined;
-  engineCluster: string[];
+  capiCluster: string[];
   credential: string | undefined;
   /** By pool. */
   deployments: Record<string, string>;
@@ -100,8 +100,8 @@ export async function identify(engineer: Engineer): Promise<Identities> {
   const cluster = await engineer.getCluster("sample");
   const id = cluster.metadata.labels?.[LABEL_ID];
   const list = (kind: Kind<KubeObject>) => listAll(engineer, kind);
-  const [engineClusters, deployments, machines, pools] = await Promise.all([
-    list(engineClusterKind),
+  const [capiClusters, deployments, machines, pools] = await Promise.all([
+    list(capiClusterKind),
     list(machineDeploymentKind),
     list(machineKind),
     list(nodePoolKind),
@@ -110,13 +110,13 @@ export async function identify(engineer: Engineer): Promise<Identities> {
   expect(locks.map(({ metadata }) => metadata.name)).toEqual([
     `subnet-${cluster.status?.workerSubnet?.replace("/24", "").replaceAll(".", "-")}`,
   ]);
-  expect(engineClusters).toHaveLength(1);
+  expect(capiClusters).toHaveLength(1);
   expect(deployments).toHaveLength(pools.length);
   const secret = await client.get(secretKind, namespace, nameAdminSecret("sample"));
   return {
     ids: [id, ...pools.map(({ metadata }) => metadata.labels?.[LABEL_ID])],
     subnet: cluster.status?.workerSubnet,
-    engineCluster: engineClusters.map(({ metadata }) => metadata.uid ?? ""),
+    capiCluster: capiClusters.map(({ metadata }) => metadata.uid ?? ""),
     credential: secret?.metadata.uid,
     deployments: Object.fromEntries(
       deployments.map(({ metadata }) => [metadata.name, metadata.uid ?? ""] as const),
@@ -140,15 +140,15 @@ export function expectSame(step: Step["name"], before: Identities, after: Identi
 /** What is left of a deleted cluster. Its dependents are garbage-collected a little later. */
 export async function listLeftovers(engineer: Engineer, id: string | undefined): Promise<string[]> {
   const { client, namespace } = engineer;
-  const kinds: Kind<KubeObject>[] = [engineClusterKind, machineDeploymentKind, machineKind, secretKind];
+  const kinds: Kind<KubeObject>[] = [capiClusterKind, machineDeploymentKind, machineKind, secretKind];
   const left = await Promise.all(kinds.map((kind) => client.listAll(kind, { namespace })));
   return [...left.flat(), ...(await listLocks(engineer, id))].map(
     ({ kind, metadata }) => `${kind} ${metadata.name}`,
   );
 }
 
-function pick({ subnet, engineCluster, credential }: Identities) {
-  return { subnet, engineCluster, credential };
+function pick({ subnet, capiCluster, credential }: Identities) {
+  return { subnet, capiCluster, credential };
 }
 
 function listAll({ client, namespace }: Engineer, kind: Kind<KubeObject>): Promise<KubeObject[]> {

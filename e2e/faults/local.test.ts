@@ -16,7 +16,7 @@ let stack: Stack;
 let cluster: RealCluster;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: DIR, fresh: true, engine: "local", onCrash: "report" });
+  stack = await startStack({ dir: DIR, fresh: true, provider: "local", onCrash: "report" });
   cluster = await createRealCluster(stack.info, "faults");
   await cluster.run(["apply", "-f", "-"], describeWorkload("web", 2, "100m"));
   await cluster.run(["rollout", "status", "deployment/web", "--timeout=200s"]);

@@ -4,7 +4,7 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { waitFor } from "../stack/testing.ts";
-import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
+import { capiClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 import { type BareStack, startBareStack } from "./bare-stack.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";
 import type { OperatorHolder } from "./killable-lifecycle.ts";
@@ -113,8 +113,8 @@ test("leftovers of a deleted Cluster API cluster block no deletion", async () =>
   const deployments = () => client.listAll(machineDeploymentKind, { namespace });
   await holder.operator.signal("SIGKILL");
   await client.delete(clusterKind, namespace, "sample");
-  await client.mergePatch(engineClusterKind, namespace, "sample", finalizers(null), by);
-  await client.delete(engineClusterKind, namespace, "sample");
+  await client.mergePatch(capiClusterKind, namespace, "sample", finalizers(null), by);
+  await client.delete(capiClusterKind, namespace, "sample");
   for (const { metadata } of await client.listAll(machineKind, { namespace }))
     await client.delete(machineKind, namespace, metadata.name);
   const [blocked] = await deployments();

@@ -3,11 +3,11 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type Stack, startStack } from "../stack/stack.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";
 import {
+  capiClusterKind,
   clusterClassKind,
   conditionOf,
   createEngineer,
   type Engineer,
-  engineClusterKind,
   machineDeploymentKind,
   machineKind,
   statusOf,
@@ -20,7 +20,7 @@ let stack: Stack;
 let engineer: Engineer;
 
 beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults", fresh: true, engine: "in-memory", onCrash: "report" });
+  stack = await startStack({ dir: ".marina/faults", fresh: true, provider: "in-memory", onCrash: "report" });
   engineer = await createEngineer(stack.info);
   await engineer.createCluster("existing", {});
   await engineer.createPool("workers", "existing", { desiredNodes: 2 });
@@ -71,7 +71,7 @@ test("another class for a plan rolls out nothing; another default reaches every 
     // A second cluster shows that the new mapping is in force.
     await engineer.createCluster("mapped", {});
     await waitFor("a new cluster of the new class", async () => {
-      const { spec } = (await client.get(engineClusterKind, namespace, "mapped")) ?? {};
+      const { spec } = (await client.get(capiClusterKind, namespace, "mapped")) ?? {};
       return spec?.topology.classRef.name === "marina-in-memory-v2";
     });
     expect(await readRollout(engineer)).toEqual(running);
@@ -81,7 +81,7 @@ test("another class for a plan rolls out nothing; another default reaches every 
   const { generation } = (await engineer.getPool("workers")).metadata;
   await withOperator(stack, { MARINA_DRAIN_TIMEOUT_SECONDS: "321" }, async () => {
     await waitFor("the default to reach Cluster API", async () => {
-      const { spec } = (await client.get(engineClusterKind, namespace, "existing")) ?? {};
+      const { spec } = (await client.get(capiClusterKind, namespace, "existing")) ?? {};
       return spec?.topology.workers.machineDeployments[0].deletion.nodeDrainTimeoutSeconds === 321;
     });
     expect((await engineer.getPool("workers")).metadata.generation).toBe(generation);
@@ -126,7 +126,7 @@ test("objects restored from a backup keep their ids and adopt what runs, without
     nodes: { total: 2, ready: 2 },
   });
   const owner = await waitFor("Cluster API's object to have the new owner", async () => {
-    const { metadata } = (await client.get(engineClusterKind, namespace, "existing")) ?? {};
+    const { metadata } = (await client.get(capiClusterKind, namespace, "existing")) ?? {};
     return metadata?.ownerReferences?.find(({ uid }: { uid: string }) => uid === after.metadata.uid);
   });
   expect(owner).toMatchObject({ kind: "Cluster", name: "existing" });
@@ -147,7 +147,7 @@ test("objects restored from a backup keep their ids and adopt what runs, without
     return statusOf(cluster, "Stalled") === "True" ? cluster : undefined;
   });
   expect(conditionOf(refused, "Stalled")).toMatchObject({ reason: "DuplicateID" });
-  expect(await client.get(engineClusterKind, namespace, "copied")).toBeUndefined();
+  expect(await client.get(capiClusterKind, namespace, "copied")).toBeUndefined();
   await run(["delete", "clusters.cloud.marina.dev/copied", "nodepools.cloud.marina.dev/copied-workers"]);
   expect((await engineer.getCluster("existing")).status?.workerSubnet).toBe(before.status?.workerSubnet);
   expect(await readRollout(engineer)).toEqual(running);

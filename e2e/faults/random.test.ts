@@ -24,7 +24,7 @@ let clusters: string;
 
 beforeAll(async () => {
   stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: ".marina/faults-random",
     fresh: true,
     onCrash: "report",

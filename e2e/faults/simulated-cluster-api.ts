@@ -5,7 +5,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { engineClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
+import { capiClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: Cluster API's objects are written field by field, as its CRDs accept them
 type Any = any;
@@ -36,7 +36,7 @@ export function simulateClusterApi(
   const running = (async () => {
     while (!stopped) {
       try {
-        for (const cluster of await client.listAll(engineClusterKind, { namespace })) {
+        for (const cluster of await client.listAll(capiClusterKind, { namespace })) {
           await reconcileCluster(client, tenant, cluster);
         }
       } catch {
@@ -75,7 +75,7 @@ async function reconcileCluster(client: KubeClient, tenant: Tenant, cluster: Any
     await remove(client, machineDeploymentKind, deployment);
   }
   for (const entry of desired) await reconcilePool(client, cluster, entry, machines);
-  await client.apply(engineClusterKind, statusOfCluster(cluster, machines), {
+  await client.apply(capiClusterKind, statusOfCluster(cluster, machines), {
     ...SIMULATOR,
     subresource: "status",
   });
@@ -87,7 +87,7 @@ async function initializeCluster(client: KubeClient, tenant: Tenant, cluster: An
   const secret = { metadata, type: "cluster.x-k8s.io/secret", data: tenant.authority };
   await client.apply(secretKind, secret, { ...SIMULATOR, force: true });
   const patch = { metadata: { finalizers: [FINALIZER] }, spec: { controlPlaneEndpoint: tenant.endpoint } };
-  await client.mergePatch(engineClusterKind, namespace, name, patch, SIMULATOR);
+  await client.mergePatch(capiClusterKind, namespace, name, patch, SIMULATOR);
 }
 
 async function removeCluster(client: KubeClient, cluster: Any, machines: Any[], deployments: Any[]) {
@@ -98,7 +98,7 @@ async function removeCluster(client: KubeClient, cluster: Any, machines: Any[], 
     return;
   }
   await client.delete(secretKind, namespace, `${name}-ca`);
-  await client.mergePatch(engineClusterKind, namespace, name, { metadata: { finalizers: null } }, SIMULATOR);
+  await client.mergePatch(capiClusterKind, namespace, name, { metadata: { finalizers: null } }, SIMULATOR);
 }
 
 async function reconcilePool(client: KubeClient, cluster: Any, entry: Any, all: Any[]): Promise<void> {

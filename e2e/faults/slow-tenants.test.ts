@@ -23,7 +23,7 @@ let silent: Server;
 
 beforeAll(async () => {
   stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: ".marina/faults-slow-tenants",
     fresh: true,
     onCrash: "report",

@@ -15,7 +15,7 @@ let clusters: string;
 
 beforeAll(async () => {
   stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: ".marina/faults-tenant",
     fresh: true,
     onCrash: "report",

@@ -17,7 +17,7 @@ let endpoint: HeldEndpoint;
 
 beforeAll(async () => {
   stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: DIR,
     fresh: true,
     onCrash: "report",

@@ -44,7 +44,7 @@ async function main(): Promise<number> {
       stack = await startStack({
         dir: DIR,
         fresh: true,
-        engine: "in-memory",
+        provider: "in-memory",
         onCrash: "report",
         progress: createProgress(process.stderr),
       });

@@ -22,7 +22,7 @@ let values: Values;
 beforeAll(async () => {
   stack = await startStack({
     dir: DIR,
-    engine: "local",
+    provider: "local",
     fresh: true,
     parts: "prepared",
     onCrash: "report",

@@ -58,7 +58,7 @@ async function installRelease(stack: Stack): Promise<Omit<Installed, "stack">> {
 async function openInstalled(): Promise<Installed> {
   const stack = await startStack({
     dir: DIR,
-    engine: "local",
+    provider: "local",
     fresh: true,
     parts: "prepared",
     onCrash: "report",

@@ -103,7 +103,7 @@ function installClusterApi(environment: Environment): Step {
   );
   return {
     name: "Cluster API",
-    why: "the engine that makes machines, with its provider whose machines are containers",
+    why: "Cluster API, which makes machines, with the provider whose machines are containers",
     check: {
       command: {
         program: "kubectl",

@@ -4,8 +4,8 @@ import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import type { Logger } from "../../shared/log.ts";
+import type { CapiMachine } from "./capi-kinds.ts";
 import type { Config } from "./config.ts";
-import type { EngineMachine } from "./engine-kinds.ts";
 import type { TenantKeys } from "./etcd.ts";
 import type { FrontClient } from "./front/client.ts";
 import {
@@ -27,7 +27,7 @@ export interface Stores {
   controlPlanes: Store<LocalControlPlane>;
   machines: Store<LocalMachine>;
   bootstraps: Store<LocalBootstrap>;
-  engineMachines: Store<EngineMachine>;
+  capiMachines: Store<CapiMachine>;
   secrets: Store<Secret>;
 }
 

@@ -5,9 +5,9 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createReflector, type Reflector, type ReflectorMetrics } from "../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../shared/kube/store.ts";
 import type { Logger } from "../../shared/log.ts";
+import { type CapiMachine, capiMachineKind, findOwnerName } from "./capi-kinds.ts";
 import { findByTenant, findTenant, INDEX_TENANT, indexByTenant, type Stores } from "./context.ts";
 import type { Controllers } from "./controllers.ts";
-import { type EngineMachine, engineMachineKind, findOwnerName } from "./engine-kinds.ts";
 import {
   LABEL_CLUSTER_NAME,
   type LocalBootstrap,
@@ -36,7 +36,7 @@ export function createStores(): Stores {
     controlPlanes: createStore<LocalControlPlane>(byTenant),
     machines: createStore<LocalMachine>(byMachine),
     bootstraps: createStore<LocalBootstrap>(byMachine),
-    engineMachines: createStore<EngineMachine>(),
+    capiMachines: createStore<CapiMachine>(),
     secrets: createStore<Secret>(),
   };
 }
@@ -87,7 +87,7 @@ export function createWatches(options: {
     }),
     watch(localMachineKind, stores.machines, (one) => controllers().machines.add(objectKey(one))),
     watch(localBootstrapKind, stores.bootstraps, (one) => controllers().bootstraps.add(objectKey(one))),
-    watch(engineMachineKind, stores.engineMachines, (one) => {
+    watch(capiMachineKind, stores.capiMachines, (one) => {
       for (const machine of stores.machines.byIndex(INDEX_MACHINE, objectKey(one))) {
         if (machine.spec.providerID === undefined) controllers().machines.add(objectKey(machine));
       }

@@ -1,11 +1,11 @@
 import type { BuildQueue } from "./build-queue.ts";
-import { ENGINE_MANAGERS } from "./cluster-api-manifests.ts";
+import { CAPI_MANAGERS } from "./cluster-api-manifests.ts";
 import type { Node, StepNode } from "./supervisor.ts";
-import { ENGINE_MANIFESTS, KWOK_STAGES } from "./tools.ts";
+import { CAPI_MANIFESTS, KWOK_STAGES } from "./tools.ts";
 
 /** What a part needs built, beside the program of its own name. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(ENGINE_MANAGERS.map((manager) => [`${manager} CRDs`, [ENGINE_MANIFESTS]])),
+  ...Object.fromEntries(CAPI_MANAGERS.map((manager) => [`${manager} CRDs`, [CAPI_MANIFESTS]])),
   // It starts these for each tenant cluster.
   "local-provider": ["kube-controller-manager", "kube-scheduler", KWOK_STAGES, "kwok"],
   "object-store": ["versitygw"],

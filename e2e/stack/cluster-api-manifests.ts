@@ -12,12 +12,12 @@ const PROVIDERS = {
   "capi-in-memory": ["sigs.k8s.io/cluster-api/test", "infrastructure/docker"],
 } as const;
 
-export type EngineManager = keyof typeof PROVIDERS;
+export type CapiManager = keyof typeof PROVIDERS;
 
-export const ENGINE_MANAGERS = Object.keys(PROVIDERS) as readonly EngineManager[];
+export const CAPI_MANAGERS = Object.keys(PROVIDERS) as readonly CapiManager[];
 
 /** What one manager needs in the cluster; the webhooks still name a Service. */
-export type EngineManifests = Record<EngineManager, { crds: Manifest[]; webhooks: Manifest[] }>;
+export type CapiManifests = Record<CapiManager, { crds: Manifest[]; webhooks: Manifest[] }>;
 
 // Cluster API finds the versions of a contract by these labels; its kustomization adds them to the bare files.
 const CONTRACT_LABELS = {
@@ -35,7 +35,7 @@ function readCrds(folder: string): Manifest[] {
   );
 }
 
-function readWebhooks(manager: EngineManager, file: string): Manifest[] {
+function readWebhooks(manager: CapiManager, file: string): Manifest[] {
   return parseAllDocuments(readFileSync(file, "utf8")).map((document) => {
     const webhook = document.toJS() as Manifest;
     return { ...webhook, metadata: { ...webhook.metadata, name: `${manager}-${webhook.metadata.name}` } };
@@ -46,11 +46,11 @@ function readWebhooks(manager: EngineManager, file: string): Manifest[] {
  * Writes the CRDs and webhook configurations of the Cluster API version in go.mod to one JSON file: a start then
  * parses JSON (0.1 s) instead of 3 MB of YAML (3 s), and needs no Go module cache.
  */
-export async function writeEngineManifests(moduleDir: string, file: string): Promise<void> {
+export async function writeCapiManifests(moduleDir: string, file: string): Promise<void> {
   const entries = Object.entries(PROVIDERS).map(async ([manager, [module, folder]]) => {
     const config = join(await fetchGoModule(moduleDir, module), folder, "config");
     const crds = readCrds(join(config, "crd", "bases"));
-    const webhooks = readWebhooks(manager as EngineManager, join(config, "webhook", "manifests.yaml"));
+    const webhooks = readWebhooks(manager as CapiManager, join(config, "webhook", "manifests.yaml"));
     return [manager, { crds, webhooks }] as const;
   });
   const draft = `${file}.${process.pid}.part`;
@@ -58,6 +58,6 @@ export async function writeEngineManifests(moduleDir: string, file: string): Pro
   renameSync(draft, file);
 }
 
-export function readEngineManifests(file: string): EngineManifests {
+export function readCapiManifests(file: string): CapiManifests {
   return JSON.parse(readFileSync(file, "utf8"));
 }

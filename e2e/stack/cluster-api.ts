@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Certificates } from "./certificates.ts";
-import { type EngineManager, type EngineManifests, readEngineManifests } from "./cluster-api-manifests.ts";
+import { type CapiManager, type CapiManifests, readCapiManifests } from "./cluster-api-manifests.ts";
 import type { KubeApi, Manifest } from "./kube-api.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk } from "./probes.ts";
@@ -13,8 +13,8 @@ export interface ClusterApiDeps {
   certificates: Certificates;
   kubeconfig: string;
   kube: KubeApi;
-  managers: readonly EngineManager[];
-  /** Feature gates of the core manager beside those of every engine. */
+  managers: readonly CapiManager[];
+  /** Feature gates of the core manager beside those of every provider. */
   coreGates: readonly string[];
   /** Unix socket of the container engine stub, for the in-memory manager. */
   dockerSocket?: string | undefined;
@@ -30,7 +30,7 @@ const GATES = "--feature-gates=ClusterTopology=true,MachineTaintPropagation=true
 // The defaults of 50 and 100 overload two cores; with 5, 50 clusters take 185 s.
 const CONCURRENCY = 5;
 
-const MANAGERS: Record<EngineManager, ManagerSettings> = {
+const MANAGERS: Record<CapiManager, ManagerSettings> = {
   "capi-core": {
     queues: [
       "cluster",
@@ -58,12 +58,12 @@ const MANAGERS: Record<EngineManager, ManagerSettings> = {
 };
 
 /** Names of the ports of these managers. */
-export function managerPortsOf(managers: readonly EngineManager[]): string[] {
+export function managerPortsOf(managers: readonly CapiManager[]): string[] {
   return managers.flatMap((name) => [`${name}-webhooks`, `${name}-health`, `${name}-metrics`]);
 }
 
 /** Installs the CRDs of one manager. */
-export function crdsStep(name: EngineManager, manifests: () => EngineManifests, kube: KubeApi): StepNode {
+export function crdsStep(name: CapiManager, manifests: () => CapiManifests, kube: KubeApi): StepNode {
   return {
     name: `${name} CRDs`,
     after: ["kube-apiserver"],
@@ -78,7 +78,7 @@ export function crdsStep(name: EngineManager, manifests: () => EngineManifests, 
   };
 }
 
-function managerNode(name: EngineManager, deps: ClusterApiDeps): ProcessNode {
+function managerNode(name: CapiManager, deps: ClusterApiDeps): ProcessNode {
   const { ports, tools, certificates, kubeconfig } = deps;
   const health = `127.0.0.1:${ports[`${name}-health`]}`;
   return {
@@ -126,7 +126,7 @@ export function pointAtPort(configuration: Manifest, port: number, ca: string): 
   return { ...configuration, webhooks };
 }
 
-function webhooksStep(manifests: () => EngineManifests, deps: ClusterApiDeps): StepNode {
+function webhooksStep(manifests: () => CapiManifests, deps: ClusterApiDeps): StepNode {
   return {
     name: "webhooks",
     after: deps.managers,
@@ -142,9 +142,9 @@ function webhooksStep(manifests: () => EngineManifests, deps: ClusterApiDeps): S
 
 /** Cluster API: the CRDs of each manager, the managers, and their webhooks last. */
 export function clusterApiNodes(deps: ClusterApiDeps): Node[] {
-  let read: EngineManifests | undefined;
-  const manifests = (): EngineManifests => {
-    read ??= readEngineManifests(deps.tools.engineManifestsFile);
+  let read: CapiManifests | undefined;
+  const manifests = (): CapiManifests => {
+    read ??= readCapiManifests(deps.tools.capiManifestsFile);
     return read;
   };
   return [

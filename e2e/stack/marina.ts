@@ -21,7 +21,7 @@ export interface MarinaDeps {
   /** Builds the bundles under dist/. */
   build: () => Promise<void>;
   /** Nodes that must be done before Kubernetes objects can be written, and before the class can. */
-  after: { kube: readonly string[]; engine: readonly string[]; database: readonly string[] };
+  after: { kube: readonly string[]; capi: readonly string[]; database: readonly string[] };
   /** The manifests of the stack's ClusterClass; an existing cluster has its own. */
   classFile: string | undefined;
   /** Applied with the custom resources, before the programs start. */
@@ -88,13 +88,13 @@ export function platformSteps(deps: PlatformDeps): StepNode[] {
       run: () => kube.apply(programAccess),
     },
   ];
-  return classFile === undefined ? steps : [...steps, classStep(kube, classFile, after.engine)];
+  return classFile === undefined ? steps : [...steps, classStep(kube, classFile, after.capi)];
 }
 
-function classStep(kube: KubeApi, classFile: string, afterEngine: readonly string[]): StepNode {
+function classStep(kube: KubeApi, classFile: string, afterProvider: readonly string[]): StepNode {
   return {
     name: "ClusterClass",
-    after: ["platform namespace", ...afterEngine],
+    after: ["platform namespace", ...afterProvider],
     async run() {
       const manifests = readManifests(classFile);
       const isClass = (one: Manifest): boolean => one.kind === "ClusterClass";
@@ -111,7 +111,7 @@ export function preparedSteps({ kube, after, classFile = "" }: PlatformDeps): St
     after: after.kube,
     run: () => kube.apply([namespace]),
   };
-  return [namespaceStep, classStep(kube, classFile, after.engine)];
+  return [namespaceStep, classStep(kube, classFile, after.capi)];
 }
 
 // Idle API server: 86 MB with it, 88 MB without. --optimize-for-size would double the CPU of a request.
@@ -150,7 +150,7 @@ function apiserverNode({ environment }: MarinaDeps): ProcessNode {
 function operatorNode({ environment, after }: MarinaDeps): ProcessNode {
   return {
     name: "operator",
-    after: ["program access", "bundles", ...after.engine],
+    after: ["program access", "bundles", ...after.capi],
     process: () => ({
       ...runBundle("operator"),
       env: { ...environment.operator, ...MEMORY_ENVIRONMENT },

@@ -1,9 +1,9 @@
 import { type Buildable, type BuildQueue, createBuildQueue } from "./build-queue.ts";
 import { createEstimate, recordBuildTime } from "./build-times.ts";
-import { ENGINE_SETTINGS } from "./engine.ts";
 import { buildableOf } from "./go-tool.ts";
 import { OBJECT_STORE } from "./object-store.ts";
 import { formatElapsed, type Progress } from "./progress.ts";
+import { PROVIDER_SETTINGS } from "./provider.ts";
 import { GRYPE, REGISTRY } from "./registry.ts";
 import type { StackOptions } from "./stack-options.ts";
 import {
@@ -29,11 +29,11 @@ export interface Builds {
 /** Without them the API does not answer. */
 const FIRST_TOOLS: readonly ToolName[] = ["etcd", "kube-apiserver"];
 
-function toolsOf({ kubeconfig, engine, parts }: StackOptions): ToolName[] {
+function toolsOf({ kubeconfig, provider, parts }: StackOptions): ToolName[] {
   const isEmbedded = kubeconfig === undefined;
   // Operator and events need the managers, tenant clusters the rest, and people kubectl.
   const wanted: ToolName[] = [
-    ...(isEmbedded ? [...FIRST_TOOLS, ...ENGINE_SETTINGS[engine].tools] : []),
+    ...(isEmbedded ? [...FIRST_TOOLS, ...PROVIDER_SETTINGS[provider].tools] : []),
     ...(parts === "prepared" ? WORKLOAD_TOOLS : []),
     "kubectl",
   ];

@@ -10,7 +10,6 @@ import { type Certificates, ensureCertificates } from "./certificates.ts";
 import { clusterApiNodes, managerPortsOf } from "./cluster-api.ts";
 import { startContainerEngine } from "./container-engine.ts";
 import { requireFreeSpace } from "./disk.ts";
-import { ENGINE_SETTINGS, requireSameEngine } from "./engine.ts";
 import {
   describeEnvironment,
   type MarinaEnvironment,
@@ -35,6 +34,7 @@ import { databaseUrlsOf, postgresNodes } from "./postgres.ts";
 import { prepareBuilds } from "./prepare-builds.ts";
 import { readAccessControl, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
+import { PROVIDER_SETTINGS, requireSameProvider } from "./provider.ts";
 import { receiverNode } from "./receiver.ts";
 import { GRYPE, registryNode, registryOf } from "./registry.ts";
 import { requireUsableVersion } from "./run-version.ts";
@@ -88,15 +88,15 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   }
 }
 
-async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSeconds }: StackOptions) {
+async function embeddedCluster(run: Run, { provider, parts, audit, tokenRefreshSeconds }: StackOptions) {
   const { dir, ports, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
   writeKubeconfig(kubeconfig, server, certificates);
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
-  const { managers, coreGates, className, classAfter } = ENGINE_SETTINGS[engine];
-  const containers = engine === "in-memory" ? await startContainerEngine(dir) : undefined;
+  const { managers, coreGates, className, classAfter } = PROVIDER_SETTINGS[provider];
+  const containers = provider === "in-memory" ? await startContainerEngine(dir) : undefined;
   const shared = { ...run, kubeconfig, kube };
   const isPrepared = parts === "prepared";
   const workloadControllers = isPrepared ? WORKLOAD_CONTROLLERS : undefined;
@@ -104,7 +104,7 @@ async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSec
     ...managementClusterNodes({ ...shared, audit, workloadControllers }),
     ...(isPrepared ? workloadNodes({ ...shared, tokenRefreshSeconds }) : []),
     ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
-    ...(engine === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
+    ...(provider === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
   ];
   return {
     kube,
@@ -113,7 +113,7 @@ async function embeddedCluster(run: Run, { engine, parts, audit, tokenRefreshSec
     programAccess: readAccessControl(),
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
-    after: { kube: ["kube-apiserver"], engine: ["webhooks", ...classAfter] },
+    after: { kube: ["kube-apiserver"], capi: ["webhooks", ...classAfter] },
     close: () => containers?.close(),
   };
 }
@@ -128,17 +128,17 @@ async function existingCluster(kubeconfig: string) {
     programAccess: [],
     nodes: [],
     clusterClass,
-    after: { kube: [], engine: [] },
+    after: { kube: [], capi: [] },
     close: () => {},
   };
 }
 
 /** The ports of this run, by name. Throws StartError when one that cannot change is in use. */
 async function reservePorts(options: StackOptions, dir: string): Promise<Ports> {
-  const { engine, apiPort } = options;
-  const settings = ENGINE_SETTINGS[engine];
+  const { provider, apiPort } = options;
+  const settings = PROVIDER_SETTINGS[provider];
   const isEmbedded = options.kubeconfig === undefined;
-  if (isEmbedded && engine === "in-memory") await requireInMemoryPort();
+  if (isEmbedded && provider === "in-memory") await requireInMemoryPort();
   if (apiPort !== undefined) await requireApiPort(apiPort);
   return choosePorts(dir, [
     "postgres",
@@ -162,11 +162,11 @@ export function sharedStorageOf(dir: string): string {
 /** Chooses ports and secrets, and describes every build and every part; nothing is built or started yet. */
 export async function prepareStack(options: StackOptions, dir: string, progress: Progress): Promise<Setup> {
   const isEmbedded = options.kubeconfig === undefined;
-  const { engine } = options;
-  const settings = ENGINE_SETTINGS[engine];
+  const { provider } = options;
+  const settings = PROVIDER_SETTINGS[provider];
   requireFreeSpace(dir, EMPTY_RUN_SPACE_GB, "a run");
   requireUsableVersion(dir);
-  if (isEmbedded) requireSameEngine(dir, engine);
+  if (isEmbedded) requireSameProvider(dir, provider);
   const ports = await reservePorts(options, dir);
   const isPrepared = options.parts === "prepared";
   const { tools, builds, programs, estimateSeconds } = await prepareBuilds(options, progress);

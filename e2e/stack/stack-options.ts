@@ -1,6 +1,6 @@
-import type { Engine } from "./engine.ts";
 import type { Audit } from "./management-cluster.ts";
 import type { Progress } from "./progress.ts";
+import type { ProviderName } from "./provider.ts";
 
 export interface StackOptions {
   /** The run directory; everything of this stack is in it. */
@@ -24,8 +24,8 @@ export interface StackOptions {
   apiserver?: Record<string, string>;
   /** Extra variables of the operator. */
   operator?: Record<string, string>;
-  /** What tenant clusters run on: DEFAULT_ENGINE as in `npm start`, or in memory where many are needed. */
-  engine: Engine;
+  /** What tenant clusters run on: DEFAULT_PROVIDER as in `npm start`, or in memory where many are needed. */
+  provider: ProviderName;
   /** Log requests of the embedded kube-apiserver, see AUDIT_LOG. */
   audit?: Audit;
   /** When a part ends by itself: stop everything, or only report it. */

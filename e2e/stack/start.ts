@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { StartError } from "../programs/start-error.ts";
-import { DEFAULT_ENGINE, ENGINES, type Engine, isEngine } from "./engine.ts";
 import { describeMissing } from "./later-parts.ts";
 import { createProgress, formatElapsed, type Progress } from "./progress.ts";
+import { DEFAULT_PROVIDER, isProviderName, PROVIDER_NAMES, type ProviderName } from "./provider.ts";
 import { type Stack, startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
 
@@ -14,8 +14,8 @@ const USAGE = `npm start [-- options]
 
   --fresh                 delete the state of earlier runs
   --dir <folder>          another run directory (default: .marina in the checkout)
-  --engine=local          tenant clusters are real Kubernetes APIs, a few processes each (the default)
-  --engine=in-memory      tenant clusters are simulated, for hundreds of them
+  --provider=local        tenant clusters are real Kubernetes APIs, a few processes each (the default)
+  --provider=in-memory    tenant clusters are simulated, for hundreds of them
   --infrastructure-only   everything but the API server and the operator; run these by hand or in a debugger:
                             node --env-file=.marina/migrate.env apiserver/db/migrate.ts
                             node --env-file=.marina/apiserver.env apiserver/main.ts
@@ -99,9 +99,9 @@ function readApiPort(): number {
   throw new StartError(`MARINA_API_PORT=${text} is not a port: give a number from 1 to 65535.`);
 }
 
-function readEngine(text: string): Engine {
-  if (isEngine(text)) return text;
-  throw new StartError(`--engine=${text} is unknown: give ${ENGINES.join(" or ")}.`);
+function readProvider(text: string): ProviderName {
+  if (isProviderName(text)) return text;
+  throw new StartError(`--provider=${text} is unknown: give ${PROVIDER_NAMES.join(" or ")}.`);
 }
 
 function stopOnSignals(): AbortSignal {
@@ -119,7 +119,7 @@ async function main(): Promise<number> {
     options: {
       fresh: { type: "boolean", default: false },
       dir: { type: "string", default: DEFAULT_DIR },
-      engine: { type: "string", default: DEFAULT_ENGINE },
+      provider: { type: "string", default: DEFAULT_PROVIDER },
       "infrastructure-only": { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
@@ -136,7 +136,7 @@ async function main(): Promise<number> {
     dir: values.dir,
     fresh: values.fresh,
     apiPort: readApiPort(),
-    engine: readEngine(values.engine),
+    provider: readProvider(values.provider),
     parts: infrastructureOnly ? "infrastructure" : "all",
     onCrash: "stop",
     answerEarly: !infrastructureOnly,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { buildProgram, COMPILER_FLAGS, ldflagsFor, readGoVersion, runGo } from "../programs/go-build.ts";
 import type { ProcessIdentity } from "../programs/process-identity.ts";
 import type { Buildable } from "./build-queue.ts";
-import { writeEngineManifests } from "./cluster-api-manifests.ts";
+import { writeCapiManifests } from "./cluster-api-manifests.ts";
 import { requireFreeSpace } from "./disk.ts";
 import { writeKwokStages } from "./kwok-stages.ts";
 import { doLocked } from "./run-lock.ts";
@@ -32,7 +32,7 @@ export interface Tools {
   dir: string;
   path(name: ToolName): string;
   /** JSON of the Cluster API version that was built, see cluster-api-manifests.ts. */
-  engineManifestsFile: string;
+  capiManifestsFile: string;
   /** The rules by which kwok simulates a kubelet, see kwok-stages.ts. */
   kwokStagesFile: string;
 }
@@ -50,7 +50,7 @@ const STAGES_FILE = "kwok-stages.yaml";
 
 /** Names of what is built beside programs. */
 export const GO_MODULES = "Go modules";
-export const ENGINE_MANIFESTS = "Cluster API manifests";
+export const CAPI_MANIFESTS = "Cluster API manifests";
 export const KWOK_STAGES = "kwok rules";
 
 /** The folder of everything that is built or fetched once per user. */
@@ -75,7 +75,7 @@ export async function openTools(): Promise<Tools> {
   const dir = join(cacheRoot(), `tools-${cacheKey(await readGoVersion(GO_MODULE_DIR))}`);
   mkdirSync(dir, { recursive: true });
   const path = (name: ToolName): string => join(dir, name);
-  const files = { engineManifestsFile: join(dir, MANIFESTS_FILE), kwokStagesFile: join(dir, STAGES_FILE) };
+  const files = { capiManifestsFile: join(dir, MANIFESTS_FILE), kwokStagesFile: join(dir, STAGES_FILE) };
   return { dir, path, ...files };
 }
 
@@ -140,7 +140,7 @@ export function buildablesOf(
 ): Buildable[] {
   const programs = names.map((name) => programOf(tools, name, onWait));
   const files: Partial<Record<ToolName, Buildable>> = {
-    "capi-core": fileOf(ENGINE_MANIFESTS, tools.engineManifestsFile, writeEngineManifests),
+    "capi-core": fileOf(CAPI_MANIFESTS, tools.capiManifestsFile, writeCapiManifests),
     kwok: fileOf(KWOK_STAGES, tools.kwokStagesFile, writeKwokStages),
   };
   const ordered = programs.flatMap((program) => {
@@ -165,7 +165,7 @@ export function requireBuildSpace({ dir }: Tools, items: readonly Buildable[]): 
 export async function ensureTools(wanted: readonly ToolName[], signal: AbortSignal): Promise<Tools> {
   const tools = await openTools();
   const items = buildablesOf(tools, wanted);
-  const manifests = fileOf(ENGINE_MANIFESTS, tools.engineManifestsFile, writeEngineManifests);
+  const manifests = fileOf(CAPI_MANIFESTS, tools.capiManifestsFile, writeCapiManifests);
   requireBuildSpace(tools, items);
   for (const item of [...items, manifests])
     if (!item.isBuilt()) await item.build({ signal, isBackground: false });

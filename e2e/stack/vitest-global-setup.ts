@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestProject } from "vitest/node";
-import { DEFAULT_ENGINE } from "./engine.ts";
 import { createProgress } from "./progress.ts";
+import { DEFAULT_PROVIDER } from "./provider.ts";
 import { startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
 
@@ -48,7 +48,7 @@ function openStack(): Promise<Running> {
   if (given !== undefined) return useStack(resolve(given));
   return startStack({
     dir: TEST_DIR,
-    engine: DEFAULT_ENGINE,
+    provider: DEFAULT_PROVIDER,
     fresh: true,
     // Integration tests of the API create their clusters with this plan, so that no machine is created for them.
     withoutPlans: ["scale"],

@@ -5,10 +5,10 @@ import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
 import { readStack, waitFor } from "../stack/testing.ts";
 import {
+  capiClusterKind,
   conditionOf,
   createEngineer,
   type Engineer,
-  engineClusterKind,
   machineDeploymentKind,
   machineKind,
   waitForCluster,
@@ -52,7 +52,7 @@ async function deleteWhole({ client, namespace }: Engineer): Promise<boolean> {
     async () => {
       const left = await client.get(namespaceKind, undefined, namespace);
       if (left === undefined) return true;
-      const clusters = await client.listAll(engineClusterKind, { namespace });
+      const clusters = await client.listAll(capiClusterKind, { namespace });
       const states = clusters.map(({ metadata, status }) => [metadata.name, status?.conditions]);
       throw new Error(JSON.stringify([left.status, states]));
     },
@@ -79,7 +79,7 @@ test.concurrent("a namespace with clusters that are being created is deleted who
     await engineer.createPool(`${name}-a`, name, { desiredNodes: 2 });
   }
   await waitFor("Cluster API to begin", async () => {
-    const clusters = await engineer.client.listAll(engineClusterKind, { namespace: engineer.namespace });
+    const clusters = await engineer.client.listAll(capiClusterKind, { namespace: engineer.namespace });
     return clusters.length === 2;
   });
   expect(await deleteWhole(engineer)).toBe(true);
@@ -93,18 +93,18 @@ test.concurrent("a namespace with a Cluster API cluster of somebody else is dele
   await engineer.createCluster("ours", {});
   await engineer.createPool("workers", "ours", { desiredNodes: 1 });
   await waitForCluster(engineer, "ours");
-  const ours = await client.get(engineClusterKind, namespace, "ours");
+  const ours = await client.get(capiClusterKind, namespace, "ours");
   const spec = { topology: structuredClone(ours.spec.topology), clusterNetwork: ours.spec.clusterNetwork };
-  await client.create(engineClusterKind, { metadata: { namespace, name: "theirs" }, spec }, BY_HAND);
+  await client.create(capiClusterKind, { metadata: { namespace, name: "theirs" }, spec }, BY_HAND);
   await waitFor("their cluster to run", async () => {
-    const theirs = await client.get(engineClusterKind, namespace, "theirs");
+    const theirs = await client.get(capiClusterKind, namespace, "theirs");
     const state = theirs.status?.conditions?.find(({ type }: { type: string }) => type === "Available");
     if (state?.status === "True") return true;
     throw new Error(JSON.stringify(state));
   });
   await engineer.createCluster("theirs", {});
   expect(await deleteWhole(engineer)).toBe(true);
-  expect(await client.get(engineClusterKind, namespace, "theirs")).toBeUndefined();
+  expect(await client.get(capiClusterKind, namespace, "theirs")).toBeUndefined();
 });
 
 test.concurrent("what is deleted by hand of a cluster's machines comes back, and its deletion is complete", {
@@ -150,10 +150,10 @@ test.concurrent("a Cluster API cluster that is deleted by hand is created again"
   await engineer.createCluster("again", {});
   await engineer.createPool("workers", "again", { desiredNodes: 1 });
   await waitForCluster(engineer, "again");
-  const before = await client.get(engineClusterKind, namespace, "again");
-  await client.delete(engineClusterKind, namespace, "again");
+  const before = await client.get(capiClusterKind, namespace, "again");
+  await client.delete(capiClusterKind, namespace, "again");
   await waitFor("another Cluster API cluster", async () => {
-    const found = await client.get(engineClusterKind, namespace, "again");
+    const found = await client.get(capiClusterKind, namespace, "again");
     return found !== undefined && found.metadata.uid !== before.metadata.uid;
   });
   await waitForCluster(engineer, "again");

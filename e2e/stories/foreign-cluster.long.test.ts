@@ -5,12 +5,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { roleKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { readStack, waitFor } from "../stack/testing.ts";
-import {
-  conditionOf,
-  createEngineer,
-  type Engineer,
-  engineClusterKind,
-} from "../testing/custom-resources.ts";
+import { capiClusterKind, conditionOf, createEngineer, type Engineer } from "../testing/custom-resources.ts";
 
 const stack = readStack();
 const engineers: Engineer[] = [];
@@ -33,7 +28,7 @@ async function openWithForeignCluster(name: string): Promise<Engineer> {
     BY_HAND,
   );
   await client.create(
-    engineClusterKind,
+    capiClusterKind,
     {
       metadata: { namespace, name },
       spec: {
@@ -78,7 +73,7 @@ test("a Cluster API cluster of somebody else is never touched, and its name is r
     ];
     return left.every((object) => object === undefined);
   });
-  const foreign = await client.get(engineClusterKind, namespace, "theirs");
+  const foreign = await client.get(capiClusterKind, namespace, "theirs");
   expect(foreign.metadata.deletionTimestamp).toBeUndefined();
   const managers = foreign.metadata.managedFields?.map(({ manager }: { manager: string }) => manager);
   expect(managers).not.toContain("marina-operator");

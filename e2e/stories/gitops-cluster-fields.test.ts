@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { readStack, waitFor } from "../stack/testing.ts";
-import { engineClusterKind } from "../testing/custom-resources.ts";
+import { capiClusterKind } from "../testing/custom-resources.ts";
 import { createTenant } from "../testing/tenant.ts";
 import {
   FLUX,
@@ -170,10 +170,10 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
       expect((await ways.alice.request("PUT", path, { name: `${name}-2` })).status).toBe(200);
       const kept = await ways.kube.get(clusterKind, ways.namespace, name);
       expect(kept?.spec.clusterNetwork).toEqual(spec.clusterNetwork);
-      const engine = await waitFor("the networks in Cluster API", () =>
-        ways.kube.get(engineClusterKind, ways.namespace, name),
+      const capiCluster = await waitFor("the networks in Cluster API", () =>
+        ways.kube.get(capiClusterKind, ways.namespace, name),
       );
-      expect(engine.spec?.clusterNetwork).toEqual({
+      expect(capiCluster.spec?.clusterNetwork).toEqual({
         pods: { cidrBlocks: ["172.16.0.0/16"] },
         services: { cidrBlocks: ["172.17.0.0/16"] },
       });

@@ -4,10 +4,10 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { kubectl, readStack, waitFor } from "../stack/testing.ts";
 import {
+  capiClusterKind,
   conditionOf,
   createEngineer,
   type Engineer,
-  engineClusterKind,
   machineKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
@@ -106,7 +106,7 @@ test("a cluster that is suspended, deleted with its dependents orphaned, is gone
     const isShown = (await alice.call("getCluster", place)).status === 200;
     const object = await client.get(clusterKind, namespace, cluster);
     const machines = await client.listAll(machineKind, { namespace, labelSelector });
-    const engine = await client.get(engineClusterKind, namespace, cluster);
+    const engine = await client.get(capiClusterKind, namespace, cluster);
     if (machines.length > 0 && !isShown) hidden.push(...machines.map(({ metadata }) => metadata.name));
     return machines.length === 0 && engine === undefined && object === undefined && !isShown;
   });

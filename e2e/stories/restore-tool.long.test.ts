@@ -7,12 +7,7 @@ import {
   LABEL_ID,
 } from "../../shared/crd/names.ts";
 import { kubectl, readStack, waitFor } from "../stack/testing.ts";
-import {
-  conditionOf,
-  createEngineer,
-  type Engineer,
-  engineClusterKind,
-} from "../testing/custom-resources.ts";
+import { capiClusterKind, conditionOf, createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -87,7 +82,7 @@ test("what REST made is restored with its marks, keeps its id, and is made again
   await restore(name);
   const lost = await waitForStall(name, "InfrastructureLost");
   expect(lost.metadata.annotations?.[ANNOTATION_IDENTITY]).toBe("known");
-  expect(await engineer.client.get(engineClusterKind, engineer.namespace, name)).toBeUndefined();
+  expect(await engineer.client.get(capiClusterKind, engineer.namespace, name)).toBeUndefined();
   await waitFor("REST to serve it", async () => (await alice.call("getCluster", place)).status === 200);
   const recreate = `${ANNOTATION_RECREATE}=${place.clusterID}`;
   await kubectl(["annotate", CLUSTERS, name, recreate, `-n=${engineer.namespace}`]);
@@ -105,7 +100,7 @@ test("a copy under another name is refused its id, gets nothing, and can be dele
   const copy = await waitForStall("copy", "DuplicateID");
   expect(copy.metadata.labels?.[LABEL_ID]).toBe(place.clusterID);
   expect(copy.status?.id).toBeUndefined();
-  expect(await engineer.client.get(engineClusterKind, engineer.namespace, "copy")).toBeUndefined();
+  expect(await engineer.client.get(capiClusterKind, engineer.namespace, "copy")).toBeUndefined();
   await engineer.client.delete(clusterKind, engineer.namespace, "copy");
   await waitFor("the copy to be gone", async () => {
     return (await engineer.client.get(clusterKind, engineer.namespace, "copy")) === undefined;

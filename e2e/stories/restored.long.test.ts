@@ -5,10 +5,10 @@ import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { readStack, waitFor } from "../stack/testing.ts";
 import {
+  capiClusterKind,
   conditionOf,
   createEngineer,
   type Engineer,
-  engineClusterKind,
   machineKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
@@ -62,7 +62,7 @@ async function loseResources(name: string): Promise<Backup> {
   );
   // Else the garbage collector takes the object of Cluster API, which has nothing to do with the loss.
   const ownerless = { metadata: { ownerReferences: null } };
-  await client.mergePatch(engineClusterKind, namespace, name, ownerless, BY_HAND);
+  await client.mergePatch(capiClusterKind, namespace, name, ownerless, BY_HAND);
   await loseObject(stack, nodePoolKind, namespace, name);
   await waitUntilGone(nodePoolKind, name);
   await loseObject(stack, clusterKind, namespace, name);
@@ -101,7 +101,7 @@ test.concurrent("a cluster restored without its pool waits, loses no node, and g
   // Another change does not go on either.
   await engineer.patchCluster("returned", { spec: { version: "1.35" } });
   await waitUntilItWaits("returned");
-  const engine = await engineer.client.get(engineClusterKind, engineer.namespace, "returned");
+  const engine = await engineer.client.get(capiClusterKind, engineer.namespace, "returned");
   expect(engine).toMatchObject({
     metadata: { ownerReferences: [{ uid: waiting.metadata.uid }] },
     spec: { topology: { version: "v1.34.2" } },

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { readStack, waitFor } from "../stack/testing.ts";
 import {
+  capiClusterKind,
   conditionOf,
   createEngineer,
   type Engineer,
-  engineClusterKind,
   waitForCluster,
 } from "../testing/custom-resources.ts";
 
@@ -26,8 +26,8 @@ function waitForQuiet(what: string, holds: (cluster: Cluster) => boolean): Promi
   return waitFor(what, find, SLOW);
 }
 
-async function readEngine() {
-  const engine = await engineer.client.get(engineClusterKind, engineer.namespace, "quiet");
+async function readCapiCluster() {
+  const engine = await engineer.client.get(capiClusterKind, engineer.namespace, "quiet");
   const [pool] = engine?.spec.topology.workers?.machineDeployments ?? [];
   return { paused: engine?.spec.paused ?? false, replicas: pool?.replicas };
 }
@@ -46,7 +46,7 @@ test("a suspended cluster is left as it is, says so, and gets what it missed whe
     async () => conditionOf(await engineer.getPool("workers"), "Scaling")?.reason === "Suspended",
     SLOW,
   );
-  expect(await readEngine()).toEqual({ paused: true, replicas: 1 });
+  expect(await readCapiCluster()).toEqual({ paused: true, replicas: 1 });
 
   await engineer.patchCluster("quiet", { spec: { suspend: null } });
   await waitFor(
@@ -54,7 +54,7 @@ test("a suspended cluster is left as it is, says so, and gets what it missed whe
     async () => (await engineer.getPool("workers")).status?.readyNodes === 2,
     SLOW,
   );
-  expect(await readEngine()).toEqual({ paused: false, replicas: 2 });
+  expect(await readCapiCluster()).toEqual({ paused: false, replicas: 2 });
   const resumed = await waitForQuiet("no message", ({ status }) => status?.message === undefined);
   expect(conditionOf(resumed, "Suspended")?.status).toBe("False");
 });

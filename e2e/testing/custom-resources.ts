@@ -31,14 +31,14 @@ export interface Engineer {
 
 const BY_HAND = { fieldManager: "engineer" };
 
-export const machineKind = engineKind<
+export const machineKind = capiKind<
   KubeObject & {
     spec: { version?: string; deletion?: { nodeDrainTimeoutSeconds?: number } };
     status?: { nodeRef?: { name: string }; conditions?: { type: string }[] };
   }
 >("Machine", "machines");
-export const clusterClassKind = engineKind<KubeObject & { spec: unknown }>("ClusterClass", "clusterclasses");
-export const machineDeploymentKind = engineKind<
+export const clusterClassKind = capiKind<KubeObject & { spec: unknown }>("ClusterClass", "clusterclasses");
+export const machineDeploymentKind = capiKind<
   KubeObject & {
     spec: {
       replicas?: number;
@@ -48,9 +48,9 @@ export const machineDeploymentKind = engineKind<
   }
 >("MachineDeployment", "machinedeployments");
 // biome-ignore lint/suspicious/noExplicitAny: a story reads and writes whatever Cluster API field it needs
-export const engineClusterKind = engineKind<any>("Cluster", "clusters");
+export const capiClusterKind = capiKind<any>("Cluster", "clusters");
 
-function engineKind<T extends KubeObject>(kind: string, plural: string): Kind<T> {
+function capiKind<T extends KubeObject>(kind: string, plural: string): Kind<T> {
   return defineKind<T>({ group: "cluster.x-k8s.io", version: "v1beta2", kind, plural, namespaced: true });
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse, stringify } from "yaml";
-import { readEngineManifests } from "../stack/cluster-api-manifests.ts";
+import { readCapiManifests } from "../stack/cluster-api-manifests.ts";
 import { fetchGoModule } from "../stack/go-module.ts";
 import type { Manifest } from "../stack/kube-api.ts";
 import { kubectl, readStack } from "../stack/testing.ts";
@@ -83,7 +83,7 @@ export async function installForeignDefinitions(): Promise<void> {
  * kustomization, and waits until they are served. No program of the provider runs.
  */
 export async function installDefinitions(provider: ProviderDefinitions): Promise<void> {
-  const engine = readEngineManifests(join(dirname(readStack().helm), "cluster-api.json"));
+  const engine = readCapiManifests(join(dirname(readStack().helm), "cluster-api.json"));
   const kubeadm = [...engine["capi-kubeadm-bootstrap"].crds, ...engine["capi-kubeadm-control-plane"].crds];
   const infrastructure =
     provider === "cluster-api"

@@ -7,14 +7,14 @@ import { toKey } from "../../shared/kube/object.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
 import { waitFor } from "../stack/testing.ts";
-import { engineClusterKind, machineKind } from "./custom-resources.ts";
+import { capiClusterKind, machineKind } from "./custom-resources.ts";
 
 const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
 const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
 /** Machines of node pools that are nodes, by uid: what runs, what Marina shows, and what the tenant pays for. */
 interface MachineSets {
-  engine: string[];
+  running: string[];
   recorded: string[];
   metered: string[];
 }
@@ -26,7 +26,7 @@ async function readMachineSets({ kubeconfig, databaseUrl }: Place): Promise<Mach
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   try {
     const client = createClient(transport);
-    const clusters = await client.listAll(engineClusterKind);
+    const clusters = await client.listAll(capiClusterKind);
     const ours = new Set(
       clusters
         .filter(({ metadata }) => metadata.labels?.[LABEL_ID] !== undefined)
@@ -45,7 +45,7 @@ async function readMachineSets({ kubeconfig, databaseUrl }: Place): Promise<Mach
     const metered = await sql<{ subject: string }[]>`
       select distinct subject from usage_intervals where ended_at is null and node_pool_id is not null`;
     return {
-      engine: machines.map(({ metadata }) => metadata.uid ?? "").toSorted(),
+      running: machines.map(({ metadata }) => metadata.uid ?? "").toSorted(),
       recorded: recorded.flatMap(({ uid, node }) => (node === undefined ? [] : [uid])).toSorted(),
       metered: metered.map(({ subject }) => subject).toSorted(),
     };
@@ -57,8 +57,8 @@ async function readMachineSets({ kubeconfig, databaseUrl }: Place): Promise<Mach
 
 /** Throws unless all three sets become the same: no machine without a bill, no bill without a machine. */
 export async function requireEveryMachineMetered(place: Place): Promise<MachineSets> {
-  const isSame = ({ engine, recorded, metered }: MachineSets) =>
-    String(engine) === String(recorded) && String(engine) === String(metered);
+  const isSame = ({ running, recorded, metered }: MachineSets) =>
+    String(running) === String(recorded) && String(running) === String(metered);
   return waitFor(
     "the machines that run, are recorded and are metered to be the same",
     async () => {
@@ -69,13 +69,13 @@ export async function requireEveryMachineMetered(place: Place): Promise<MachineS
   );
 }
 
-function describeDifference({ engine, recorded, metered }: MachineSets): string {
+function describeDifference({ running, recorded, metered }: MachineSets): string {
   const without = (some: string[], others: string[]) =>
     some.filter((uid) => !others.includes(uid)).join(", ");
   return [
-    `run and are not recorded: ${without(engine, recorded)}`,
-    `are recorded and do not run: ${without(recorded, engine)}`,
-    `run and are not metered: ${without(engine, metered)}`,
-    `are metered and do not run: ${without(metered, engine)}`,
+    `run and are not recorded: ${without(running, recorded)}`,
+    `are recorded and do not run: ${without(recorded, running)}`,
+    `run and are not metered: ${without(running, metered)}`,
+    `are metered and do not run: ${without(metered, running)}`,
   ].join("; ");
 }

@@ -7,7 +7,7 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { StackInfo } from "../stack/stack-info.ts";
-import { clusterClassKind, engineClusterKind } from "./custom-resources.ts";
+import { capiClusterKind, clusterClassKind } from "./custom-resources.ts";
 
 const BY_HAND = { fieldManager: "test" };
 
@@ -36,7 +36,7 @@ export async function createSimulatedTenant(
   const { hostname: host, port } = new URL(server);
   const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
   await client.create(
-    engineClusterKind,
+    capiClusterKind,
     {
       metadata,
       spec: {
@@ -61,7 +61,7 @@ export async function createSimulatedTenant(
     })),
   };
   const patch = { ...BY_HAND, subresource: "status" as const };
-  await client.mergePatch(engineClusterKind, namespace, name, { status }, patch);
+  await client.mergePatch(capiClusterKind, namespace, name, { status }, patch);
   await client.create(
     secretKind,
     {

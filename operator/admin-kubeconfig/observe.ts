@@ -6,7 +6,7 @@ import type { RbacRole, RoleBinding, Secret } from "../../shared/kube/core-kinds
 import type { Caches } from "../caches.ts";
 import { hasFinalizer, isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
@@ -37,7 +37,7 @@ export function observeAdminKubeconfig(
   const clusterId = cluster && idOf(cluster);
   if (cluster === undefined || clusterId === undefined) return undefined;
   if (!hasFinalizer(cluster.metadata) || isDeleting(cluster)) return undefined;
-  if (findEngine(caches, key).nameTaken) return undefined;
+  if (findCapi(caches, key).nameTaken) return undefined;
   const secretKey = nameAdminSecret(key);
   const credential = caches.credentials.get(secretKey);
   // The garbage collector deletes a credential that belongs to the Cluster of before a restore.

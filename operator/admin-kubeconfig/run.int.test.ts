@@ -10,9 +10,9 @@ import { type Kind, metadataOnly } from "../../shared/kube/kind.ts";
 import { metadataOf, objectKey } from "../../shared/kube/object.ts";
 import { createLogger } from "../../shared/log.ts";
 import type { Caches } from "../caches.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
+import { trimAuthority } from "../capi/secrets.ts";
 import { createCaches } from "../create-caches.ts";
-import { engineClusterKind } from "../engine/kinds.ts";
-import { trimAuthority } from "../engine/secrets.ts";
 import type { RunContext } from "../run-context.ts";
 import { composeCaData, makeAuthority } from "../tenant/testing.ts";
 import { START } from "../testing.ts";
@@ -55,11 +55,11 @@ async function start() {
   const registered = { metadata: { finalizers: [FINALIZER] } };
   const cluster = await client.mergePatch(clusterKind, namespace, "demo", registered, dryRun);
   caches.clusters.set(cluster);
-  const engine = {
+  const capi = {
     metadata: { ...demo, labels },
     spec: { controlPlaneRef: CONTROL_PLANE, controlPlaneEndpoint: ENDPOINT },
   };
-  caches.engineClusters.set(await client.create(engineClusterKind, engine, dryRun));
+  caches.capiClusters.set(await client.create(capiClusterKind, capi, dryRun));
   const ca = { metadata: { namespace, name: CA }, data: composeCaData(authority) };
   await client.create(secretKind, ca, TEST);
 

@@ -24,7 +24,7 @@ export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller
       add(objectKey(change.object), change);
     }
   });
-  set.listen("engineClusters", (change) => {
+  set.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
   set.listen("authorities", (change) => {

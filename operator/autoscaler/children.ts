@@ -12,8 +12,8 @@ import {
   serviceAccountKind,
 } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
-import { AUTOSCALER_RULES, autoscalerArgs } from "../engine/autoscaler.ts";
-import { nameKubeconfigSecret } from "../engine/secrets.ts";
+import { AUTOSCALER_RULES, autoscalerArgs } from "../capi/autoscaler.ts";
+import { nameKubeconfigSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 
 const SUFFIX = "-autoscaler";

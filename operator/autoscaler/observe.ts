@@ -5,7 +5,7 @@ import type { Deployment, RbacRole, RoleBinding, ServiceAccount } from "../../sh
 import type { Caches } from "../caches.ts";
 import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { isSuspended } from "../suspension.ts";
 import { nameAutoscaler } from "./children.ts";
@@ -47,8 +47,7 @@ export function observeAutoscaler(
     cluster,
     clusterId,
     hasAutoscaledPool:
-      !findEngine(caches, key).nameTaken &&
-      pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
+      !findCapi(caches, key).nameTaken && pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
     live: {
       serviceAccount: caches.serviceAccounts.get(name),
       role: caches.roles.get(name),

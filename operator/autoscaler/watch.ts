@@ -21,7 +21,7 @@ export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "ad
   set.listen("clusters", (change) => {
     if (isChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("engineClusters", (change) => {
+  set.listen("capiClusters", (change) => {
     if (isOwnerChanged(change)) add(objectKey(change.object), change);
   });
   set.listen("nodePools", (change) => {

@@ -7,9 +7,9 @@ import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { composeAdminSecret, LIFETIME_MS } from "../admin-kubeconfig/kubeconfig.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { type ClusterSettings, observeCluster } from "../cluster/observe.ts";
 import { reconcileCluster } from "../cluster/reconcile.ts";
-import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
 import { observePool, type PoolSettings } from "../node-pool/observe.ts";
 import { reconcilePool } from "../node-pool/reconcile.ts";
 import {
@@ -124,8 +124,8 @@ function converge(
     }
     const observed = observeCluster(caches, settings, FOUND, key);
     if (observed === undefined) throw new Error(`there is no cluster ${key}`);
-    const engine = observed.engine?.object;
-    idle = follow(reconcileCluster(observed, now), observed.cluster, engine, put) && idle;
+    const capi = observed.capi?.object;
+    idle = follow(reconcileCluster(observed, now), observed.cluster, capi, put) && idle;
     if (idle) return;
   }
   throw new Error(`${key} does not converge: the template was made by another operator`);
@@ -135,16 +135,16 @@ function converge(
 function follow(
   plan: Plan<unknown>,
   object: KubeObject,
-  engine: EngineCluster | undefined,
+  capi: CapiCluster | undefined,
   put: (object: KubeObject) => void,
 ): boolean {
   if (plan.status !== undefined) put({ ...object, status: plan.status } as KubeObject);
   for (const step of [...plan.apply, ...plan.remove]) {
-    if (step.verb !== "apply" || step.kind !== engineClusterKind || engine === undefined) {
+    if (step.verb !== "apply" || step.kind !== capiClusterKind || capi === undefined) {
       throw new Error(`the operator would still ${step.verb} a ${step.kind.kind}`);
     }
-    const annotations = { ...engine.metadata.annotations, ...step.object.metadata.annotations };
-    put({ ...engine, metadata: { ...engine.metadata, annotations } });
+    const annotations = { ...capi.metadata.annotations, ...step.object.metadata.annotations };
+    put({ ...capi, metadata: { ...capi.metadata, annotations } });
   }
   if (plan.metadata !== undefined) throw new Error(`${objectKey(object)} lacks labels or the finalizer`);
   return plan.status === undefined && plan.apply.length === 0;
@@ -153,9 +153,9 @@ function follow(
 /** Cluster API's objects name the API server that simulates the tenant's, and its CA. */
 function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
   if (object.kind === "Cluster" && object.apiVersion.startsWith("cluster.x-k8s.io")) {
-    const engine = object as EngineCluster;
+    const capi = object as CapiCluster;
     const { host, port } = tenant;
-    return { ...engine, spec: { ...engine.spec, controlPlaneEndpoint: { host, port } } } as KubeObject;
+    return { ...capi, spec: { ...capi.spec, controlPlaneEndpoint: { host, port } } } as KubeObject;
   }
   if (object.kind !== "Secret" || !object.metadata.name.endsWith("-ca")) return object;
   const data = { "tls.crt": encode(tenant.caCertificate), "tls.key": encode(tenant.caKey) };

@@ -35,8 +35,8 @@ function keyOf({ apiVersion, kind, metadata }: KubeObject): string {
   const group = apiVersion.includes("/") ? (apiVersion.split("/")[0] ?? "") : "";
   const plural = kind === "ClusterClass" ? "clusterclasses" : `${kind.toLowerCase()}s`;
   const isCustom = group !== "" && !group.endsWith(".k8s.io");
-  const isEngine = group.endsWith("x-k8s.io");
-  const parts = [isCustom || isEngine ? group : undefined, plural, metadata.namespace, metadata.name];
+  const isCapi = group.endsWith("x-k8s.io");
+  const parts = [isCustom || isCapi ? group : undefined, plural, metadata.namespace, metadata.name];
   return `/registry/${parts.filter((part) => part !== undefined).join("/")}`;
 }
 

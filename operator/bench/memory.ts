@@ -4,8 +4,8 @@ import type { Store } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/log.ts";
 import { trimCredential } from "../admin-kubeconfig/trim.ts";
 import type { Caches } from "../caches.ts";
+import { trimAuthority } from "../capi/secrets.ts";
 import { createCaches } from "../create-caches.ts";
-import { trimAuthority } from "../engine/secrets.ts";
 
 /** The operator's caches without an API server behind them. */
 export interface BenchCaches {
@@ -28,7 +28,7 @@ export function createBenchCaches(platformNamespace: string): BenchCaches {
     "rbac.authorization.k8s.io RoleBinding": [caches.roleBindings],
     "cloud.marina.dev Cluster": [caches.clusters],
     "cloud.marina.dev NodePool": [caches.nodePools],
-    "cluster.x-k8s.io Cluster": [caches.engineClusters],
+    "cluster.x-k8s.io Cluster": [caches.capiClusters],
     "cluster.x-k8s.io MachineDeployment": [caches.machineDeployments],
     "cluster.x-k8s.io MachineSet": [caches.machineSets],
     "cluster.x-k8s.io Machine": [caches.machines],

@@ -6,7 +6,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
 /** All that is known about one access when it is reconciled: plain data, no client. */
@@ -49,7 +49,7 @@ export function observeAccess(
     candidateId: createId(),
     cluster: caches.clusters.get(clusterKey),
     tenant: tenant?.state.controlPlaneInitialized === true ? tenant : undefined,
-    nameTaken: findEngine(caches, clusterKey).nameTaken,
+    nameTaken: findCapi(caches, clusterKey).nameTaken,
     siblings: caches.accesses.byIndex(INDEX_CLUSTER, clusterKey).filter(isSibling),
     isIssuing: (other) => issuing.has(objectKey(other)),
   };

@@ -26,7 +26,7 @@ export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">
     const isResumed = spec.suspend !== change.previous?.spec.suspend;
     if (isDeletion || isResumed || change.type !== "updated") addAllOf(objectKey(change.object), change);
   });
-  set.listen("engineClusters", (change) => {
+  set.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
   });
   set.listen("authorities", (change) => {

@@ -32,7 +32,7 @@ function withLast(reason: string, attempts: Attempts): ObservedCluster {
 const rows: [string, ObservedCluster, string, string, RegExp][] = [
   [
     "of a cluster whose control plane is not up",
-    { ...observeBlue(), engine: undefined },
+    { ...observeBlue(), capi: undefined },
     "False",
     "WaitingForControlPlane",
     /as soon as/,

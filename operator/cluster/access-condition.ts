@@ -13,11 +13,11 @@ const REPORTED_AFTER_MS = 10_000;
 /** Whether kubeconfigs of the cluster are issued, and bound in its API. */
 export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondition {
   const type = "AccessReady";
-  const { cluster, engine, access } = observed;
+  const { cluster, capi, access } = observed;
   const { name } = cluster.metadata;
   if (isDeleting(cluster))
     return clusterCondition(type, "False", "Deleting", "Access ends with the cluster.");
-  if (engine?.state.controlPlaneInitialized !== true) {
+  if (capi?.state.controlPlaneInitialized !== true) {
     const message = "Access is given as soon as the control plane is up.";
     return clusterCondition(type, "False", "WaitingForControlPlane", message);
   }

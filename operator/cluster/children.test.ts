@@ -6,7 +6,7 @@ import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } 
 function topologyOf(observed: ObservedCluster) {
   const decision = decideChildren(observed, CLUSTER_ID, NOW);
   if (!decision.ok) throw new Error(`rejected: ${decision.fault.reason}`);
-  return { ...decision.engineCluster.spec?.topology, fault: decision.fault };
+  return { ...decision.capiCluster.spec?.topology, fault: decision.fault };
 }
 
 function faultOf(observed: ObservedCluster) {
@@ -25,7 +25,7 @@ describe("the topology", () => {
   test("excludes a pool that has no finalizer, is a copy, is being deleted, or whose predecessor is", () => {
     const pools = [
       aClusterPool({ pool: named("stays") }),
-      aClusterPool({ pool: named("again"), engineDeleting: true }),
+      aClusterPool({ pool: named("again"), capiDeleting: true }),
       aClusterPool({ pool: named("unheld", { finalizers: [] }) }),
       aClusterPool({ pool: named("going", { deletionTimestamp: "2026-03-01T11:00:00Z" }) }),
       aClusterPool({ pool: named("copy"), olderDuplicate: "org/general" }),
@@ -112,13 +112,13 @@ describe("the class of a cluster", () => {
     const observed = observeBlue({
       ...remapped,
       cluster: aCluster({ version: "1.35" }),
-      engineFacts: { workers: ["1.34.2", "1.33.6"] },
+      capiFacts: { workers: ["1.34.2", "1.33.6"] },
     });
     expect(topologyOf(observed)).toMatchObject({ classRef: { name: "standard-v1" }, version: "v1.34.2" });
   });
 
   test("of a new cluster is the one of its plan", () => {
-    expect(topologyOf(observeBlue({ ...remapped, engine: undefined }))).toMatchObject({
+    expect(topologyOf(observeBlue({ ...remapped, capi: undefined }))).toMatchObject({
       classRef: { name: "standard-v2" },
     });
   });
@@ -157,7 +157,7 @@ describe("the worker subnet", () => {
   });
   test("without lock and status is the one of the live topology", () => {
     const variables = [{ name: "workerSubnet", value: "10.64.1.0/24" }];
-    expect(subnetOf(observeBlue({ locks: noLock, engineFacts: { variables } }))).toBe("10.64.1.0/24");
+    expect(subnetOf(observeBlue({ locks: noLock, capiFacts: { variables } }))).toBe("10.64.1.0/24");
   });
   test("is never one of another cluster", () => {
     const locks = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
@@ -166,23 +166,23 @@ describe("the worker subnet", () => {
   test("is a free one for a new cluster, and a fault when none is left", () => {
     const all = ["10.64.0.0/24", "10.64.1.0/24", "10.64.2.0/24", "10.64.3.0/24"];
     const three = { own: undefined, taken: new Set(all.slice(0, 3)) };
-    expect(subnetOf(observeBlue({ engine: undefined, locks: three }))).toBe("10.64.3.0/24");
+    expect(subnetOf(observeBlue({ capi: undefined, locks: three }))).toBe("10.64.3.0/24");
     const full = { own: undefined, taken: new Set(all) };
-    expect(subnetOf(observeBlue({ engine: undefined, locks: full }))).toBe("NoFreeSubnet");
+    expect(subnetOf(observeBlue({ capi: undefined, locks: full }))).toBe("NoFreeSubnet");
   });
 });
 
 test.each([
-  ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }), engine: undefined }), "UnknownPlan"],
+  ["an unknown plan", observeBlue({ cluster: aCluster({ plan: "gold" }), capi: undefined }), "UnknownPlan"],
   [
     "a plan named like a property of every object",
-    observeBlue({ cluster: aCluster({ plan: "constructor" }), engine: undefined }),
+    observeBlue({ cluster: aCluster({ plan: "constructor" }), capi: undefined }),
     "UnknownPlan",
   ],
   ["a missing class", observeBlue({ classes: new Map() }), "ClassNotFound"],
   [
     "a foreign Cluster API Cluster",
-    observeBlue({ engineFacts: { metadata: { ownerReferences: [], labels: {} } } }),
+    observeBlue({ capiFacts: { metadata: { ownerReferences: [], labels: {} } } }),
     "NameTaken",
   ],
 ])("with %s nothing is applied", (_name, observed, reason) => {
@@ -203,7 +203,7 @@ describe("a cluster whose plan was removed", () => {
     expect(kept).toMatchObject({
       ok: true,
       fault: undefined,
-      engineCluster: {
+      capiCluster: {
         spec: {
           topology: { version: "v1.34.2", classRef: { name: "standard-v1" }, controlPlane: { replicas: 1 } },
         },
@@ -214,6 +214,6 @@ describe("a cluster whose plan was removed", () => {
   test("is not upgraded, and says why", () => {
     const decision = decideChildren(gold("1.35"), CLUSTER_ID, NOW);
     expect(decision).toMatchObject({ ok: true, fault: { reason: "UnknownPlan" } });
-    expect(decision.ok && decision.engineCluster.spec?.topology?.version).toBe("v1.34.2");
+    expect(decision.ok && decision.capiCluster.spec?.topology?.version).toBe("v1.34.2");
   });
 });

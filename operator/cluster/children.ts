@@ -1,12 +1,12 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
-import type { ClassCapabilities } from "../engine/cluster-class.ts";
-import type { EngineState } from "../engine/cluster-state.ts";
-import { readGrantedPools } from "../engine/granted-pool.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
-import { composeEngineCluster, type DesiredCluster, findUnsupported } from "../engine/topology.ts";
-import type { DesiredPool } from "../engine/worker-pool.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import type { CapiState } from "../capi/cluster-state.ts";
+import { readGrantedPools } from "../capi/granted-pool.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
+import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
+import type { DesiredPool } from "../capi/worker-pool.ts";
 import { isHeld } from "../identity.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { composeNameTaken, composeOwnerReference } from "../ownership.ts";
@@ -26,7 +26,7 @@ export type Decision =
       ok: true;
       target: string | undefined;
       subnet: string;
-      engineCluster: EngineCluster;
+      capiCluster: CapiCluster;
       fault: Problem | undefined;
     }
   | { ok: false; fault: Problem; target: string | undefined };
@@ -44,7 +44,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     return { ok: false, fault: composeUnknownPlan(settings, planName), target: undefined };
   if (observed.nameTaken)
     return { ok: false, fault: composeNameTaken(cluster.metadata.name), target: undefined };
-  if (observed.engine === undefined && observed.blocker !== undefined)
+  if (observed.capi === undefined && observed.blocker !== undefined)
     return { ok: false, fault: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned, unknownPlan);
@@ -81,8 +81,8 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     const message = `${unsupported.join(" ")} Leave it out, or ask the platform's operator for a class that has it.`;
     return fail("UnsupportedByClass", message, target);
   }
-  const composed = composeEngineCluster(desired, choice.capabilities);
-  return { ok: true, target, subnet, fault, engineCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
+  const composed = composeCapiCluster(desired, choice.capabilities);
+  return { ok: true, target, subnet, fault, capiCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
 }
 
 /** A list without the platform's own networks closes the endpoint to the platform itself. */
@@ -92,9 +92,9 @@ function locksPlatformOut({ cluster, settings }: ObservedCluster): boolean {
 }
 
 /** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
-function retainPlan({ engine }: ObservedCluster): PlanMapping | undefined {
-  const { classRef } = engine?.state ?? {};
-  const { replicas } = engine?.object.spec?.topology?.controlPlane ?? {};
+function retainPlan({ capi }: ObservedCluster): PlanMapping | undefined {
+  const { classRef } = capi?.state ?? {};
+  const { replicas } = capi?.object.spec?.topology?.controlPlane ?? {};
   if (classRef === undefined || replicas === undefined) return undefined;
   return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
 }
@@ -114,13 +114,13 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
   const { metadata } = one.pool;
   const mustStay =
     metadata.deletionTimestamp === undefined || findPoolRegistrationWait(observed, one, now) !== undefined;
-  return mustStay && isHeld(one) && !one.engineDeleting && one.olderDuplicate === undefined;
+  return mustStay && isHeld(one) && !one.capiDeleting && one.olderDuplicate === undefined;
 }
 
 /** Every pool as specified; a blocked one as Cluster API has it, or not at all. */
 function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
-  const { pools, engine, settings } = observed;
-  const grants = readGrantedPools(engine?.object);
+  const { pools, capi, settings } = observed;
+  const grants = readGrantedPools(capi?.object);
   const present = pools.filter((one) => isDesired(observed, one, now));
   return present.flatMap(({ pool, blocked }) => {
     const desired = composeDesiredPool(pool, settings.poolDefaults);
@@ -133,9 +133,9 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
 
 /** The class that the cluster was created with. */
 function findPinnedClass(observed: ObservedCluster, plan: PlanMapping): { name: string; namespace: string } {
-  const { engine, cluster } = observed;
+  const { capi, cluster } = observed;
   return (
-    engine?.state.classRef ?? { name: cluster.status?.clusterClass ?? plan.class, namespace: plan.namespace }
+    capi?.state.classRef ?? { name: cluster.status?.clusterClass ?? plan.class, namespace: plan.namespace }
   );
 }
 
@@ -149,8 +149,8 @@ function chooseClassAndVersion(
   pinned: { name: string; namespace: string },
   unknownPlan: Problem | undefined,
 ): (VersionChoice & { classRef: typeof pinned; capabilities: ClassCapabilities }) | undefined {
-  const { engine, cluster, catalogue, classes } = observed;
-  const live = engine && readLive(engine.state, observed.upgradeRejection !== undefined);
+  const { capi, cluster, catalogue, classes } = observed;
+  const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
   const requested = cluster.spec.version;
   const stepOn = (capabilities: ClassCapabilities) =>
@@ -170,7 +170,7 @@ function chooseClassAndVersion(
 }
 
 /** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
-function readLive(state: EngineState, rejected: boolean) {
+function readLive(state: CapiState, rejected: boolean) {
   return state.version === undefined
     ? undefined
     : { version: state.version, converged: state.converged && !rejected };
@@ -181,9 +181,9 @@ function readLive(state: EngineState, rejected: boolean) {
  * free.
  */
 function chooseOwnSubnet(observed: ObservedCluster, id: string): string | undefined {
-  const { locks, cluster, engine, settings } = observed;
+  const { locks, cluster, capi, settings } = observed;
   if (locks.own !== undefined) return locks.own.subnet;
-  const known = cluster.status?.workerSubnet ?? engine?.state.workerSubnet;
+  const known = cluster.status?.workerSubnet ?? capi?.state.workerSubnet;
   if (known !== undefined) return locks.taken.has(known) ? undefined : known;
   return chooseSubnet(settings.subnetRange, locks.taken, id);
 }

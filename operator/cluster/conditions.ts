@@ -1,7 +1,7 @@
 import { findCondition, type NewCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
-import { explainRejection } from "../engine/explain.ts";
+import { explainRejection } from "../capi/explain.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { ADVICE, PAUSED } from "./messages.ts";
@@ -54,9 +54,9 @@ export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   ];
 }
 
-function decideControlPlane({ cluster, engine }: ObservedCluster): ClusterCondition {
+function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterCondition {
   const type = "ControlPlaneReady";
-  const state = engine?.state;
+  const state = capi?.state;
   if (state === undefined && cluster.metadata.deletionTimestamp !== undefined) {
     return clusterCondition(type, "False", "Deleting", "The control plane is deleted.");
   }
@@ -103,12 +103,12 @@ function describeOpenPools(open: readonly ClusterPool[]): string {
 
 function decideEndpoint(observed: ObservedCluster): ClusterCondition {
   const type = "EndpointReachable";
-  const { cluster, probe, engine } = observed;
+  const { cluster, probe, capi } = observed;
   if (!cluster.spec.publicEndpoint) {
     const message = "The endpoint is private and cannot be probed from the management cluster.";
     return clusterCondition(type, "Unknown", "PrivateEndpoint", message);
   }
-  if (engine?.state.endpoint === undefined) {
+  if (capi?.state.endpoint === undefined) {
     return clusterCondition(type, "Unknown", "WaitingForEndpoint", "There is no endpoint yet.");
   }
   if (probe === undefined) {
@@ -120,7 +120,7 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
   if (probe.ok) {
     return clusterCondition(type, "True", "EndpointReachable", "The endpoint responds over verified TLS.");
   }
-  const { url } = engine.state.endpoint;
+  const { url } = capi.state.endpoint;
   const message = `The API endpoint ${url} does not respond: ${probe.message}. ${ADVICE}`;
   return clusterCondition(type, "False", "EndpointUnreachable", message);
 }
@@ -141,8 +141,8 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules as they are. */
-function isStillInForce({ observed: { cluster, engine } }: Facts, type: string): boolean {
-  if (engine === undefined) return false;
+function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): boolean {
+  if (capi === undefined) return false;
   const { generation, deletionTimestamp } = cluster.metadata;
   const last = findCondition(cluster.status?.conditions, type);
   return (
@@ -164,7 +164,7 @@ function decideUpgrading(facts: Facts): ClusterCondition {
 function describeStage({ observed, pools, running }: Facts): string {
   if (observed.upgradeRejection !== undefined)
     return `Cluster API waits: ${explainRejection(observed.upgradeRejection)}`;
-  const state = observed.engine?.state;
+  const state = observed.capi?.state;
   const step = state?.version;
   if (state === undefined || step === undefined || step === running) return "waiting to start";
   const behind = state.controlPlaneVersions.some((version) => version !== step);
@@ -180,9 +180,9 @@ function describeStage({ observed, pools, running }: Facts): string {
     : `the control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
 }
 
-function decidePaused({ cluster, engine }: ObservedCluster): ClusterCondition {
+function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition {
   const type = "ClusterAPIPaused";
-  if (engine?.state.paused !== true) {
+  if (capi?.state.paused !== true) {
     return clusterCondition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
   }
   return isSuspended(cluster)
@@ -191,11 +191,11 @@ function decidePaused({ cluster, engine }: ObservedCluster): ClusterCondition {
 }
 
 /** True once Cluster API has confirmed its pause. */
-function decideSuspended({ cluster, engine }: ObservedCluster): ClusterCondition {
+function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition {
   const type = "Suspended";
   if (!isSuspended(cluster))
     return clusterCondition(type, "False", "NotSuspended", "The cluster is not suspended.");
-  return engine === undefined || engine.state.paused
+  return capi === undefined || capi.state.paused
     ? clusterCondition(type, "True", "Suspended", SUSPENDED)
     : clusterCondition(
         type,

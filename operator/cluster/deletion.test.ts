@@ -9,7 +9,7 @@ test("a deletion deletes the pools and Cluster API's Cluster, and keeps the fina
   expect(stepsOf(plan)).toEqual(["delete nodepools", "delete clusters"]);
   expect(plan.status?.phase).toBe("Deleting");
   expect(plan.releaseFinalizer).toBe(false);
-  const poolsLeft = fixture.with({ engine: undefined }).plan();
+  const poolsLeft = fixture.with({ capi: undefined }).plan();
   expect(poolsLeft.releaseFinalizer).toBe(false);
 });
 
@@ -24,16 +24,16 @@ test("a pool without the operator's finalizer does not keep its deleted cluster,
     .withPools({ ...pool, metadata })
     .ready()
     .deleting();
-  const plan = fixture.with({ engine: undefined }).plan();
+  const plan = fixture.with({ capi: undefined }).plan();
   expect(stepsOf(plan)).toEqual(["delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
 });
 
 test("a deletion leaves a foreign Cluster API Cluster of the same name alone", () => {
   const fixture = aCluster().ready().deleting();
-  const engine = fixture.engineObject();
-  const foreign = { ...engine, metadata: { ...engine.metadata, ownerReferences: [], labels: {} } };
-  const plan = fixture.withEngine(foreign).plan();
+  const capi = fixture.capiObject();
+  const foreign = { ...capi, metadata: { ...capi.metadata, ownerReferences: [], labels: {} } };
+  const plan = fixture.withCapi(foreign).plan();
   expect(stepsOf(plan)).toEqual(["delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
 });
@@ -41,28 +41,28 @@ test("a deletion leaves a foreign Cluster API Cluster of the same name alone", (
 test("a deletion reports its progress", () => {
   const deleting = aCluster().withPools(makePool("web")).ready().deleting();
   const idle = deleting
-    .withEngineConditions([makeCondition("Deleting", "False", { reason: "NotDeleting" })])
+    .withCapiConditions([makeCondition("Deleting", "False", { reason: "NotDeleting" })])
     .plan();
   expect(conditionOf(idle, "Ready")).toMatchObject({
     message: "The deletion is being passed on to Cluster API.",
   });
-  const engine = deleting.engineObject();
-  const metadata = { ...engine.metadata, deletionTimestamp: START.toISOString() };
-  const started = deleting.withEngine({ ...engine, metadata }).plan();
+  const capi = deleting.capiObject();
+  const metadata = { ...capi.metadata, deletionTimestamp: START.toISOString() };
+  const started = deleting.withCapi({ ...capi, metadata }).plan();
   expect(conditionOf(started, "Ready")).toMatchObject({ message: "Cluster API is deleting the cluster." });
   expect(conditionOf(idle, "NetworkPolicyApplied")).toMatchObject({ status: "True" });
   const reason = "WaitingForWorkersDeletion";
-  const busy = deleting.withEngineConditions([makeCondition("Deleting", "True", { reason })]).plan();
+  const busy = deleting.withCapiConditions([makeCondition("Deleting", "True", { reason })]).plan();
   expect(conditionOf(busy, "Ready")).toMatchObject({
     message: expect.stringMatching(/^Cluster API is deleting the cluster: /),
   });
-  const gone = deleting.with({ engine: undefined }).plan();
+  const gone = deleting.with({ capi: undefined }).plan();
   expect(conditionOf(gone, "ControlPlaneReady")).toMatchObject({ message: "The control plane is deleted." });
   expect(conditionOf(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
 test("when nothing is left the subnet and the finalizer are released", () => {
-  const plan = aCluster().ready().deleting().with({ engine: undefined }).plan();
+  const plan = aCluster().ready().deleting().with({ capi: undefined }).plan();
   expect(stepsOf(plan)).toEqual(["delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
   expect(plan.status).toBeUndefined();
@@ -75,7 +75,7 @@ test("a cluster without our finalizer is deleted without a step", () => {
 });
 
 test("a cluster with an older duplicate does not release the subnet of the original", () => {
-  const duplicate = aCluster().ready().deleting().with({ engine: undefined, olderDuplicate: "other/demo" });
+  const duplicate = aCluster().ready().deleting().with({ capi: undefined, olderDuplicate: "other/demo" });
   expect(stepsOf(duplicate.plan())).toEqual([]);
   expect(duplicate.plan().releaseFinalizer).toBe(true);
 });

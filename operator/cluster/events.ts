@@ -5,7 +5,7 @@ import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { count } from "../../shared/plural.ts";
-import { engineClusterKind } from "../engine/kinds.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
 import { identifyChange } from "../identify-change.ts";
 import { findLongWait } from "../long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -56,7 +56,7 @@ export function composeForeignPoolEvent(observed: ObservedCluster, poolName: str
   const note = `The nodes of ${poolName}, which was not a node pool of this cluster, were removed. Create a NodePool instead.`;
   return {
     ...composeEvent(observed, { type: "Warning", reason: "ForeignNodePoolRemoved", action: "Update", note }),
-    ...(observed.engine && { related: referTo(engineClusterKind, observed.engine.object.metadata) }),
+    ...(observed.capi && { related: referTo(capiClusterKind, observed.capi.object.metadata) }),
   };
 }
 

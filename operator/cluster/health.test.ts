@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { enginePoolWith, makeCondition, makeMachine, makePool, START } from "../testing.ts";
+import { capiPoolWith, makeCondition, makeMachine, makePool, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 
 const unreachable = { ok: false, message: "ECONNREFUSED" };
@@ -37,7 +37,7 @@ test.each([
 ])("a cluster is degraded when $what for a minute", ({ type, status }) => {
   const lost = aCluster()
     .ready()
-    .withEngineConditions([makeCondition(type, status)])
+    .withCapiConditions([makeCondition(type, status)])
     .reconciled()
     .after(60)
     .reconciled();
@@ -50,7 +50,7 @@ test.each([
 test("a cluster that is not Available only because of new nodes is not degraded", () => {
   const busy = aCluster()
     .ready()
-    .withEngineConditions([makeCondition("Available", "False")])
+    .withCapiConditions([makeCondition("Available", "False")])
     .reconciled();
   expect(busy.after(600).reconciled().observed.cluster.status?.phase).toBe("Ready");
 });
@@ -62,7 +62,7 @@ test.each([
   const ready = aCluster().withPools(makePool("web")).ready();
   const pools = ready.observed.pools.map((pool) => ({
     ...pool,
-    engine: enginePoolWith({ desired: 2 }),
+    capi: capiPoolWith({ desired: 2 }),
     machines: [unhealthy(START.toISOString())],
   }));
   expect(ready.with({ pools }).after(seconds).reconciled().observed.cluster.status?.phase).toBe(phase);

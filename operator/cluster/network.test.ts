@@ -6,14 +6,14 @@ import { aCluster, CLUSTER_ID, NOW, observeBlue } from "./testing.ts";
 function networkOf(observed: ObservedCluster) {
   const decision = decideChildren(observed, CLUSTER_ID, NOW);
   if (!decision.ok) throw new Error(`rejected: ${decision.fault.message}`);
-  return decision.engineCluster.spec?.clusterNetwork;
+  return decision.capiCluster.spec?.clusterNetwork;
 }
 
 const blocks = (...cidrBlocks: string[]) => ({ cidrBlocks });
 
 describe("a new cluster", () => {
   const fresh = (clusterNetwork?: { pods?: string[]; services?: string[] }) =>
-    observeBlue({ cluster: aCluster(clusterNetwork && { clusterNetwork }), engine: undefined });
+    observeBlue({ cluster: aCluster(clusterNetwork && { clusterNetwork }), capi: undefined });
 
   test.each([
     [undefined, { pods: blocks("192.168.0.0/16"), services: blocks("10.128.0.0/12") }],
@@ -50,7 +50,7 @@ describe("a cluster that exists", () => {
     { services: blocks("10.96.0.0/12") },
     { pods: blocks("10.0.0.0/8"), services: blocks("10.96.0.0/12") },
   ])("keeps the networks %o, whatever the configuration says", (clusterNetwork) => {
-    const engineFacts = clusterNetwork === undefined ? {} : { clusterNetwork };
-    expect(networkOf(observeBlue({ engineFacts }))).toEqual(clusterNetwork);
+    const capiFacts = clusterNetwork === undefined ? {} : { clusterNetwork };
+    expect(networkOf(observeBlue({ capiFacts }))).toEqual(clusterNetwork);
   });
 });

@@ -7,9 +7,9 @@ import type { ObservedCluster } from "./observe.ts";
  * The networks that Cluster API gets: for a new cluster those of its specification, and what that leaves out from the
  * configuration. A cluster that exists keeps what it has, also nothing: its nodes and Services have their addresses.
  */
-export function chooseNetwork({ cluster, engine, settings }: ObservedCluster): ClusterNetwork {
-  if (engine !== undefined) {
-    const { pods, services } = engine.object.spec?.clusterNetwork ?? {};
+export function chooseNetwork({ cluster, capi, settings }: ObservedCluster): ClusterNetwork {
+  if (capi !== undefined) {
+    const { pods, services } = capi.object.spec?.clusterNetwork ?? {};
     return { pods: pods?.cidrBlocks, services: services?.cidrBlocks };
   }
   return { ...settings.clusterNetwork, ...cluster.spec.clusterNetwork };
@@ -17,11 +17,11 @@ export function chooseNetwork({ cluster, engine, settings }: ObservedCluster): C
 
 /** Why a new cluster cannot have these networks; undefined = it can. */
 export function findNetworkFault(
-  { engine }: Pick<ObservedCluster, "engine">,
+  { capi }: Pick<ObservedCluster, "capi">,
   network: ClusterNetwork,
   workerSubnet: string,
 ): Problem | undefined {
-  if (engine !== undefined) return undefined;
+  if (capi !== undefined) return undefined;
   const { pods = [], services = [] } = network;
   const ofNodes = [...pods, ...services].find((block) => overlap(block, workerSubnet));
   const pair = ofNodes === undefined ? findOverlap(network) : [ofNodes, workerSubnet];

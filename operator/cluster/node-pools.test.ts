@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { enginePoolWith, makeCondition, makePool, START } from "../testing.ts";
+import { capiPoolWith, makeCondition, makePool, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
@@ -8,8 +8,8 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
   const { pools } = fixture.observed;
   const added = {
     pool: makePool("db"),
-    engine: undefined,
-    engineDeleting: false,
+    capi: undefined,
+    capiDeleting: false,
     olderDuplicate: undefined,
     blocked: false,
     machines: [],
@@ -27,7 +27,7 @@ test("a change of the pools alone leaves the network rules in force, one of the 
   const scaled = fixture.with({ pools: larger });
   expect(topologyOf(scaled.plan())?.workers?.machineDeployments).toMatchObject([{ replicas: 7 }]);
   expect(conditionOf(scaled.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "True" });
-  const gone = scaled.with({ engine: undefined });
+  const gone = scaled.with({ capi: undefined });
   expect(conditionOf(gone.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
   const narrowed = fixture.withSpec({ network: { authorizedCIDRs: ["198.51.100.0/24"] } });
   expect(conditionOf(narrowed.plan(), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
@@ -37,23 +37,23 @@ test.each([
   {
     what: "is being deleted",
     pool: makePool("db", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }),
-    engineDeleting: false,
+    capiDeleting: false,
   },
   {
     what: "has no finalizer yet",
     pool: makePool("db", {}, { finalizers: [] }),
-    engineDeleting: false,
+    capiDeleting: false,
   },
   {
     what: "has a predecessor that Cluster API is still deleting",
     pool: makePool("db"),
-    engineDeleting: true,
+    capiDeleting: true,
   },
-])("a pool that $what is not in the topology", ({ pool, engineDeleting }) => {
+])("a pool that $what is not in the topology", ({ pool, capiDeleting }) => {
   const fixture = aCluster().withPools(makePool("web"));
   const pools = [
     ...fixture.observed.pools,
-    { pool, engine: undefined, engineDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
+    { pool, capi: undefined, capiDeleting, olderDuplicate: undefined, blocked: false, machines: [] },
   ];
   const names = topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);
@@ -61,9 +61,9 @@ test.each([
 
 test("a foreign pool in the topology is removed, with a Warning Event", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
-  const object = structuredClone(fixture.engineObject());
+  const object = structuredClone(fixture.capiObject());
   object.spec?.topology?.workers?.machineDeployments?.push({ class: "default", name: "alien" });
-  const plan = fixture.withEngine(object).plan();
+  const plan = fixture.withCapi(object).plan();
   expect(plan.remove).toMatchObject([
     {
       verb: "patch",
@@ -78,7 +78,7 @@ test("a foreign pool in the topology is removed, with a Warning Event", () => {
 
 test("a pool can change during an upgrade", () => {
   const upgrading = aCluster().withPools(makePool("web")).ready().withSpec({ version: "1.35" }).reconciled();
-  const rolling = upgrading.withEngineConditions([makeCondition("RollingOut", "True")]);
+  const rolling = upgrading.withCapiConditions([makeCondition("RollingOut", "True")]);
   const plan = rolling.withPools(makePool("web", { desiredNodes: 5 })).plan();
   expect(topologyOf(plan)).toMatchObject({ version: "v1.35.1" });
   expect(topologyOf(plan)?.workers?.machineDeployments?.[0]?.replicas).toBe(5);
@@ -86,11 +86,11 @@ test("a pool can change during an upgrade", () => {
 
 test("the cluster does not wait for a pool that is being deleted", () => {
   const pool = makePool("web", {}, { deletionTimestamp: START.toISOString() });
-  const engine = enginePoolWith({ desired: 2, nodes: 1 });
-  const leftovers = { engineDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
+  const capi = capiPoolWith({ desired: 2, nodes: 1 });
+  const leftovers = { capiDeleting: false, olderDuplicate: undefined, blocked: false, machines: [] };
   const plan = aCluster()
     .ready()
-    .with({ pools: [{ pool, engine, ...leftovers }] })
+    .with({ pools: [{ pool, capi, ...leftovers }] })
     .plan();
   expect(plan.status).toMatchObject({ phase: "Ready", nodes: { total: 1 } });
   expect(conditionOf(plan, "WorkersReady")).toMatchObject({ status: "True" });

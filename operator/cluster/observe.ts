@@ -10,14 +10,14 @@ import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
 import type { Packages } from "../../shared/packages.ts";
 import type { AccessAttempts } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
+import { type ClassCapabilities, readClusterClass } from "../capi/cluster-class.ts";
+import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
+import { nameCaSecret } from "../capi/secrets.ts";
 import { type FaultOfTenant, findFaultOfTenant } from "../cluster-access/status.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
-import { type ClassCapabilities, readClusterClass } from "../engine/cluster-class.ts";
-import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
-import { nameCaSecret } from "../engine/secrets.ts";
 import { findOlderDuplicate } from "../identity.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
-import { findEngine, findPoolObjects, type OwnEngine } from "../ownership.ts";
+import { findCapi, findPoolObjects, type OwnCapi } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
@@ -47,14 +47,14 @@ export interface ClusterSettings {
 /** A pool with its objects in Cluster API. */
 export interface ObservedClusterPool {
   pool: NodePool;
-  engine: EnginePoolState | undefined;
+  capi: CapiPoolState | undefined;
   /** Cluster API is still deleting an earlier pool of this name. */
-  engineDeleting: boolean;
+  capiDeleting: boolean;
   /** An older pool with the same id: this one is a copy, and gets no machines. */
   olderDuplicate: string | undefined;
   /** A quota or a duplicate name blocks it: it stays as Cluster API has it, or is not created. */
   blocked: boolean;
-  machines: readonly EngineMachine[];
+  machines: readonly CapiMachine[];
 }
 
 /** How applying the plan of this reconcile to Cluster API failed. */
@@ -78,7 +78,7 @@ export interface ObservedCluster {
   candidateId: string;
   pools: readonly ObservedClusterPool[];
   /** Undefined = Cluster API has none, or a foreign one (`nameTaken`). */
-  engine: OwnEngine | undefined;
+  capi: OwnCapi | undefined;
   /** A Cluster API cluster of this name is not Marina's. */
   nameTaken: boolean;
   /** The CA of an earlier Cluster API cluster of this name is about to be garbage collected. */
@@ -116,26 +116,26 @@ export function observeCluster(
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
   if (cluster === undefined) return undefined;
-  const { engine, nameTaken } = findEngine(caches, key);
+  const { capi, nameTaken } = findCapi(caches, key);
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const overQuota = findClusterOverQuota(caches, cluster, pools);
   const isBlocked = (pool: NodePool) =>
     overQuota.pools.has(pool.metadata.name) ||
-    (engine?.state.poolNames.includes(pool.metadata.name) !== true &&
+    (capi?.state.poolNames.includes(pool.metadata.name) !== true &&
       findDuplicateName(caches.nodePools, pool) !== undefined);
   return {
     cluster,
     organization: findNamespaceOrganization(caches.namespaces, cluster.metadata.namespace),
     olderDuplicate: findOlderDuplicate(caches.clusters, cluster),
     blocker:
-      engine === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
+      capi === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,
     candidateId: cluster.status?.id ?? createId(),
     pools: pools
       .map((pool) => observePool(caches, key, pool, isBlocked(pool)))
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
-    engine,
+    capi,
     nameTaken,
-    hasFormerCa: engine === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
+    hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
     packages: caches.readPackages(),
@@ -167,8 +167,8 @@ function observePool(
   const [deployment] = deployments;
   return {
     pool,
-    engine: deployment && readPool(deployment),
-    engineDeleting: deployment?.metadata.deletionTimestamp !== undefined,
+    capi: deployment && readPool(deployment),
+    capiDeleting: deployment?.metadata.deletionTimestamp !== undefined,
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocked,
     machines: readMachines(machines, deployment, sets),

@@ -14,7 +14,7 @@ function aNewCluster(spec: Parameters<typeof aCluster>[0], status?: object) {
   const cluster = aCluster(spec);
   return observeBlue({
     cluster: { ...cluster, metadata: { ...cluster.metadata, creationTimestamp: CREATED_AT }, ...status },
-    engine: undefined,
+    capi: undefined,
     packages,
   });
 }

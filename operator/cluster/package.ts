@@ -5,18 +5,18 @@ import type { ObservedCluster } from "./observe.ts";
  * Why a cluster cannot have what it specifies with its package; undefined = it can. A retired package stays on the clusters
  * that were created before, and a package whose number of replicas changed does not change those of a cluster that runs.
  */
-export function findPackageFault({ cluster, engine, packages }: ObservedCluster): Problem | undefined {
+export function findPackageFault({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
   if (plan === undefined || !Object.hasOwn(packages, plan)) return undefined;
   const terms = packages[plan];
   if (terms === undefined) return undefined;
-  const isNew = engine === undefined && cluster.status?.clusterClass === undefined;
+  const isNew = capi === undefined && cluster.status?.clusterClass === undefined;
   const createdAt = Date.parse(cluster.metadata.creationTimestamp ?? "");
   if (isNew && terms.retiredAt !== undefined && createdAt >= Date.parse(terms.retiredAt)) {
     const message = `The plan ${plan} is retired; create the cluster again with another plan.`;
     return { reason: "PlanRetired", message };
   }
-  const live = engine?.object.spec?.topology?.controlPlane?.replicas;
+  const live = capi?.object.spec?.topology?.controlPlane?.replicas;
   if (controlPlaneReplicas === undefined || controlPlaneReplicas === live) return undefined;
   if (controlPlaneReplicas === terms.controlPlaneReplicas) return undefined;
   const message = `The plan ${plan} has a control plane of ${terms.controlPlaneReplicas}, not of ${controlPlaneReplicas}: set controlPlaneReplicas to ${live ?? terms.controlPlaneReplicas}.`;

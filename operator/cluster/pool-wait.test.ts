@@ -122,7 +122,7 @@ function annotate(cluster: Cluster): Cluster {
 }
 
 function owned(fixture: ClusterFixture, owner: { uid: string; controller?: boolean }): ClusterFixture {
-  const object = fixture.engineObject();
+  const object = fixture.capiObject();
   const reference = { apiVersion: "cloud.marina.dev/v1", kind: "Cluster", name: "demo", ...owner };
-  return fixture.withEngine({ ...object, metadata: { ...object.metadata, ownerReferences: [reference] } });
+  return fixture.withCapi({ ...object, metadata: { ...object.metadata, ownerReferences: [reference] } });
 }

@@ -3,7 +3,7 @@ import type { Step } from "../../shared/controller/plan.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { count } from "../../shared/plural.ts";
-import { engineClusterKind } from "../engine/kinds.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
 import { isHeld } from "../identity.ts";
 import { composeOwnerReference } from "../ownership.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -21,11 +21,11 @@ const FIRST_POOL_COMES_WITHIN_MS = 5_000;
  * it, which writes pools first. Undefined = apply it now.
  */
 export function findPoolWait(
-  { cluster, engine, pools }: ObservedCluster,
+  { cluster, capi, pools }: ObservedCluster,
   desired: ReadonlySet<string>,
   now: Date,
 ): number | undefined {
-  if (engine !== undefined) return undefined;
+  if (capi !== undefined) return undefined;
   const { annotations, creationTimestamp } = cluster.metadata;
   if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
   const areHeld = desired.size > 0 && pools.every(isHeld);
@@ -39,11 +39,11 @@ export function findPoolWait(
  * or the annotation says that they are to be deleted. Empty = nothing is in the way.
  */
 export function findMissingPools(observed: ObservedCluster): string[] {
-  const { cluster, engine, pools } = observed;
-  if (engine === undefined || isTakenOver(observed) || isDeletionRequested(observed)) return [];
+  const { cluster, capi, pools } = observed;
+  if (capi === undefined || isTakenOver(observed) || isDeletionRequested(observed)) return [];
   const held = new Set(pools.filter(isHeld).map(({ pool }) => pool.metadata.name));
   return cluster.metadata.deletionTimestamp === undefined
-    ? engine.state.poolNames.filter((name) => !held.has(name))
+    ? capi.state.poolNames.filter((name) => !held.has(name))
     : [];
 }
 
@@ -57,7 +57,7 @@ export function composeMissingPools({ cluster }: ObservedCluster, names: readonl
 
 /** Annotations of a request that is carried out: the same word in a later backup must not count again. */
 export function findHandledRequests(observed: ObservedCluster): string[] {
-  const isHandled = observed.engine !== undefined && isTakenOver(observed) && isDeletionRequested(observed);
+  const isHandled = observed.capi !== undefined && isTakenOver(observed) && isDeletionRequested(observed);
   return isHandled ? [ANNOTATION_DELETE_MISSING_POOLS] : [];
 }
 
@@ -66,14 +66,14 @@ export function findHandledRequests(observed: ObservedCluster): string[] {
  * the Cluster API cluster. The reference gets `controller` only with the first apply, which marks it as taken over.
  */
 export function holdRestored(observed: ObservedCluster): Step[] {
-  const { cluster, engine } = observed;
-  if (engine === undefined || findOwner(observed) !== undefined) return [];
-  const { namespace = "", name, uid } = engine.object.metadata;
+  const { cluster, capi } = observed;
+  if (capi === undefined || findOwner(observed) !== undefined) return [];
+  const { namespace = "", name, uid } = capi.object.metadata;
   const { controller: _, ...owner } = composeOwnerReference(cluster);
   return [
     {
       verb: "patch",
-      kind: engineClusterKind,
+      kind: capiClusterKind,
       namespace,
       name,
       operations: [
@@ -89,8 +89,8 @@ export function isTakenOver(observed: ObservedCluster): boolean {
   return findOwner(observed)?.controller === true;
 }
 
-function findOwner({ cluster, engine }: ObservedCluster) {
-  return engine?.object.metadata.ownerReferences?.find(({ uid }) => uid === cluster.metadata.uid);
+function findOwner({ cluster, capi }: ObservedCluster) {
+  return capi?.object.metadata.ownerReferences?.find(({ uid }) => uid === cluster.metadata.uid);
 }
 
 function isDeletionRequested({ cluster }: ObservedCluster): boolean {

@@ -22,10 +22,10 @@ describe("when the quotas of the organization block", () => {
 
   test("a new pool: it is left out, and the cluster is created without it", () => {
     const fixture = blockPool(aCluster().withPools(makePool("web"), makePool("db")), "db").reconciled();
-    const names = fixture.engineObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
+    const names = fixture.capiObject().spec?.topology?.workers?.machineDeployments?.map(({ name }) => name);
     expect(names).toEqual(["web"]);
-    const done = fixture.engineConverged();
-    const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, engine: undefined } : it));
+    const done = fixture.capiConverged();
+    const pools = done.observed.pools.map((it) => (it.blocked ? { ...it, capi: undefined } : it));
     expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 

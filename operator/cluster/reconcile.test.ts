@@ -48,7 +48,7 @@ test.each([
     fixture: aCluster()
       .ready()
       .deleting()
-      .withEngineConditions([makeCondition("Deleting", "True")])
+      .withCapiConditions([makeCondition("Deleting", "True")])
       .reconciled(),
   },
 ])("a cluster that is $what and was reconciled needs nothing more", ({ fixture }) => {
@@ -83,15 +83,12 @@ test.each([
   { what: "the endpoint is not reachable", probe: { ok: false, message: "ECONNREFUSED" } },
   { what: "the endpoint was not probed yet", probe: undefined },
 ])("a cluster is not ready while $what", ({ probe }) => {
-  const plan = aCluster().reconciled().engineConverged().with({ probe }).plan();
+  const plan = aCluster().reconciled().capiConverged().with({ probe }).plan();
   expect(conditionOf(plan, "Ready")).toMatchObject({ status: "False", reason: "WaitingForEndpoint" });
 });
 
 test("a private cluster is ready without a probe of its endpoint", () => {
-  const fixture = aCluster({ publicEndpoint: false })
-    .reconciled()
-    .engineConverged()
-    .with({ probe: undefined });
+  const fixture = aCluster({ publicEndpoint: false }).reconciled().capiConverged().with({ probe: undefined });
   const plan = fixture.plan();
   expect(plan.status?.phase).toBe("Ready");
   expect(plan.status).not.toHaveProperty("publicAddress");
@@ -103,10 +100,10 @@ test("a private cluster is ready without a probe of its endpoint", () => {
 
 test("a manual change of Cluster API's Cluster is reverted", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
-  const object = structuredClone(fixture.engineObject());
+  const object = structuredClone(fixture.capiObject());
   const pool = object.spec?.topology?.workers?.machineDeployments?.[0];
   if (pool !== undefined) pool.replicas = 9;
-  expect(stepsOf(fixture.withEngine(object).plan())).toEqual(["apply clusters"]);
+  expect(stepsOf(fixture.withCapi(object).plan())).toEqual(["apply clusters"]);
 });
 
 test("a wait has no message for a minute, then its cause", () => {
@@ -126,7 +123,7 @@ test("an upgrade goes one minor at a time and records its end", () => {
     targetVersion: "1.35.1",
     version: "1.34.2",
   });
-  const done = upgrading.reconciled().engineConverged().reconciled();
+  const done = upgrading.reconciled().capiConverged().reconciled();
   expect(done.observed.cluster.status).toMatchObject({ phase: "Ready", version: "1.35.1" });
   expect(done.observed.cluster.status?.transitions?.at(-1)).toMatchObject({
     type: "Upgraded",

@@ -5,9 +5,9 @@ import { earliest, elapsedMs } from "../../shared/controller/time.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { explainRejection, findRejectionCause } from "../engine/explain.ts";
-import { engineClusterKind } from "../engine/kinds.ts";
-import { removePoolEntry } from "../engine/topology.ts";
+import { explainRejection, findRejectionCause } from "../capi/explain.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
+import { removePoolEntry } from "../capi/topology.ts";
 import {
   findIdentityFault,
   findMissingFinalizer,
@@ -69,7 +69,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     id,
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
-    clusterClass: decision.ok ? decision.engineCluster.spec?.topology?.classRef.name : undefined,
+    clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
     applied:
       decision.ok && isObserved(observed, pending) && rejection.fault === undefined && missing.length === 0,
   };
@@ -117,16 +117,16 @@ const NOTHING_DECIDED = {
 };
 
 /** Whether nothing is left to apply, and Cluster API has observed its object. */
-function isObserved({ cluster, engine }: ObservedCluster, steps: Steps): boolean {
+function isObserved({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
   if (steps.apply.length > 0 || steps.waitMs !== undefined) return false;
   // While it is paused, Cluster API observes nothing.
-  return engine?.state.observed === true || (engine !== undefined && isSuspended(cluster));
+  return capi?.state.observed === true || (capi !== undefined && isSuspended(cluster));
 }
 
 /** A suspended cluster is paused and left as it is; a resumed one gets what it missed. */
-function suspendOrResume({ cluster, engine }: ObservedCluster, pending: Steps): Steps {
-  if (isSuspended(cluster)) return { apply: planPause(engine?.object), remove: [] };
-  return { ...pending, apply: [...planResume(engine?.object), ...pending.apply] };
+function suspendOrResume({ cluster, capi }: ObservedCluster, pending: Steps): Steps {
+  if (isSuspended(cluster)) return { apply: planPause(capi?.object), remove: [] };
+  return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
 }
 
 /** The lock of the subnet first: no Cluster API object is created before its network is certain. */
@@ -136,10 +136,10 @@ function planSteps(
   id: string,
   now: Date,
 ): Steps {
-  const { engine, locks, settings } = observed;
-  const desired = decision.engineCluster;
+  const { capi, locks, settings } = observed;
+  const desired = decision.capiCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
-  if (engine?.state.deleting) return { apply: lock, remove: [] };
+  if (capi?.state.deleting) return { apply: lock, remove: [] };
   // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
   if (observed.hasFormerCa) return { apply: lock, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
@@ -147,17 +147,14 @@ function planSteps(
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (findMissingPools(observed).length > 0)
     return { apply: [...lock, ...holdRestored(observed)], remove: [] };
-  if (!isApplied(desired, engine?.object)) {
+  if (!isApplied(desired, capi?.object)) {
     return {
-      apply: [
-        ...lock,
-        { verb: "apply", kind: engineClusterKind, object: desired, isNew: engine === undefined },
-      ],
+      apply: [...lock, { verb: "apply", kind: capiClusterKind, object: desired, isNew: capi === undefined }],
       remove: [],
     };
   }
-  const foreign = engine?.state.poolNames.find((name) => !ours.has(name));
-  const object = engine?.object;
+  const foreign = capi?.state.poolNames.find((name) => !ours.has(name));
+  const object = capi?.object;
   if (foreign === undefined || object === undefined) return { apply: lock, remove: [] };
   return { apply: lock, remove: [removePoolEntry(object, foreign)], foreignPool: foreign };
 }
@@ -170,7 +167,7 @@ interface Rejection {
 const NO_REJECTION: Rejection = { fault: undefined, requeueAfterMs: undefined };
 
 /** What Cluster API rejected, immediately or after the apply. */
-function findRejection({ applyFailure, upgradeRejection, engine }: ObservedCluster, now: Date): Rejection {
+function findRejection({ applyFailure, upgradeRejection, capi }: ObservedCluster, now: Date): Rejection {
   if (applyFailure?.kind === "rejected") {
     return { fault: composeRejection(applyFailure.message), requeueAfterMs: RETRY_REJECTED_MS };
   }
@@ -179,7 +176,7 @@ function findRejection({ applyFailure, upgradeRejection, engine }: ObservedClust
     const fault = mustWait ? undefined : composeRejection(upgradeRejection);
     return { fault, requeueAfterMs: RETRY_REJECTED_MS };
   }
-  const late = engine?.state.lateRejection;
+  const late = capi?.state.lateRejection;
   if (late === undefined) return NO_REJECTION;
   const remaining = REJECTION_LASTS_MS - elapsedMs(late.since, now);
   if (remaining > 0) return { fault: undefined, requeueAfterMs: remaining };
@@ -200,7 +197,7 @@ function composeRejection(text: string): Problem {
  * subnet is free again, when its object and our pools have been observed to be deleted.
  */
 function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
-  const { cluster, engine, locks, settings } = observed;
+  const { cluster, capi, locks, settings } = observed;
   if (!hasFinalizer(cluster.metadata)) return composePlan();
   const remove: Step[] = observed.pools
     .filter(({ pool }) => pool.metadata.deletionTimestamp === undefined)
@@ -212,11 +209,11 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
       uid: pool.metadata.uid,
     }));
   const waitMs = findClusterRegistrationWait(observed, now);
-  if (engine !== undefined && !engine.state.deleting && waitMs === undefined) {
-    const { namespace = "", name, uid } = engine.object.metadata;
-    remove.push({ verb: "delete", kind: engineClusterKind, namespace, name, uid });
+  if (capi !== undefined && !capi.state.deleting && waitMs === undefined) {
+    const { namespace = "", name, uid } = capi.object.metadata;
+    remove.push({ verb: "delete", kind: capiClusterKind, namespace, name, uid });
   }
-  const isGone = engine === undefined && observed.pools.every(({ pool }) => isReleased(pool));
+  const isGone = capi === undefined && observed.pools.every(({ pool }) => isReleased(pool));
   if (isGone) {
     // The subnet of a cluster with an older duplicate belongs to that one.
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;
@@ -224,8 +221,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     return composePlan({ remove, releaseFinalizer: true });
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
-  const steps =
-    observed.applyFailure === undefined ? { apply: planResume(engine?.object), remove } : NO_STEPS;
+  const steps = observed.applyFailure === undefined ? { apply: planResume(capi?.object), remove } : NO_STEPS;
   const plan = composeClusterPlan(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }

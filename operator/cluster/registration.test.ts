@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import type { ObservedClusterPool } from "./observe.ts";
@@ -14,20 +14,20 @@ function withWeb(fixture: ClusterFixture, change: Partial<ObservedClusterPool>):
 /** Its MachineDeployment is not held by both of the controllers yet. */
 function comingIn(fixture: ClusterFixture): ClusterFixture {
   const [web] = fixture.observed.pools;
-  if (web?.engine === undefined) throw new Error("Cluster API has no pool in this fixture");
-  return withWeb(fixture, { engine: { ...web.engine, registered: false } });
+  if (web?.capi === undefined) throw new Error("Cluster API has no pool in this fixture");
+  return withWeb(fixture, { capi: { ...web.capi, registered: false } });
 }
 
 /** Cluster API has not acted on its object as it stands. */
 function unobserved(fixture: ClusterFixture): ClusterFixture {
-  const object = fixture.engineObject();
-  return fixture.withEngine({ ...object, metadata: { ...object.metadata, generation: 99 } });
+  const object = fixture.capiObject();
+  return fixture.withCapi({ ...object, metadata: { ...object.metadata, generation: 99 } });
 }
 
-const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { engine: undefined });
+const withoutDeployment = (fixture: ClusterFixture) => withWeb(fixture, { capi: undefined });
 
-function deletesEngine(fixture: ClusterFixture): boolean {
-  return fixture.plan().remove.some(({ kind }) => kind === engineClusterKind);
+function deletesCapi(fixture: ClusterFixture): boolean {
+  return fixture.plan().remove.some(({ kind }) => kind === capiClusterKind);
 }
 
 describe("Cluster API deletes a cluster", () => {
@@ -41,7 +41,7 @@ describe("Cluster API deletes a cluster", () => {
     ["after 30 s, whatever blocks it", true, comingIn(deleting).after(30)],
     ["when the deletion timestamp is in the future: a clock is wrong", true, comingIn(deleting).after(-1)],
   ])("%s", (_name, deleted, fixture) => {
-    expect(deletesEngine(fixture)).toBe(deleted);
+    expect(deletesCapi(fixture)).toBe(deleted);
   });
 
   test("when the wait is over; its pools are deleted before, and the status does not claim a deletion", () => {
@@ -62,10 +62,10 @@ describe("a pool that is being deleted", () => {
   const going = withWeb(running, { pool });
 
   const staysIn = (fixture: ClusterFixture): boolean => {
-    const step = fixture.plan().apply.find(({ kind }) => kind === engineClusterKind);
+    const step = fixture.plan().apply.find(({ kind }) => kind === capiClusterKind);
     // Nothing to apply: it is as it was.
     if (step?.verb !== "apply") return true;
-    const { spec } = step.object as EngineCluster;
+    const { spec } = step.object as CapiCluster;
     return spec?.topology?.workers?.machineDeployments?.some(({ name }) => name === "web") === true;
   };
 
@@ -86,7 +86,7 @@ describe("a pool that is being deleted", () => {
 
   test("does not return to a topology that it has left", () => {
     const left = going.reconciled();
-    expect(left.engineObject().spec?.topology?.workers).toBeUndefined();
+    expect(left.capiObject().spec?.topology?.workers).toBeUndefined();
     expect(comingIn(left).plan().apply).toEqual([]);
   });
 });

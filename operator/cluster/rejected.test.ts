@@ -6,7 +6,7 @@ import { reasonOf, statusAfter } from "./testing-status.ts";
 
 describe("an apply that Cluster API does not accept", () => {
   const planAfter = (kind: "rejected" | "unavailable", message: string) =>
-    reconcileCluster(observeBlue({ engine: undefined, applyFailure: { kind, message } }), NOW);
+    reconcileCluster(observeBlue({ capi: undefined, applyFailure: { kind, message } }), NOW);
 
   test("a rejection is Stalled with Cluster API's message, and retried once a minute", () => {
     const plan = planAfter(
@@ -41,7 +41,7 @@ describe("an apply that Cluster API does not accept", () => {
       "failed to retrieve ClusterClass",
     );
     const observed = observeBlue({
-      engineFacts: { conditions: [{ ...late, lastTransitionTime: secondsAgo(seconds) }] },
+      capiFacts: { conditions: [{ ...late, lastTransitionTime: secondsAgo(seconds) }] },
     });
     expect(findCondition(statusAfter(observed).conditions, "Stalled")?.status).toBe(stalled);
   });

@@ -9,9 +9,9 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { AccessHealth } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
-import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isReleased } from "../identity.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 import type { RunContext } from "../run-context.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
@@ -46,7 +46,7 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
     deps.accessHealth.forget(key);
-    const { events, requeueAfterMs } = reportWithoutCluster(findEngine(deps.caches, key).engine?.object, now);
+    const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
   }
@@ -87,10 +87,10 @@ async function hasPools(
 }
 
 /** Whether the plan requests another version from Cluster API than it has. */
-function isUpgrade({ engine }: ObservedCluster, plan: Plan<unknown>): boolean {
-  const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === engineClusterKind);
-  if (engine === undefined || step?.verb !== "apply") return false;
-  return (step.object as EngineCluster).spec?.topology?.version !== engine.object.spec?.topology?.version;
+function isUpgrade({ capi }: ObservedCluster, plan: Plan<unknown>): boolean {
+  const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
+  if (capi === undefined || step?.verb !== "apply") return false;
+  return (step.object as CapiCluster).spec?.topology?.version !== capi.object.spec?.topology?.version;
 }
 
 /**
@@ -99,7 +99,7 @@ function isUpgrade({ engine }: ObservedCluster, plan: Plan<unknown>): boolean {
  */
 function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefined {
   const cluster = deps.caches.clusters.get(key);
-  const state = findEngine(deps.caches, key).engine?.state;
+  const state = findCapi(deps.caches, key).capi?.state;
   const ca = deps.caches.credentials.get(nameAdminSecret(key))?.data?.["ca.crt"];
   const isProbed = cluster?.spec.publicEndpoint === true && cluster.metadata.deletionTimestamp === undefined;
   if (!isProbed || !state?.controlPlaneInitialized || state.endpoint === undefined || ca === undefined) {
@@ -112,7 +112,7 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
 
 /** How applying the Cluster API object failed; undefined for any other failure. */
 function readFailure(error: unknown): ApplyFailure | undefined {
-  if (!(error instanceof StepError) || error.step.kind !== engineClusterKind) return undefined;
+  if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return undefined;
   const { cause } = error;
   if (!(cause instanceof KubeError)) return undefined;
   if (cause.isUnavailable) return { kind: "unavailable", message: cause.kubeMessage, cause };

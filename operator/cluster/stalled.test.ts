@@ -86,7 +86,7 @@ test("a rejection after the apply counts only when it persists", () => {
     reason: "ReconcileFailed",
     message: "no such thing",
   });
-  const fixture = aCluster().ready().withEngineConditions([failed]);
+  const fixture = aCluster().ready().withCapiConditions([failed]);
   expect(fixture.after(5).plan().status).toBeUndefined();
   expect(fixture.after(5).plan().requeueAfterMs).toBe(10_000);
   const stalled = conditionOf(fixture.after(20).plan(), "Stalled");
@@ -104,7 +104,7 @@ test("a foreign Cluster API Cluster of the same name is left alone", () => {
     kind: "Cluster",
     metadata: { name: "demo", uid: "x" },
   };
-  const plan = fixture.withEngine(foreign).plan();
+  const plan = fixture.withCapi(foreign).plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "NameTaken" });
 });

@@ -8,7 +8,7 @@ import {
   aCondition,
   aMachine,
   aPoolState,
-  type EngineFacts,
+  type CapiFacts,
   NOW,
   observeBlue,
   secondsAgo,
@@ -40,21 +40,21 @@ test("usage that an agent of the platform reports is no part of the status that 
 
 describe("before the first Ready", () => {
   const pools = [aClusterPool()];
-  test.each<[string, Partial<ObservedCluster> & { engineFacts?: EngineFacts }, string]>([
-    ["no Cluster API Cluster", { engine: undefined }, "False WaitingForControlPlane"],
+  test.each<[string, Partial<ObservedCluster> & { capiFacts?: CapiFacts }, string]>([
+    ["no Cluster API Cluster", { capi: undefined }, "False WaitingForControlPlane"],
     [
       "a control plane that is not up",
-      { engineFacts: { conditions: [aCondition("ControlPlaneInitialized", "False")] } },
+      { capiFacts: { conditions: [aCondition("ControlPlaneInitialized", "False")] } },
       "False WaitingForControlPlane",
     ],
     [
       "nodes that are not ready although Cluster API reports Available",
-      { pools: [aClusterPool({ engine: aPoolState({ readyNodes: 0 }) })] },
+      { pools: [aClusterPool({ capi: aPoolState({ readyNodes: 0 }) })] },
       "False WaitingForNodes",
     ],
     [
       "Available False",
-      { pools, engineFacts: { conditions: [aCondition("Available", "False")] } },
+      { pools, capiFacts: { conditions: [aCondition("Available", "False")] } },
       "False WaitingForNodes",
     ],
     ["an endpoint that was not probed", { probe: undefined }, "False WaitingForEndpoint"],
@@ -76,14 +76,14 @@ describe("before the first Ready", () => {
   });
 
   test("Ready names the version although Cluster API has not converged yet", () => {
-    const engineFacts = { conditions: [aCondition("TopologyReconciled", "False")] };
-    const status = statusAfter(observeBlue({ engineFacts }));
+    const capiFacts = { conditions: [aCondition("TopologyReconciled", "False")] };
+    const status = statusAfter(observeBlue({ capiFacts }));
     expect(status).toMatchObject({ phase: "Ready", version: "1.34.2" });
     expect(status.transitions).toMatchObject([{ type: "Ready", version: "1.34.2" }]);
   });
 
   test("a fault that needs a change of the spec is Failed, Stalled, and not Reconciling", () => {
-    const status = statusAfter(observeBlue({ engine: undefined, cluster: aCluster({ version: "1.99" }) }));
+    const status = statusAfter(observeBlue({ capi: undefined, cluster: aCluster({ version: "1.99" }) }));
     expect(status.phase).toBe("Failed");
     expect(reasonOf(status, "Stalled")).toBe("True UnknownVersion");
     expect(reasonOf(status, "Reconciling")).toBe("False UnknownVersion");
@@ -93,7 +93,7 @@ describe("before the first Ready", () => {
 
 describe("after the first Ready it stays True", () => {
   const busy = (machines = [aMachine("one")]) => [
-    aClusterPool({ engine: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
+    aClusterPool({ capi: aPoolState({ nodes: 3, readyNodes: 2, replicas: 3 }), machines }),
   ];
   test.each<[string, (converged: ObservedCluster) => ObservedCluster, string]>([
     ["while a pool scales", (it) => ({ ...it, pools: busy() }), "Scaling"],
@@ -124,7 +124,7 @@ describe("a wait that lasts", () => {
   const waiting = (seconds: number) => {
     const blockingCondition = aCondition("InfrastructureReady", "False", "NotReady", "no capacity in zone a");
     const initialized = aCondition("ControlPlaneInitialized", "False");
-    const observed = observeBlue({ engineFacts: { conditions: [blockingCondition, initialized] } });
+    const observed = observeBlue({ capiFacts: { conditions: [blockingCondition, initialized] } });
     const status = reconcileCluster(observed, new Date(NOW.getTime() - seconds * 1000)).status;
     return reconcileCluster(
       { ...observed, cluster: { ...observed.cluster, ...(status && { status }) } },
@@ -148,7 +148,7 @@ describe("a wait that lasts", () => {
 
 describe("deleting", () => {
   const deletion = { deletionTimestamp: secondsAgo(70) };
-  const deleting = (rest: Partial<ObservedCluster> & { engineFacts?: EngineFacts }) => {
+  const deleting = (rest: Partial<ObservedCluster> & { capiFacts?: CapiFacts }) => {
     const cluster = aCluster();
     return observeBlue({ ...rest, cluster: { ...cluster, metadata: { ...cluster.metadata, ...deletion } } });
   };
@@ -158,27 +158,27 @@ describe("deleting", () => {
     expect(plan.releaseFinalizer).toBe(false);
   });
   test("reports what it waits for", () => {
-    const engineFacts = {
+    const capiFacts = {
       metadata: deletion,
       conditions: [aCondition("Deleting", "True", "WaitingForWorkersDeletion", "* Machine x: draining")],
     };
-    const status = statusAfter(deleting({ engineFacts }));
+    const status = statusAfter(deleting({ capiFacts }));
     expect(status.phase).toBe("Deleting");
     expect(findCondition(status.conditions, "Ready")?.message).toMatch(/Machine x: draining.*ask/);
   });
   test("releases subnet and finalizer when all is gone", () => {
-    const plan = reconcileCluster(deleting({ engine: undefined }), NOW);
+    const plan = reconcileCluster(deleting({ capi: undefined }), NOW);
     expect(plan.remove).toMatchObject([{ verb: "delete", name: "subnet-10-64-3-0" }]);
     expect(plan.releaseFinalizer).toBe(true);
   });
   test("a copy releases its finalizer, not the subnet of the original", () => {
-    const plan = reconcileCluster(deleting({ engine: undefined, olderDuplicate: "org/original" }), NOW);
+    const plan = reconcileCluster(deleting({ capi: undefined, olderDuplicate: "org/original" }), NOW);
     expect(plan).toMatchObject({ remove: [], releaseFinalizer: true });
   });
 });
 
 test("a copy of a cluster is Stalled and gets nothing", () => {
-  const plan = reconcileCluster(observeBlue({ engine: undefined, olderDuplicate: "org-x/original" }), NOW);
+  const plan = reconcileCluster(observeBlue({ capi: undefined, olderDuplicate: "org-x/original" }), NOW);
   expect(plan).toMatchObject({ apply: [], remove: [], metadata: undefined });
   expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True DuplicateID");
   expect(plan.status?.message).toMatch(/^An older object has the same label/);

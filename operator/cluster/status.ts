@@ -42,7 +42,7 @@ export function composeClusterStatus(
   now: Date,
 ): { status: ClusterStatus; requeueAfterMs: number | undefined } {
   const { observed } = input;
-  const { cluster, engine } = observed;
+  const { cluster, capi } = observed;
   const last = cluster.status;
   const pools = measurePools(observed, now);
   const running = findRunningVersion(observed);
@@ -78,7 +78,7 @@ export function composeClusterStatus(
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     ...optional("message", message && clipStatusMessage(message)),
-    ...optional("clusterClass", input.clusterClass ?? engine?.state.classRef?.name ?? last?.clusterClass),
+    ...optional("clusterClass", input.clusterClass ?? capi?.state.classRef?.name ?? last?.clusterClass),
   };
   return { status, requeueAfterMs };
 }
@@ -123,26 +123,26 @@ function composeConditions(
 }
 
 /** A control plane serves its version before Cluster API reports the first rollout as converged. */
-function findRunningVersion({ cluster, engine }: ObservedCluster): string | undefined {
-  if (engine?.state.converged) return engine.state.version;
-  if (cluster.status?.version !== undefined || engine === undefined) return cluster.status?.version;
-  const { controlPlaneVersions, controlPlaneInitialized, version } = engine.state;
+function findRunningVersion({ cluster, capi }: ObservedCluster): string | undefined {
+  if (capi?.state.converged) return capi.state.version;
+  if (cluster.status?.version !== undefined || capi === undefined) return cluster.status?.version;
+  const { controlPlaneVersions, controlPlaneInitialized, version } = capi.state;
   return controlPlaneVersions[0] ?? (controlPlaneInitialized ? version : undefined);
 }
 
 function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
-  const admitted = observed.pools.filter(({ blocked, engine }) => !blocked || engine !== undefined);
-  return admitted.map(({ pool, engine, machines, blocked }) => ({
+  const admitted = observed.pools.filter(({ blocked, capi }) => !blocked || capi !== undefined);
+  return admitted.map(({ pool, capi, machines, blocked }) => ({
     name: pool.metadata.name,
     deleting: pool.metadata.deletionTimestamp !== undefined,
-    progress: measurePool(pool, engine, machines, { nodeDegradedAfterSeconds, poolDefaults, blocked }, now),
+    progress: measurePool(pool, capi, machines, { nodeDegradedAfterSeconds, poolDefaults, blocked }, now),
   }));
 }
 
-function composeAddresses({ engine, cluster }: ObservedCluster) {
-  const { endpoint } = engine?.state ?? {};
+function composeAddresses({ capi, cluster }: ObservedCluster) {
+  const { endpoint } = capi?.state ?? {};
   const { apiServerURL, publicAddress } = cluster.status ?? {};
   if (endpoint === undefined)
     return { ...optional("apiServerURL", apiServerURL), ...optional("publicAddress", publicAddress) };

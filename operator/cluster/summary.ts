@@ -1,6 +1,6 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
-import { explain } from "../engine/explain.ts";
+import { explain } from "../capi/explain.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { type ClusterCondition, clusterCondition, type Facts } from "./conditions.ts";
 import { ADVICE, PAUSED } from "./messages.ts";
@@ -57,12 +57,12 @@ function decideStalled(fault: Problem | undefined): ClusterCondition {
 
 /** What a cluster that was never ready waits for; undefined = nothing. */
 function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
-  const { cluster, applyFailure, engine } = observed;
+  const { cluster, applyFailure, capi } = observed;
   const { name } = cluster.metadata;
   if (applyFailure !== undefined) {
     return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
-  const state = engine?.state;
+  const state = capi?.state;
   if (isSuspended(cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (state?.paused) return { reason: "Paused", message: PAUSED };
   if (!state?.controlPlaneInitialized) {
@@ -96,14 +96,14 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
     return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
   if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
-  if (observed.engine?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
+  if (observed.capi?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
   if (ready.status === "False" && (!wasReady || ready.reason === "Deleting")) return ready;
   const upgrading = findCondition(conditions, "Upgrading");
   if (upgrading?.status === "True") return upgrading;
   const workers = findCondition(conditions, "WorkersReady");
   if (workers?.status === "False") return workers;
-  if (observed.engine?.state.rollingOut) {
+  if (observed.capi?.state.rollingOut) {
     return { reason: "RollingOut", message: "Machines are being replaced one after another." };
   }
   return facts.applied
@@ -112,20 +112,20 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
 }
 
 function describeDeletion(observed: ObservedCluster): string {
-  const { engine, pools } = observed;
-  if (engine?.state.paused) return `Deletion waits. ${PAUSED}`;
+  const { capi, pools } = observed;
+  if (capi?.state.paused) return `Deletion waits. ${PAUSED}`;
   const left = pools.map(({ pool }) => pool.metadata.name);
-  if (engine === undefined) {
+  if (capi === undefined) {
     return left.length === 0
       ? "Cluster API has deleted the cluster."
       : `Cluster API has deleted the cluster; remaining node pools: ${left.join(", ")}.`;
   }
-  const { deletion } = engine.state;
+  const { deletion } = capi.state;
   if (observed.applyFailure !== undefined) return `Deletion waits. ${UNAVAILABLE}`;
   if (deletion?.status === "True") {
     return `Cluster API is deleting the cluster: ${explain(deletion)}. ${ADVICE}`;
   }
-  return engine.state.deleting
+  return capi.state.deleting
     ? "Cluster API is deleting the cluster."
     : "The deletion is being passed on to Cluster API.";
 }

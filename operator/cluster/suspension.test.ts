@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
-import { readEngineCluster } from "../engine/cluster-state.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
+import { readCapiCluster } from "../capi/cluster-state.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import { decideChildren } from "./children.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { ANNOTATION_PAUSED } from "./pause.ts";
@@ -13,38 +13,38 @@ import {
   aClusterPool,
   aCondition,
   aPool,
+  type CapiFacts,
   CLUSTER_ID,
-  type EngineFacts,
   NOW,
   observeBlue,
   secondsAgo,
 } from "./testing.ts";
 
-const PAUSED: EngineFacts = { conditions: [aCondition("Paused", "True")] };
+const PAUSED: CapiFacts = { conditions: [aCondition("Paused", "True")] };
 const DELETED = { metadata: { ...aCluster().metadata, deletionTimestamp: secondsAgo(10) } };
 
 function observeSuspended(rest: Parameters<typeof observeBlue>[0] = {}): ObservedCluster {
   return observeBlue({ cluster: aCluster({ suspend: true }), ...rest });
 }
 
-function withEngine(observed: ObservedCluster, object: EngineCluster): ObservedCluster {
-  return { ...observed, engine: { object, state: readEngineCluster(object) } };
+function withCapi(observed: ObservedCluster, object: CapiCluster): ObservedCluster {
+  return { ...observed, capi: { object, state: readCapiCluster(object) } };
 }
 
 /** The same with the Cluster API Cluster as it was decided, and these fields on it. */
 function applied(observed: ObservedCluster, paused?: { byUs: boolean }): ObservedCluster {
   const decision = decideChildren(observed, CLUSTER_ID, NOW);
-  if (!decision.ok || observed.engine === undefined) throw new Error("nothing was decided");
-  const { engineCluster } = decision;
-  const { object } = observed.engine;
+  if (!decision.ok || observed.capi === undefined) throw new Error("nothing was decided");
+  const { capiCluster } = decision;
+  const { object } = observed.capi;
   const annotations = {
-    ...engineCluster.metadata.annotations,
+    ...capiCluster.metadata.annotations,
     ...(paused?.byUs && { [ANNOTATION_PAUSED]: "true" }),
   };
-  const spec = { ...object.spec, ...engineCluster.spec, ...(paused && { paused: true }) };
-  return withEngine(observed, {
+  const spec = { ...object.spec, ...capiCluster.spec, ...(paused && { paused: true }) };
+  return withCapi(observed, {
     ...object,
-    metadata: { ...object.metadata, ...engineCluster.metadata, annotations },
+    metadata: { ...object.metadata, ...capiCluster.metadata, annotations },
     spec,
   });
 }
@@ -74,7 +74,7 @@ test("a suspended cluster is paused in Cluster API, and nothing else of it is ch
 });
 
 test("once Cluster API has confirmed the pause, no step is left and the status says so at once", () => {
-  const observed = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: true });
+  const observed = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: true });
   const plan = reconcileCluster(observed, NOW);
   expect([...plan.apply, ...plan.remove]).toEqual([]);
   expect(findCondition(plan.status?.conditions, "Suspended")).toMatchObject({ status: "True" });
@@ -87,14 +87,14 @@ test("once Cluster API has confirmed the pause, no step is left and the status s
 });
 
 test("network rules that were changed during the suspension are not reported as in force", () => {
-  const before = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: true });
+  const before = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: true });
   const network = { authorizedCIDRs: ["203.0.113.0/24"] };
   const observed = { ...before, cluster: aCluster({ suspend: true, network }) };
   expect(findCondition(conditionsOf(observed), "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
 test("a suspended cluster that does not exist yet is not created", () => {
-  const plan = reconcileCluster(observeSuspended({ engine: undefined }), NOW);
+  const plan = reconcileCluster(observeSuspended({ capi: undefined }), NOW);
   expect([...plan.apply, ...plan.remove]).toEqual([]);
   expect(findCondition(plan.status?.conditions, "Ready")).toMatchObject({ reason: "Suspended" });
 });
@@ -114,7 +114,7 @@ test("a suspended cluster that is deleted resumes in Cluster API for the deletio
 });
 
 test("a resumed cluster gets what it missed after the pause has ended", () => {
-  const before = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: true });
+  const before = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: true });
   const network = { authorizedCIDRs: ["203.0.113.0/24"] };
   const plan = reconcileCluster({ ...before, cluster: aCluster({ network }) }, NOW);
   expect(plan.apply).toMatchObject([
@@ -127,16 +127,16 @@ test("a resumed cluster gets what it missed after the pause has ended", () => {
 });
 
 test("a pause that the platform's operator made by hand is not ended by a resumption", () => {
-  const plan = reconcileCluster(applied(observeBlue({ engineFacts: PAUSED }), { byUs: false }), NOW);
+  const plan = reconcileCluster(applied(observeBlue({ capiFacts: PAUSED }), { byUs: false }), NOW);
   expect(plan.apply).toEqual([]);
-  const suspended = applied(observeSuspended({ engineFacts: PAUSED }), { byUs: false });
+  const suspended = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: false });
   expect(reconcileCluster(suspended, NOW).apply).toEqual([]);
 });
 
 test("the hash of what was applied does not depend on a suspension", () => {
   const decide = (observed: ObservedCluster) => {
     const decision = decideChildren(observed, CLUSTER_ID, NOW);
-    return decision.ok ? withAppliedHash(decision.engineCluster, ANNOTATION_APPLIED) : undefined;
+    return decision.ok ? withAppliedHash(decision.capiCluster, ANNOTATION_APPLIED) : undefined;
   };
   expect(decide(observeSuspended())).toEqual(decide(observeBlue()));
 });

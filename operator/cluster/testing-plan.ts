@@ -1,5 +1,5 @@
 import type { Plan } from "../../shared/controller/plan.ts";
-import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 
 /** The steps of a plan, for example "apply clusters". */
 export function stepsOf({ apply, remove }: Plan<unknown>): string[] {
@@ -8,8 +8,8 @@ export function stepsOf({ apply, remove }: Plan<unknown>): string[] {
 
 /** The topology that a plan applies to Cluster API's Cluster; undefined when it applies none. */
 export function topologyOf({ apply }: Plan<unknown>) {
-  const step = apply.find(({ verb, kind }) => verb === "apply" && kind === engineClusterKind);
-  return step?.verb === "apply" ? (step.object as EngineCluster).spec?.topology : undefined;
+  const step = apply.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
+  return step?.verb === "apply" ? (step.object as CapiCluster).spec?.topology : undefined;
 }
 
 /** A condition in the status of a plan. */

@@ -1,10 +1,10 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster, ClusterStatus } from "../../shared/crd/cluster.ts";
-import { readEngineCluster } from "../engine/cluster-state.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
+import { readCapiCluster } from "../capi/cluster-state.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { reconcileCluster } from "./reconcile.ts";
-import { aCluster, type aCondition, anEngineCluster, type EngineFacts, NOW, observeBlue } from "./testing.ts";
+import { aCluster, type aCondition, anCapiCluster, type CapiFacts, NOW, observeBlue } from "./testing.ts";
 
 /** The status after one reconcile; where it did not change, the last one. */
 export function statusAfter(observed: ObservedCluster): ClusterStatus {
@@ -12,12 +12,12 @@ export function statusAfter(observed: ObservedCluster): ClusterStatus {
 }
 
 /** A cluster that converged an hour ago: its own status is what a reconcile makes of it. */
-export function converged(cluster: Cluster = aCluster(), engineFacts: EngineFacts = {}): ObservedCluster {
-  const first = observeBlue({ cluster, engineFacts });
+export function converged(cluster: Cluster = aCluster(), capiFacts: CapiFacts = {}): ObservedCluster {
+  const first = observeBlue({ cluster, capiFacts });
   const applied = reconcileCluster(first, NOW).apply[0];
   if (applied?.verb !== "apply") throw new Error("nothing was applied");
-  const live = anEngineCluster(engineFacts);
-  const { metadata, spec } = applied.object as EngineCluster;
+  const live = anCapiCluster(capiFacts);
+  const { metadata, spec } = applied.object as CapiCluster;
   const observed = observeWith(first, {
     ...live,
     metadata: { ...live.metadata, ...metadata },
@@ -29,13 +29,13 @@ export function converged(cluster: Cluster = aCluster(), engineFacts: EngineFact
   return { ...observed, cluster: { ...cluster, metadata: rest, ...(status && { status }) } };
 }
 
-function observeWith(observed: ObservedCluster, object: EngineCluster): ObservedCluster {
-  return { ...observed, engine: { object, state: readEngineCluster(object) } };
+function observeWith(observed: ObservedCluster, object: CapiCluster): ObservedCluster {
+  return { ...observed, capi: { object, state: readCapiCluster(object) } };
 }
 
 export function withConditions(observed: ObservedCluster, ...conditions: ReturnType<typeof aCondition>[]) {
-  const object = observed.engine?.object;
-  if (object === undefined) throw new Error("no engine");
+  const object = observed.capi?.object;
+  if (object === undefined) throw new Error("no Cluster API");
   const others = (object.status?.conditions ?? []).filter(
     ({ type }) => !conditions.some((condition) => condition.type === type),
   );

@@ -1,9 +1,9 @@
 import type { Cluster, ClusterSpec } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import type { ClassCapabilities } from "../engine/cluster-class.ts";
-import type { EngineCluster, EngineCondition, EngineNetwork } from "../engine/kinds.ts";
-import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import type { CapiCluster, CapiCondition, CapiNetwork } from "../capi/kinds.ts";
+import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { decideOwnership } from "../ownership.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
 import { settingsOf } from "../testing.ts";
@@ -68,7 +68,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> 
   };
 }
 
-export function aMachine(name: string, rest: Partial<EngineMachine> = {}): EngineMachine {
+export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMachine {
   return {
     outdated: false,
     name,
@@ -89,7 +89,7 @@ export function aMachine(name: string, rest: Partial<EngineMachine> = {}): Engin
 }
 
 /** Cluster API's state of a pool with its two nodes. */
-export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState {
+export function aPoolState(rest: Partial<CapiPoolState> = {}): CapiPoolState {
   return {
     name: "demo-general-x",
     uid: "demo-general-uid",
@@ -112,10 +112,10 @@ export function aPoolState(rest: Partial<EnginePoolState> = {}): EnginePoolState
 
 export function aCondition(
   type: string,
-  status: EngineCondition["status"],
+  status: CapiCondition["status"],
   reason = type,
   message = "",
-): EngineCondition {
+): CapiCondition {
   return { type, status, reason, message, lastTransitionTime: secondsAgo(600), observedGeneration: 1 };
 }
 
@@ -129,20 +129,20 @@ const CONVERGED = [
   aCondition("RollingOut", "False"),
 ];
 
-export interface EngineFacts {
+export interface CapiFacts {
   version?: string;
   /** Replace the conditions of the same type; the others are healthy. */
-  conditions?: EngineCondition[];
+  conditions?: CapiCondition[];
   controlPlane?: string[];
   workers?: string[];
-  metadata?: Partial<EngineCluster["metadata"]>;
+  metadata?: Partial<CapiCluster["metadata"]>;
   variables?: { name: string; value: unknown }[];
-  clusterNetwork?: EngineNetwork;
+  clusterNetwork?: CapiNetwork;
   observedGeneration?: number;
 }
 
 /** Cluster API's Cluster of `aCluster`, running and converged by default. Versions without `v`. */
-export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
+export function anCapiCluster(facts: CapiFacts = {}): CapiCluster {
   const version = facts.version ?? "1.34.2";
   const versions = (list: string[]) => list.map((entry) => ({ version: `v${entry}`, replicas: 1 }));
   const named = new Map((facts.conditions ?? []).map((condition) => [condition.type, condition]));
@@ -153,7 +153,7 @@ export function anEngineCluster(facts: EngineFacts = {}): EngineCluster {
     metadata: {
       name: "blue",
       namespace: NAMESPACE,
-      uid: "engine-uid",
+      uid: "capi-uid",
       generation: 1,
       labels: { [LABEL_ID]: CLUSTER_ID },
       ownerReferences: [
@@ -203,10 +203,10 @@ const ORGANIZATION = { kind: "known", id: ORGANIZATION_ID } as const;
 
 /** A converged cluster without pools, long running by default. */
 export function observeBlue(
-  rest: Partial<ObservedCluster> & { engineFacts?: EngineFacts } = {},
+  rest: Partial<ObservedCluster> & { capiFacts?: CapiFacts } = {},
 ): ObservedCluster {
-  const { engineFacts, ...given } = rest;
-  const object = anEngineCluster(engineFacts);
+  const { capiFacts, ...given } = rest;
+  const object = anCapiCluster(capiFacts);
   const lock = {
     subnet: "10.64.3.0/24",
     clusterId: CLUSTER_ID,
@@ -250,8 +250,8 @@ export function observeBlue(
 export function aClusterPool(rest: Partial<ObservedClusterPool> = {}): ObservedClusterPool {
   return {
     pool: aPool(),
-    engine: aPoolState(),
-    engineDeleting: false,
+    capi: aPoolState(),
+    capiDeleting: false,
     olderDuplicate: undefined,
     blocked: false,
     machines: [aMachine("one"), aMachine("two")],

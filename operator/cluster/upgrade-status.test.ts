@@ -1,20 +1,20 @@
 import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
-import { aCluster, aClusterPool, aCondition, aPoolState, type EngineFacts, observeBlue } from "./testing.ts";
+import { aCluster, aClusterPool, aCondition, aPoolState, type CapiFacts, observeBlue } from "./testing.ts";
 import { converged, reasonOf, statusAfter } from "./testing-status.ts";
 
 describe("an upgrade", () => {
-  const upgrading = (facts: EngineFacts) =>
+  const upgrading = (facts: CapiFacts) =>
     observeBlue({
       cluster: aCluster(
         { version: "1.35" },
         { status: { ...converged().cluster.status, targetVersion: "1.35.1" } },
       ),
-      engineFacts: { version: "1.35.1", ...facts },
-      pools: [aClusterPool({ engine: aPoolState({ version: "1.34.2" }) })],
+      capiFacts: { version: "1.35.1", ...facts },
+      pools: [aClusterPool({ capi: aPoolState({ version: "1.34.2" }) })],
     });
 
-  test.each<[string, EngineFacts]>([
+  test.each<[string, CapiFacts]>([
     ["Cluster API has not observed it", { observedGeneration: 0 }],
     [
       "the topology is not reconciled",
@@ -47,10 +47,10 @@ describe("an upgrade", () => {
   });
 
   test("of a control plane that reports no versions settles, from its creation on", () => {
-    const facts: EngineFacts = { controlPlane: [] };
+    const facts: CapiFacts = { controlPlane: [] };
     expect(statusAfter(upgrading(facts)).version).toBe("1.35.1");
     const created = { conditions: [aCondition("RollingOut", "True")], controlPlane: [], workers: [] };
-    expect(statusAfter(observeBlue({ engineFacts: created })).version).toBe("1.34.2");
+    expect(statusAfter(observeBlue({ capiFacts: created })).version).toBe("1.34.2");
   });
 
   test("that Cluster API defers is waiting; one that it rejects is Stalled with its message", () => {

@@ -5,8 +5,8 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
+import { capiClusterNameOf } from "../capi/kinds.ts";
 import { findFaultOfTenant } from "../cluster-access/status.ts";
-import { engineClusterNameOf } from "../engine/kinds.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 
@@ -18,8 +18,8 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   const addAll = (keys: string[]) => {
     for (const key of keys) controller.add(key, { priority: PRIORITY_BACKGROUND });
   };
-  const addByEngineLabel = (change: Change<KubeObject>) => {
-    const name = engineClusterNameOf(change.object.metadata);
+  const addByCapiLabel = (change: Change<KubeObject>) => {
+    const name = capiClusterNameOf(change.object.metadata);
     if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
   };
   const addBlocked = (change: Change<KubeObject>) => {
@@ -30,9 +30,9 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     addAll(pools.map(({ spec }) => toKey(namespace, spec.clusterName)));
   };
   set.listen("clusters", (change) => add(objectKey(change.object), change));
-  set.listen("engineClusters", (change) => add(objectKey(change.object), change));
+  set.listen("capiClusters", (change) => add(objectKey(change.object), change));
   set.listen("clusters", addBlocked);
-  set.listen("engineClusters", addBlocked);
+  set.listen("capiClusters", addBlocked);
   set.listen("nodePools", addBlocked);
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
@@ -44,8 +44,8 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     const faultBefore = previous && findFaultOfTenant(previous);
     if (fault !== faultBefore) add(toKey(object.metadata.namespace, object.spec.clusterName), change);
   });
-  set.listen("machineDeployments", addByEngineLabel);
-  set.listen("machines", addByEngineLabel);
+  set.listen("machineDeployments", addByCapiLabel);
+  set.listen("machines", addByCapiLabel);
   set.listen("credentials", (change) => {
     const name = clusterOfAdminSecret(change.object.metadata.name);
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);

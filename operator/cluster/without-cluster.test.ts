@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import { CLUSTER_ID, NOW, secondsAgo } from "./testing.ts";
 import { reportWithoutCluster } from "./without-cluster.ts";
 
-function anEngineCluster(metadata: Partial<EngineCluster["metadata"]> = {}): EngineCluster {
+function anCapiCluster(metadata: Partial<CapiCluster["metadata"]> = {}): CapiCluster {
   const labels = { [LABEL_ID]: CLUSTER_ID };
   const creationTimestamp = secondsAgo(90);
   return {
@@ -15,20 +15,20 @@ function anEngineCluster(metadata: Partial<EngineCluster["metadata"]> = {}): Eng
 }
 
 test("a cluster of Cluster API whose Cluster is deleted has a Warning that names both remedies", () => {
-  const { events } = reportWithoutCluster(anEngineCluster(), NOW);
+  const { events } = reportWithoutCluster(anCapiCluster(), NOW);
   expect(events).toMatchObject([
     { type: "Warning", reason: "ClusterMissing", regarding: { kind: "Cluster", name: "blue", uid: "u" } },
   ]);
   expect(events[0]?.note).toMatch(/org-1\/blue .* Restore .*, or delete/);
 });
 
-test.each<[string, EngineCluster | undefined, number | undefined]>([
+test.each<[string, CapiCluster | undefined, number | undefined]>([
   ["there is none", undefined, undefined],
-  ["Marina did not make it", anEngineCluster({ labels: {} }), undefined],
-  ["it is being deleted", anEngineCluster({ deletionTimestamp: secondsAgo(1) }), undefined],
-  ["its Cluster may be restored after it", anEngineCluster({ creationTimestamp: secondsAgo(20) }), 40_000],
-])("there is no Warning where %s", (_, engine, requeueAfterMs) => {
-  expect(reportWithoutCluster(engine, NOW)).toEqual({
+  ["Marina did not make it", anCapiCluster({ labels: {} }), undefined],
+  ["it is being deleted", anCapiCluster({ deletionTimestamp: secondsAgo(1) }), undefined],
+  ["its Cluster may be restored after it", anCapiCluster({ creationTimestamp: secondsAgo(20) }), 40_000],
+])("there is no Warning where %s", (_, capi, requeueAfterMs) => {
+  expect(reportWithoutCluster(capi, NOW)).toEqual({
     events: [],
     ...(requeueAfterMs !== undefined && { requeueAfterMs }),
   });

@@ -2,7 +2,7 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { referTo } from "../../shared/controller/reference.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
-import { type EngineCluster, engineClusterKind } from "../engine/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 
 /** A restore may bring Cluster API's objects before ours. */
 const RESTORED_WITHIN_MS = 60_000;
@@ -17,16 +17,16 @@ export interface WithoutCluster {
  * A Warning about a Cluster API cluster that Marina made and that has no Cluster any more: it runs on, and its tenant does not
  * see it. Nothing about one that is being deleted, that Marina did not make, or that is younger than a minute.
  */
-export function reportWithoutCluster(engine: EngineCluster | undefined, now: Date): WithoutCluster {
-  const id = engine?.metadata.labels?.[LABEL_ID];
-  if (engine === undefined || id === undefined || engine.metadata.deletionTimestamp !== undefined)
+export function reportWithoutCluster(capi: CapiCluster | undefined, now: Date): WithoutCluster {
+  const id = capi?.metadata.labels?.[LABEL_ID];
+  if (capi === undefined || id === undefined || capi.metadata.deletionTimestamp !== undefined)
     return { events: [] };
-  const requeueAfterMs = remainingMs(engine.metadata.creationTimestamp, RESTORED_WITHIN_MS, now);
+  const requeueAfterMs = remainingMs(capi.metadata.creationTimestamp, RESTORED_WITHIN_MS, now);
   if (requeueAfterMs !== undefined) return { events: [], requeueAfterMs };
-  const { namespace, name } = engine.metadata;
+  const { namespace, name } = capi.metadata;
   const note = `The Cluster ${namespace}/${name} of Marina is gone, and this cluster runs on unseen. Restore the Cluster from a backup, or delete this cluster.`;
   const event: RecordedEvent = {
-    regarding: referTo(engineClusterKind, engine.metadata),
+    regarding: referTo(capiClusterKind, capi.metadata),
     type: "Warning",
     reason: "ClusterMissing",
     action: "CheckHealth",

@@ -4,11 +4,11 @@ import type { Event } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import type { Caches } from "../caches.ts";
 import {
-  type EngineCluster,
+  type CapiCluster,
   indexByInfrastructure,
   type Machine,
   type MachineDeployment,
-} from "../engine/kinds.ts";
+} from "../capi/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import { CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
@@ -42,8 +42,8 @@ function makeCaches(): Caches {
     spec: { infrastructureRef: { apiGroup: "hardware.test", kind: "Server", name: "s1" } },
   });
   const machineDeployments = createStore<MachineDeployment>();
-  const engineClusters = createStore<EngineCluster>();
-  return { clusters, engineClusters, nodePools, machines, machineDeployments } as unknown as Caches;
+  const capiClusters = createStore<CapiCluster>();
+  return { clusters, capiClusters, nodePools, machines, machineDeployments } as unknown as Caches;
 }
 
 const eventOn = (apiVersion: string, kind: string, name: string, more: Partial<Event> = {}): Event => ({

@@ -5,9 +5,9 @@ import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { actionOfEvent, groupOf } from "../engine/events.ts";
-import { isMachineKind } from "../engine/kinds.ts";
-import { toTenantWords } from "../engine/tenant-words.ts";
+import { actionOfEvent, groupOf } from "../capi/events.ts";
+import { isMachineKind } from "../capi/kinds.ts";
+import { toTenantWords } from "../capi/tenant-words.ts";
 import type { EventSubject } from "./subject.ts";
 
 /**

@@ -6,14 +6,14 @@ import type { Caches } from "../caches.ts";
 import {
   type EventSource,
   groupOf,
+  isCapiEvent,
   isClusterEvent,
-  isEngineEvent,
   isTold,
   sourceOfEvent,
-} from "../engine/events.ts";
-import { engineClusterNameOf, enginePoolNameOf } from "../engine/kinds.ts";
+} from "../capi/events.ts";
+import { capiClusterNameOf, capiPoolNameOf } from "../capi/kinds.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 
 /** What a Cluster API Event is about, as Marina's objects. */
 export interface EventSubject {
@@ -29,7 +29,7 @@ export interface EventSubject {
 export function mayBeMirrored(event: Event): boolean {
   const group = groupOf(event.regarding?.apiVersion);
   const isForeign = group.includes(".") && group !== clusterKind.group && !group.endsWith(".k8s.io");
-  return (isForeign || isEngineEvent(event)) && isTold(event);
+  return (isForeign || isCapiEvent(event)) && isTold(event);
 }
 
 /**
@@ -42,14 +42,14 @@ export function findSubject(caches: Caches, event: Event): EventSubject | undefi
   if (namespace === undefined || kind === undefined || name === undefined) return undefined;
   if (!mayBeMirrored(event)) return undefined;
   const [hosted] = caches.machines.byIndex(INDEX_INFRASTRUCTURE, toKey(namespace, toKey(kind, name)));
-  if (hosted === undefined && !isEngineEvent(event)) return undefined;
+  if (hosted === undefined && !isCapiEvent(event)) return undefined;
   const source = sourceOfEvent(kind, hosted !== undefined);
   if (isClusterEvent(event)) return subjectOf(caches, namespace, name, undefined, source);
   const key = toKey(namespace, name);
   const labelled = hosted ?? caches.machines.get(key) ?? caches.machineDeployments.get(key);
-  const clusterName = labelled && engineClusterNameOf(labelled.metadata);
+  const clusterName = labelled && capiClusterNameOf(labelled.metadata);
   if (labelled !== undefined && clusterName !== undefined) {
-    return subjectOf(caches, namespace, clusterName, enginePoolNameOf(labelled.metadata), source);
+    return subjectOf(caches, namespace, clusterName, capiPoolNameOf(labelled.metadata), source);
   }
   return subjectByName(caches, namespace, name, source);
 }
@@ -62,7 +62,7 @@ function subjectOf(
   source: EventSource,
 ): EventSubject | undefined {
   const key = toKey(namespace, clusterName);
-  const cluster = findEngine(caches, key).nameTaken ? undefined : caches.clusters.get(key);
+  const cluster = findCapi(caches, key).nameTaken ? undefined : caches.clusters.get(key);
   const pool = poolName === undefined ? undefined : caches.nodePools.get(toKey(namespace, poolName));
   return cluster && { cluster, pool, source };
 }
@@ -78,7 +78,7 @@ function subjectByName(
       .filter((object) => `${name}-`.startsWith(`${prefix}${object.metadata.name}-`))
       .sort((left, right) => right.metadata.name.length - left.metadata.name.length)[0];
   const cluster = longest(caches.clusters.byIndex(INDEX_NAMESPACE, namespace), "");
-  if (cluster === undefined || findEngine(caches, objectKey(cluster)).nameTaken) return undefined;
+  if (cluster === undefined || findCapi(caches, objectKey(cluster)).nameTaken) return undefined;
   const pools = caches.nodePools
     .byIndex(INDEX_NAMESPACE, namespace)
     .filter((pool) => pool.spec.clusterName === cluster.metadata.name);

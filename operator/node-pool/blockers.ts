@@ -1,5 +1,5 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
-import { isAlwaysPropagated } from "../engine/worker-pool.ts";
+import { isAlwaysPropagated } from "../capi/worker-pool.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 
@@ -8,15 +8,13 @@ const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "Unsupporte
 
 /** The fault of the cluster that keeps this pool from its desired state; undefined = none does. */
 export function findRejection(
-  { pool, cluster, engine }: ObservedPool,
+  { pool, cluster, capi }: ObservedPool,
   progress: PoolProgress,
 ): Problem | undefined {
   const fault = cluster?.fault;
   if (fault === undefined || !REJECTIONS.has(fault.reason) || cluster?.deleting) return undefined;
   const isOpen =
-    progress.state === "absent" ||
-    progress.state === "updating" ||
-    engine?.replicas !== progress.desiredNodes;
+    progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${pool.metadata.name} cannot be changed: ${fault.message}`;
   return { reason: fault.reason, message };

@@ -55,7 +55,7 @@ function decideReady(
   const notReady = (reason: string, message: string) => poolCondition("Ready", "False", reason, message);
   if (pool.metadata.deletionTimestamp !== undefined) return notReady("Deleting", describeDeletion(observed));
   // What already runs stays ready when it may not grow.
-  const keepsRunning = fault === observed.blocker && observed.engine !== undefined;
+  const keepsRunning = fault === observed.blocker && observed.capi !== undefined;
   if (fault !== undefined && !keepsRunning) return notReady(fault.reason, fault.message);
   if (cluster === undefined) {
     const message = `There is no cluster ${pool.spec.clusterName} in this namespace yet; create it.`;
@@ -112,7 +112,7 @@ function decideScaling(
     const message = `The change to ${count(desiredNodes, "node")} waits: the cluster is suspended.`;
     return poolCondition("Scaling", "True", "Suspended", message);
   }
-  const waits = observed.cluster?.upgrading === true && observed.engine?.replicas !== desiredNodes;
+  const waits = observed.cluster?.upgrading === true && observed.capi?.replicas !== desiredNodes;
   if (waits) {
     const message = `The change to ${count(desiredNodes, "node")} waits for the upgrade of the cluster to reach this pool.`;
     return poolCondition("Scaling", "True", "UpgradeInProgress", message);

@@ -20,7 +20,7 @@ test("a machine that does not join is reported once, with what it waits for and 
   if (sample === undefined) throw new Error("no machine");
   const machines = [{ ...sample, ...machine, unhealthy: undefined }];
   const pool = aPool({ desiredNodes: 1 })
-    .withEngine({ desired: 1, nodes: 1, ready: 0 })
+    .withCapi({ desired: 1, nodes: 1, ready: 0 })
     .with({ machines })
     .reconciled();
   const reported = pool.after(55);

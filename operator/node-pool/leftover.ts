@@ -1,6 +1,6 @@
 import type { Step } from "../../shared/controller/plan.ts";
 import { elapsedMs } from "../../shared/controller/time.ts";
-import { machineDeploymentKind } from "../engine/kinds.ts";
+import { machineDeploymentKind } from "../capi/kinds.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** What to do about a MachineDeployment that still exists after its Cluster API cluster was deleted. */
@@ -20,11 +20,11 @@ const DELETED_WITHIN_MS = 30_000;
  * 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
  */
 export function findLeftover(
-  { engine, engineClusterDeleted, machines, pool }: ObservedPool,
+  { capi, capiClusterDeleted, machines, pool }: ObservedPool,
   now: Date,
 ): Leftover {
-  if (!engineClusterDeleted || engine === undefined || machines.length > 0) return NO_LEFTOVER;
-  const { name, uid, deletedAt } = engine;
+  if (!capiClusterDeleted || capi === undefined || machines.length > 0) return NO_LEFTOVER;
+  const { name, uid, deletedAt } = capi;
   if (deletedAt === undefined) {
     const { namespace = "" } = pool.metadata;
     return {
@@ -37,8 +37,8 @@ export function findLeftover(
 }
 
 /** For the operator of the platform: it runs nothing, so tenants have nothing to know or to do. */
-export function describeLeftover({ pool, engine }: ObservedPool): string {
-  const name = `${pool.metadata.namespace}/${engine?.name}`;
-  const finalizers = engine?.finalizers.join(", ");
+export function describeLeftover({ pool, capi }: ObservedPool): string {
+  const name = `${pool.metadata.namespace}/${capi?.name}`;
+  const finalizers = capi?.finalizers.join(", ");
   return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers ${finalizers}`;
 }

@@ -23,12 +23,12 @@ const goneIn = (pool: PoolFixture): NodePoolStatus["goneMachines"] => pool.plan(
 
 describe("the size of a machine", () => {
   test("is that of its pool when it was made from the pool's settings", () => {
-    const pool = aPool(LARGE).withEngine({ desired: 1, settings: settingsOf(LARGE) });
+    const pool = aPool(LARGE).withCapi({ desired: 1, settings: settingsOf(LARGE) });
     expect(sizesOf(pool.with({ machines: [makeMachine("a")] }))).toEqual({ a: LARGE });
   });
 
   test("stays what it was while the pool of another size replaces it", () => {
-    const changed = twoNodes.withSpec(LARGE).withEngine({ desired: 2, settings: settingsOf(LARGE) });
+    const changed = twoNodes.withSpec(LARGE).withCapi({ desired: 2, settings: settingsOf(LARGE) });
     const old = makeMachine("a", {}, { isOfOtherTemplate: true });
     const successor = { ...makeMachine("c"), createdAt: "2026-01-01T01:00:00Z" };
     const pool = changed.with({ machines: [old, successor] });
@@ -43,7 +43,7 @@ describe("the size of a machine", () => {
   });
 
   test("is the former one for a machine that is first seen when it is outdated", () => {
-    const changed = twoNodes.withSpec(LARGE).withEngine({ desired: 2, settings: settingsOf(LARGE) });
+    const changed = twoNodes.withSpec(LARGE).withCapi({ desired: 2, settings: settingsOf(LARGE) });
     const old = makeMachine("c", {}, { isOfOtherTemplate: true });
     expect(sizesOf(changed.with({ machines: [old] }))).toEqual({ c: SMALL });
   });
@@ -52,7 +52,7 @@ describe("the size of a machine", () => {
     const size = { kind: "fixed", nodes: 1 } as const;
     const granted = { size, machine: LARGE, settings: settingsOf(LARGE) };
     const pool = aPool(SMALL)
-      .withEngine({ desired: 1, settings: settingsOf(LARGE) })
+      .withCapi({ desired: 1, settings: settingsOf(LARGE) })
       .with({ granted });
     expect(sizesOf(pool.with({ machines: [makeMachine("a")] }))).toEqual({ a: LARGE });
     const outdated = makeMachine("a", {}, { isOfOtherTemplate: true });
@@ -126,7 +126,7 @@ describe("a machine that goes", () => {
 test("the last status of a deleted pool lists its last machines as gone, before the finalizer is released", () => {
   const plan = twoNodes
     .deleting()
-    .with({ machines: [], engine: undefined, leftTopology: true })
+    .with({ machines: [], capi: undefined, leftTopology: true })
     .after(HOUR)
     .plan();
   expect(plan).toMatchObject({

@@ -1,8 +1,8 @@
 import { formatTime } from "../../shared/controller/time.ts";
 import { MAX_GONE_MACHINES } from "../../shared/crd/fields.ts";
 import type { NodePoolMachine, NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import type { EngineMachine } from "../engine/pool-state.ts";
-import { hashPoolSettings } from "../engine/worker-pool.ts";
+import type { CapiMachine } from "../capi/pool-state.ts";
+import { hashPoolSettings } from "../capi/worker-pool.ts";
 import { composeDesiredPool } from "./children.ts";
 import type { ObservedPool } from "./observe.ts";
 
@@ -45,7 +45,7 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
 }
 
 function presentMachine(
-  { name, uid, node, phase, ready, version, outdated, createdAt }: EngineMachine,
+  { name, uid, node, phase, ready, version, outdated, createdAt }: CapiMachine,
   size: Size | undefined,
 ): NodePoolMachine {
   return {
@@ -73,17 +73,17 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
  */
 function createSizeFinder({
   pool,
-  engine,
+  capi,
   granted,
   poolDefaults,
-}: ObservedPool): (machine: EngineMachine) => Size | undefined {
+}: ObservedPool): (machine: CapiMachine) => Size | undefined {
   const { vcpus, memoryGB, diskGB } = pool.spec;
   const specified = { vcpus, memoryGB, diskGB };
-  const isGiven = engine?.settings === hashPoolSettings(composeDesiredPool(pool, poolDefaults));
+  const isGiven = capi?.settings === hashPoolSettings(composeDesiredPool(pool, poolDefaults));
   const newest = (pool.status?.machines ?? [])
     .toSorted((left, right) => Date.parse(right.createdAt) - Date.parse(left.createdAt))
     .flatMap((machine) => pickSize(machine) ?? [])[0];
-  const ofTemplate = granted?.settings === engine?.settings ? granted?.machine : undefined;
+  const ofTemplate = granted?.settings === capi?.settings ? granted?.machine : undefined;
   return ({ outdated }) => {
     if (outdated === undefined) return undefined;
     if (outdated) return newest ?? granted?.machine ?? specified;

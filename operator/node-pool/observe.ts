@@ -6,13 +6,13 @@ import { findNamespaceOrganization, type Organization } from "../../shared/crd/o
 import { createId } from "../../shared/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
+import type { CapiState } from "../capi/cluster-state.ts";
+import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
+import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
+import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import { findDuplicateName } from "../duplicate-name.ts";
-import type { EngineState } from "../engine/cluster-state.ts";
-import { isDeletedBySet, isMarkedUnhealthy } from "../engine/events.ts";
-import { type GrantedPool, readGrantedPools } from "../engine/granted-pool.ts";
-import { type EngineMachine, type EnginePoolState, readMachines, readPool } from "../engine/pool-state.ts";
 import { findOlderDuplicate } from "../identity.ts";
-import { findEngine, findPoolObjects } from "../ownership.ts";
+import { findCapi, findPoolObjects } from "../ownership.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
 import { isSuspended } from "../suspension.ts";
@@ -29,14 +29,14 @@ export interface ObservedPool {
   candidateId: string;
   cluster: ObservedOwner | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
-  engine: EnginePoolState | undefined;
+  capi: CapiPoolState | undefined;
   /** What the topology of its cluster holds of it; undefined = it is not in it. */
   granted: GrantedPool | undefined;
-  machines: readonly EngineMachine[];
+  machines: readonly CapiMachine[];
   /** Cluster API has observed a topology without the pool, or has no such cluster. */
   leftTopology: boolean;
   /** Cluster API has no such cluster. */
-  engineClusterDeleted: boolean;
+  capiClusterDeleted: boolean;
   /** Machines (by uid) that were deleted while no operator ran, and that Events report as replaced for their health. */
   missedRemediations: ReadonlySet<string>;
   autoscaler: PoolAutoscaler;
@@ -85,7 +85,7 @@ export function observePool(
   if (pool === undefined) return undefined;
   const { namespace = "", name } = pool.metadata;
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
-  const own = findEngine(caches, clusterKey).engine;
+  const own = findCapi(caches, clusterKey).capi;
   const state = own?.state;
   const isKnown = state?.poolNames.includes(name) === true;
   const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
@@ -103,11 +103,11 @@ export function observePool(
       : (findDuplicateName(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
     candidateId: pool.status?.id ?? createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
-    engine: deployment && readPool(deployment),
+    capi: deployment && readPool(deployment),
     granted: readGrantedPools(own?.object).get(name),
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
-    engineClusterDeleted: state === undefined,
+    capiClusterDeleted: state === undefined,
     missedRemediations: isInitial ? findMissedRemediations(caches, pool, machines) : new Set(),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
@@ -132,7 +132,7 @@ function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: s
 function findMissedRemediations(
   caches: Caches,
   pool: NodePool,
-  machines: readonly EngineMachine[],
+  machines: readonly CapiMachine[],
 ): Set<string> {
   const gone = (pool.status?.machines ?? []).filter(({ uid }) => !machines.some((it) => it.uid === uid));
   if (gone.length === 0) return new Set();
@@ -147,18 +147,15 @@ function findMissedRemediations(
   return new Set(remediated.map(({ uid }) => uid));
 }
 
-function observeOwner(
-  cluster: Cluster | undefined,
-  engine: EngineState | undefined,
-): ObservedOwner | undefined {
+function observeOwner(cluster: Cluster | undefined, capi: CapiState | undefined): ObservedOwner | undefined {
   if (cluster === undefined) return undefined;
   const stalled = findCondition(cluster.status?.conditions, "Stalled");
   return {
     id: idOf(cluster),
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     suspended: isSuspended(cluster),
-    controlPlaneInitialized: engine?.controlPlaneInitialized ?? false,
-    version: engine?.version,
+    controlPlaneInitialized: capi?.controlPlaneInitialized ?? false,
+    version: capi?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
     fault: stalled?.status === "True" ? { reason: stalled.reason, message: stalled.message } : undefined,
   };

@@ -18,13 +18,13 @@ test("new settings that come with another count are not called done while it sca
   const machines = [makeMachine("a"), makeMachine("b")];
   const ready = aPool().withNodes(2).with({ machines }).reconciled();
   const changed = ready.withSpec({ desiredNodes: 3, nodeLabels: { tier: "web" } });
-  const scaling = changed.withEngine({ desired: 2, settings: settingsOf() });
+  const scaling = changed.withCapi({ desired: 2, settings: settingsOf() });
   expect(scaling.condition("Scaling")).toMatchObject({ status: "True" });
   expect(scaling.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
   const applied = settingsOf({ nodeLabels: { tier: "web" } });
   const scaled = scaling
     .reconciled()
-    .withEngine({ desired: 3, settings: applied })
+    .withCapi({ desired: 3, settings: applied })
     .with({ machines: [...machines, makeMachine("c", {}, { applied })] });
   expect(scaled.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
 });
@@ -36,7 +36,7 @@ test("new settings that every node has are not counted as such while Cluster API
     .withSpec({ nodeLabels: { tier: "web" } });
   const applied = settingsOf({ nodeLabels: { tier: "web" } });
   const machines = ["a", "b"].map((name) => makeMachine(name, {}, { applied }));
-  const pool = changed.withEngine({ desired: 2, settings: applied, observed: false }).with({ machines });
+  const pool = changed.withCapi({ desired: 2, settings: applied, observed: false }).with({ machines });
   expect(pool.condition("UpToDate")).toMatchObject({
     status: "False",
     message: "The new settings are being applied.",

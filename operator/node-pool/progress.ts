@@ -2,8 +2,8 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import type { EngineMachine, EnginePoolState } from "../engine/pool-state.ts";
-import { hashPoolSettings } from "../engine/worker-pool.ts";
+import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
+import { hashPoolSettings } from "../capi/worker-pool.ts";
 import type { PoolDefaults } from "../pool-defaults.ts";
 import { composeDesiredPool } from "./children.ts";
 
@@ -23,9 +23,9 @@ export interface PoolProgress {
   hasSettings: boolean;
   version: string | undefined;
   /** Machines that have been unhealthy for longer than the threshold. */
-  unhealthy: readonly EngineMachine[];
+  unhealthy: readonly CapiMachine[];
   /** Machines that have no node yet, the oldest first; of one second, by name. */
-  joining: readonly EngineMachine[];
+  joining: readonly CapiMachine[];
   /** In how many ms the next unhealthy machine passes the threshold; undefined = none will. */
   nextUnhealthyInMs: number | undefined;
 }
@@ -43,28 +43,26 @@ export interface MeasureOptions {
  */
 export function measurePool(
   pool: NodePool,
-  engine: EnginePoolState | undefined,
-  machines: readonly EngineMachine[],
+  capi: CapiPoolState | undefined,
+  machines: readonly CapiMachine[],
   { nodeDegradedAfterSeconds, poolDefaults, blocked }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
   const desiredNodes =
-    isAutoscaled(pool.spec) || blocked
-      ? (engine?.replicas ?? pool.spec.desiredNodes)
-      : pool.spec.desiredNodes;
+    isAutoscaled(pool.spec) || blocked ? (capi?.replicas ?? pool.spec.desiredNodes) : pool.spec.desiredNodes;
   const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
-  const nodes = engine?.nodes ?? last?.nodes ?? 0;
-  const readyNodes = engine?.readyNodes ?? last?.readyNodes ?? 0;
+  const nodes = capi?.nodes ?? last?.nodes ?? 0;
+  const readyNodes = capi?.readyNodes ?? last?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
-  const dueInMs = (machine: EngineMachine) =>
+  const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
-  const isUpdated = engine !== undefined && hasSettings(engine) && upToDate.length === machines.length;
+  const isUpdated = capi !== undefined && hasSettings(capi) && upToDate.length === machines.length;
   return {
     state: determineState(
-      engine,
+      capi,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
       isUpdated,
     ),
@@ -73,11 +71,11 @@ export function measurePool(
     readyNodes,
     hasSettings: isUpdated,
     upToDateNodes: Math.min(
-      engine?.upToDateNodes ?? last?.upToDateNodes ?? 0,
+      capi?.upToDateNodes ?? last?.upToDateNodes ?? 0,
       upToDate.length < machines.length ? upToDate.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
-    version: engine?.nodes === 0 ? undefined : (engine?.version ?? last?.version),
+    version: capi?.nodes === 0 ? undefined : (capi?.version ?? last?.version),
     unhealthy: unhealthy.filter((machine) => dueInMs(machine) <= 0),
     joining: machines
       .filter((machine) => machine.node === undefined && !machine.deleting)
@@ -108,7 +106,7 @@ function findUpdated(
 }
 
 /** A pool that is being deleted waits for no rollout. */
-function mayBeOutdated(pool: NodePool, machine: EngineMachine): boolean {
+function mayBeOutdated(pool: NodePool, machine: CapiMachine): boolean {
   return machine.outdated !== false && pool.metadata.deletionTimestamp === undefined;
 }
 
@@ -120,16 +118,16 @@ interface Counts {
 }
 
 function determineState(
-  engine: EnginePoolState | undefined,
+  capi: CapiPoolState | undefined,
   { desiredNodes, nodes, readyNodes, unhealthyNodes }: Counts,
   isUpdated: boolean,
 ): PoolProgress["state"] {
-  if (engine === undefined) return "absent";
-  if (engine.rollingOut) return "rollingOut";
-  if (engine.replicas !== desiredNodes) return "scaling";
+  if (capi === undefined) return "absent";
+  if (capi.rollingOut) return "rollingOut";
+  if (capi.replicas !== desiredNodes) return "scaling";
   if (!isUpdated) return "updating";
   if (nodes !== desiredNodes) return "scaling";
-  if (!engine.observed) return "updating";
+  if (!capi.observed) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { FINALIZER, LABEL_ID } from "../../shared/crd/names.ts";
 import { makeCondition } from "../testing.ts";
-import { aPool, enginePoolWith, makeMachine, ORG, POOL_ID, settingsOf, UPGRADING } from "./testing.ts";
+import { aPool, capiPoolWith, makeMachine, ORG, POOL_ID, settingsOf, UPGRADING } from "./testing.ts";
 
 const ready = { status: "True", reason: "Available" };
 
@@ -31,7 +31,7 @@ test.each([
   { what: "there is no cluster", pool: aPool().withoutCluster(), reason: "WaitingForCluster" },
   {
     what: "the control plane is not up",
-    pool: aPool().with({ engine: undefined }),
+    pool: aPool().with({ capi: undefined }),
     reason: "WaitingForControlPlane",
   },
   {
@@ -41,7 +41,7 @@ test.each([
   },
   {
     what: "nodes are missing",
-    pool: aPool().withEngine({ desired: 2, nodes: 2, ready: 1 }),
+    pool: aPool().withCapi({ desired: 2, nodes: 2, ready: 1 }),
     reason: "WaitingForNodes",
   },
 ])("a pool is not ready while $what", ({ pool, reason }) => {
@@ -71,23 +71,23 @@ test("a pool of no nodes is ready when Cluster API has created it", () => {
 test.each([
   { what: "more nodes are requested", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
   { what: "fewer nodes are requested", pool: aPool().withNodes(2).withSpec({ desiredNodes: 1 }) },
-  { what: "nodes exist that are not ready", pool: aPool().withEngine({ desired: 2, nodes: 2, ready: 1 }) },
+  { what: "nodes exist that are not ready", pool: aPool().withCapi({ desired: 2, nodes: 2, ready: 1 }) },
 ])("it scales while $what", ({ pool }) => {
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "Scaling" });
 });
 
 test("counters that are missing for a moment keep their last value", () => {
   const pool = aPool().withNodes(2).reconciled();
-  const { engine } = pool.observed;
-  const blank = engine && { ...engine, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
-  expect(pool.with({ engine: blank }).plan().status).toBeUndefined();
+  const { capi } = pool.observed;
+  const blank = capi && { ...capi, nodes: undefined, readyNodes: undefined, upToDateNodes: undefined };
+  expect(pool.with({ capi: blank }).plan().status).toBeUndefined();
 });
 
 test("a rollout is reported as such, not as scaling", () => {
   const pool = aPool()
     .withNodes(2)
     .reconciled()
-    .withEngine({ desired: 2, nodes: 3, ready: 3, rollingOut: true });
+    .withCapi({ desired: 2, nodes: 3, ready: 3, rollingOut: true });
   expect(pool.condition("Scaling")).toMatchObject({ status: "False" });
   expect(pool.condition("UpToDate")).toMatchObject({ status: "False", reason: "RollingOut" });
   expect(pool.plan().status?.phase).toBe("Scaling");
@@ -100,7 +100,7 @@ describe("new settings", () => {
     .reconciled();
   const changed = ready.withSpec({ nodeLabels: { tier: "web" } });
   const settings = settingsOf({ nodeLabels: { tier: "web" } });
-  const given = changed.withEngine({ desired: 2, settings });
+  const given = changed.withCapi({ desired: 2, settings });
   const machine = (name: string) => makeMachine(name, {}, { applied: settings });
 
   test.each([
@@ -125,7 +125,7 @@ describe("new settings", () => {
     {
       what: "Cluster API has not acted on them",
       pool: changed
-        .withEngine({ desired: 2, settings, observed: false })
+        .withCapi({ desired: 2, settings, observed: false })
         .with({ machines: [machine("a"), machine("b")] }),
     },
   ])("are not called done while $what, nor scaling", ({ pool }) => {
@@ -154,7 +154,7 @@ describe("new settings", () => {
 
   test("that need new nodes do not count the old ones as up to date when the rollout begins", () => {
     const old = { machines: [makeMachine("a"), makeMachine("b")] };
-    const rolling = changed.withEngine({ desired: 2, settings, rollingOut: true });
+    const rolling = changed.withCapi({ desired: 2, settings, rollingOut: true });
     expect(rolling.with(old).condition("UpToDate")?.message).toContain("0 of 2 are up to date");
     const counted = rolling.with({ machines: [machine("a"), machine("b")] });
     expect(counted.condition("UpToDate")?.message).toBe("Nodes are being replaced one after another.");
@@ -227,7 +227,7 @@ test("an object in the wrong place is Failed with the next step, and gets no id"
 });
 
 test.each([
-  { what: "it has a MachineDeployment", change: { engine: enginePoolWith({ desired: 0 }) } },
+  { what: "it has a MachineDeployment", change: { capi: capiPoolWith({ desired: 0 }) } },
   { what: "it has machines", change: { machines: [makeMachine("a")] } },
   { what: "Cluster API's topology still names it", change: { leftTopology: false } },
 ])("a deleted pool keeps its finalizer while $what", ({ change }) => {
@@ -241,17 +241,17 @@ test("the finalizer of a deleted pool is released when nothing is left of it", (
 });
 
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
-  const engine = enginePoolWith({ desired: 0 });
-  const pool = aPool().deleting().with({ engine, engineClusterDeleted: true });
+  const capi = capiPoolWith({ desired: 0 });
+  const pool = aPool().deleting().with({ capi, capiClusterDeleted: true });
 
   test("is deleted, and its pool waits for that", () => {
     const { remove, releaseFinalizer } = pool.plan();
-    expect(remove).toEqual([expect.objectContaining({ verb: "delete", name: engine.name, uid: engine.uid })]);
+    expect(remove).toEqual([expect.objectContaining({ verb: "delete", name: capi.name, uid: capi.uid })]);
     expect(releaseFinalizer).toBe(false);
   });
 
   test("blocks its pool for at most 30 s when its own finalizers block it, without an Event to tenants", () => {
-    const held = pool.with({ engine: { ...engine, deletedAt: pool.now.toISOString() } });
+    const held = pool.with({ capi: { ...capi, deletedAt: pool.now.toISOString() } });
     expect(held.after(29).plan()).toMatchObject({
       remove: [],
       releaseFinalizer: false,
@@ -265,8 +265,8 @@ describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   });
 
   test.each([
-    { what: "the pool is not being deleted", fixture: aPool().with({ engine, engineClusterDeleted: true }) },
-    { what: "Cluster API has its cluster", fixture: pool.with({ engineClusterDeleted: false }) },
+    { what: "the pool is not being deleted", fixture: aPool().with({ capi, capiClusterDeleted: true }) },
+    { what: "Cluster API has its cluster", fixture: pool.with({ capiClusterDeleted: false }) },
     { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
   ])("is left alone while $what", ({ fixture }) => {
     expect(fixture.plan()).toMatchObject({ remove: [], releaseFinalizer: false });

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import { machineKind } from "../engine/kinds.ts";
+import { machineKind } from "../capi/kinds.ts";
 import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findLeftover, NO_LEFTOVER } from "./leftover.ts";
@@ -42,7 +42,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
  * Machines are deleted. Reusing the name earlier would leak Cluster API's health checks.
  */
 function isGone(observed: ObservedPool): boolean {
-  return observed.leftTopology && observed.engine === undefined && observed.machines.length === 0;
+  return observed.leftTopology && observed.capi === undefined && observed.machines.length === 0;
 }
 
 /** The last status of a pool tells when its last machines went. */

@@ -1,7 +1,7 @@
 import { formatTime } from "../../shared/controller/time.ts";
 import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
 import type { NodePool, NodePoolStatus, NodePoolTransition } from "../../shared/crd/node-pool.ts";
-import type { EngineMachine } from "../engine/pool-state.ts";
+import type { CapiMachine } from "../capi/pool-state.ts";
 import type { ObservedPool } from "./observe.ts";
 
 type Replacement = NonNullable<NodePoolStatus["replacements"]>[number];
@@ -21,7 +21,7 @@ export interface Replacements {
 export interface Request {
   annotation: string;
   node: string;
-  machine: EngineMachine | undefined;
+  machine: CapiMachine | undefined;
 }
 
 /**
@@ -48,7 +48,7 @@ export function followReplacements(observed: ObservedPool, now: Date): Replaceme
 }
 
 /** The nodes whose replacement annotations of the pool request. */
-export function findRequests(pool: NodePool, machines: readonly EngineMachine[]): Request[] {
+export function findRequests(pool: NodePool, machines: readonly CapiMachine[]): Request[] {
   return Object.keys(pool.metadata.annotations ?? {})
     .filter((annotation) => annotation.startsWith(ANNOTATION_REPLACE_PREFIX))
     .map((annotation) => {
@@ -58,8 +58,8 @@ export function findRequests(pool: NodePool, machines: readonly EngineMachine[])
 }
 
 /** Whether the pool has fewer machines than requested of Cluster API, so that another one will be created. */
-function lacksMachines({ engine, machines }: ObservedPool): boolean {
-  return machines.filter((machine) => !machine.deleting).length < (engine?.replicas ?? 0);
+function lacksMachines({ capi, machines }: ObservedPool): boolean {
+  return machines.filter((machine) => !machine.deleting).length < (capi?.replicas ?? 0);
 }
 
 function findStarted(observed: ObservedPool, known: readonly Replacement[], now: Date): Replacement[] {
@@ -89,7 +89,7 @@ function findStarted(observed: ObservedPool, known: readonly Replacement[], now:
 function pairSuccessors(
   replacements: readonly Replacement[],
   last: NodePoolStatus | undefined,
-  machines: readonly EngineMachine[],
+  machines: readonly CapiMachine[],
 ): Replacement[] {
   const before = new Set((last?.machines ?? []).map((machine) => machine.uid));
   const assigned = replacements.map(({ successorUID, ...rest }) =>

@@ -29,7 +29,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   }
   const plan = deps.throttle(key, observed.pool.status, reconcilePool(observed, now));
   await applyPlan({ ...context, kind: nodePoolKind }, observed.pool, plan);
-  if (plan.releaseFinalizer && observed.engine !== undefined) {
+  if (plan.releaseFinalizer && observed.capi !== undefined) {
     deps.log.warn({ pool: key }, describeLeftover(observed));
   }
   deps.observed.add(key);

@@ -40,7 +40,7 @@ export function composePoolStatus(
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
   const thresholds = { nodeDegradedAfterSeconds, poolDefaults, blocked };
-  const progress = measurePool(pool, observed.engine, observed.machines, thresholds, now);
+  const progress = measurePool(pool, observed.capi, observed.machines, thresholds, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
@@ -52,7 +52,7 @@ export function composePoolStatus(
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
   const reportWaitMs = findReportWaitMs(observed, conditions, now);
   const message = composeMessage(conditions, reportWaitMs === undefined);
-  const selector = observed.engine?.selector ?? last?.selector;
+  const selector = observed.capi?.selector ?? last?.selector;
   const replacements = followReplacements(observed, now);
   const listed = listMachines(observed, now);
   const happened = [...replacements.done, ...findTransitions(last, conditions, firstReadyAt)];
@@ -81,9 +81,9 @@ export function findPoolIdentityFault({
   pool,
   organization,
   olderDuplicate,
-  engine,
+  capi,
 }: ObservedPool): Problem | undefined {
-  return findIdentityFault(organization, olderDuplicate, readIdentity(pool, engine !== undefined));
+  return findIdentityFault(organization, olderDuplicate, readIdentity(pool, capi !== undefined));
 }
 
 /** The id, once it is accepted. */

@@ -2,8 +2,8 @@ import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import {
+  capiPoolWith,
   changeMetadata,
-  enginePoolWith,
   makeCondition,
   makeMachine,
   makePool,
@@ -16,7 +16,7 @@ import {
 import type { ObservedOwner, ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 
-export { enginePoolWith, makeMachine, ORG, POOL_ID, settingsOf } from "../testing.ts";
+export { capiPoolWith, makeMachine, ORG, POOL_ID, settingsOf } from "../testing.ts";
 
 export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
 
@@ -38,11 +38,11 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     blocker: undefined,
     candidateId: POOL_ID,
     cluster,
-    engine: undefined,
+    capi: undefined,
     granted: undefined,
     machines: [],
     leftTopology: true,
-    engineClusterDeleted: false,
+    capiClusterDeleted: false,
     missedRemediations: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
@@ -87,15 +87,15 @@ export class PoolFixture {
     return this.with({ cluster: cluster && { ...cluster, ...change } });
   }
 
-  withEngine(counts: Parameters<typeof enginePoolWith>[0]): PoolFixture {
+  withCapi(counts: Parameters<typeof capiPoolWith>[0]): PoolFixture {
     return this.withCluster({ controlPlaneInitialized: true }).with({
-      engine: enginePoolWith({ settings: settingsOf(this.observed.pool.spec), ...counts }),
+      capi: capiPoolWith({ settings: settingsOf(this.observed.pool.spec), ...counts }),
       leftTopology: false,
     });
   }
 
   withNodes(nodes: number): PoolFixture {
-    return this.withEngine({ desired: nodes });
+    return this.withCapi({ desired: nodes });
   }
 
   withUnhealthyNode(): PoolFixture {

@@ -4,7 +4,7 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet } from "../caches.ts";
-import { enginePoolNameOf } from "../engine/kinds.ts";
+import { capiPoolNameOf } from "../capi/kinds.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 
@@ -17,8 +17,8 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
     for (const pool of caches.nodePools.byIndex(INDEX_CLUSTER, objectKey(change.object)))
       add(objectKey(pool), change);
   };
-  const addByEngineLabel = (change: Change<KubeObject>) => {
-    const name = enginePoolNameOf(change.object.metadata);
+  const addByCapiLabel = (change: Change<KubeObject>) => {
+    const name = capiPoolNameOf(change.object.metadata);
     if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
   };
   // Any new specification may free a quota or a name: the blocked pools are reconciled again.
@@ -30,15 +30,15 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
   set.listen("nodePools", (change) => add(objectKey(change.object), change));
   set.listen("nodePools", addBlocked);
   set.listen("clusters", addBlocked);
-  set.listen("engineClusters", addBlocked);
+  set.listen("capiClusters", addBlocked);
   set.listen("clusters", addPoolsOf);
-  set.listen("engineClusters", addPoolsOf);
-  set.listen("machineDeployments", addByEngineLabel);
+  set.listen("capiClusters", addPoolsOf);
+  set.listen("machineDeployments", addByCapiLabel);
   // A machine that is seen before its MachineSet counts as outdated until then; nothing else of a MachineSet matters.
   set.listen("machineSets", (change) => {
-    if (change.type !== "updated") addByEngineLabel(change);
+    if (change.type !== "updated") addByCapiLabel(change);
   });
-  set.listen("machines", addByEngineLabel);
+  set.listen("machines", addByCapiLabel);
   set.listen("deployments", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAutoscaler(name);

@@ -25,7 +25,7 @@ const deletingDeployment = object("deployment", {
   finalizers: ["example.com/holds", "cluster.x-k8s.io/machinedeployment"],
 });
 const LABEL = "/metadata/labels/cluster.x-k8s.io~1deployment-name";
-const gone = { hasEngineCluster: false };
+const gone = { hasCapiCluster: false };
 
 const rows: [string, Partial<WorkerObjects>, string[]][] = [
   [
@@ -94,7 +94,7 @@ test.each(rows)("of what a deletion left behind the operator removes: %s", (_nam
     machines: [],
     machineSets: [],
     machineDeployments: [],
-    hasEngineCluster: true,
+    hasCapiCluster: true,
     ...objects,
   });
   const steps = remove.map((step) => {

@@ -2,12 +2,12 @@ import type { Step } from "../../shared/controller/plan.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import {
-  LABEL_ENGINE_DEPLOYMENT,
+  LABEL_CAPI_DEPLOYMENT,
   MACHINE_SET_FINALIZERS,
   machineDeploymentKind,
   machineSetKind,
   REGISTRATION_FINALIZERS,
-} from "../engine/kinds.ts";
+} from "../capi/kinds.ts";
 
 /** The worker objects of one Cluster API cluster, read live: the lower ones first, so that no owner of one is missed. */
 export interface WorkerObjects {
@@ -15,7 +15,7 @@ export interface WorkerObjects {
   machineSets: readonly KubeObject[];
   machineDeployments: readonly KubeObject[];
   /** Whether Cluster API's Cluster exists, whoever owns it. */
-  hasEngineCluster: boolean;
+  hasCapiCluster: boolean;
 }
 
 /** What is left of a deletion that Cluster API does not continue. */
@@ -31,13 +31,13 @@ export interface Orphans {
  * MachineSets and MachineDeployments that nothing belongs to: only finalizers of Cluster API itself are removed.
  */
 export function decideOrphans(objects: WorkerObjects): Orphans {
-  const { machines, machineSets, machineDeployments, hasEngineCluster } = objects;
+  const { machines, machineSets, machineDeployments, hasCapiCluster } = objects;
   const uids = new Set(machineDeployments.map(({ metadata }) => metadata.uid));
   const sets = machineSets.filter(({ metadata }) => {
     const owner = findOwner(metadata, machineDeploymentKind);
     return owner !== undefined && !uids.has(owner);
   });
-  if (hasEngineCluster) return { remove: sets.flatMap(detachMachineSet), found: sets.length > 0 };
+  if (hasCapiCluster) return { remove: sets.flatMap(detachMachineSet), found: sets.length > 0 };
   const freeSets = sets.filter(({ metadata }) => !isOwner(metadata, machineSetKind, machines));
   const freeDeployments = machineDeployments.filter(
     ({ metadata }) => !isOwner(metadata, machineDeploymentKind, machineSets),
@@ -52,10 +52,10 @@ export function decideOrphans(objects: WorkerObjects): Orphans {
 /** Deletes it, then makes it one without a MachineDeployment: Cluster API deletes its Machines and templates, and it. */
 function detachMachineSet(set: KubeObject): Step[] {
   if (set.metadata.deletionTimestamp === undefined) return [deleteObject(machineSetKind, set)];
-  const name = set.metadata.labels?.[LABEL_ENGINE_DEPLOYMENT];
+  const name = set.metadata.labels?.[LABEL_CAPI_DEPLOYMENT];
   if (name === undefined) return [];
   return [
-    patchOut(machineSetKind, set, `/metadata/labels/${LABEL_ENGINE_DEPLOYMENT.replace("/", "~1")}`, name),
+    patchOut(machineSetKind, set, `/metadata/labels/${LABEL_CAPI_DEPLOYMENT.replace("/", "~1")}`, name),
   ];
 }
 

@@ -7,15 +7,15 @@ import { metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import {
-  engineClusterKind,
-  LABEL_ENGINE_CLUSTER,
+  capiClusterKind,
+  LABEL_CAPI_CLUSTER,
   machineDeploymentKind,
   machineKind,
   machineSetKind,
-} from "../engine/kinds.ts";
+} from "../capi/kinds.ts";
 import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 import type { RunContext } from "../run-context.ts";
 import { isSuspended } from "../suspension.ts";
 import { decideOrphans, type WorkerObjects } from "./decide.ts";
@@ -45,8 +45,8 @@ export async function runOrphans(
   const deleting = [cluster, ...caches.nodePools.byIndex(INDEX_CLUSTER, key)].filter(
     (object) => object !== undefined && isDeleting(object),
   );
-  const { engine, nameTaken } = findEngine(caches, key);
-  const isHeld = isSuspended(cluster) || engine?.state.paused === true;
+  const { capi, nameTaken } = findCapi(caches, key);
+  const isHeld = isSuspended(cluster) || capi?.state.paused === true;
   if (deleting.length === 0 || nameTaken) return undefined;
   if (isHeld) return { requeueAfterMs: LOOK_AFTER_MS };
   const waitsMs = deleting.map((object) =>
@@ -67,10 +67,10 @@ async function readWorkers(
   signal: AbortSignal,
 ): Promise<WorkerObjects> {
   const { namespace, name } = splitKey(key);
-  const options = { namespace, labelSelector: `${LABEL_ENGINE_CLUSTER}=${name}`, signal };
+  const options = { namespace, labelSelector: `${LABEL_CAPI_CLUSTER}=${name}`, signal };
   const machines = await client.listAll(metadataOnly(machineKind), options);
   const machineSets = await client.listAll(metadataOnly(machineSetKind), options);
   const machineDeployments = await client.listAll(metadataOnly(machineDeploymentKind), options);
-  const engine = await client.get(metadataOnly(engineClusterKind), namespace, name, { signal });
-  return { machines, machineSets, machineDeployments, hasEngineCluster: engine !== undefined };
+  const capi = await client.get(metadataOnly(capiClusterKind), namespace, name, { signal });
+  return { machines, machineSets, machineDeployments, hasCapiCluster: capi !== undefined };
 }

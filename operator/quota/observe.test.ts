@@ -5,7 +5,7 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { makePool, NAMESPACE } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
@@ -26,7 +26,7 @@ function observe(
     namespaces: createStore<Namespace>(),
     clusters: createStore<Cluster>(byNamespace),
     nodePools: createStore<NodePool>({ ...byNamespace, [INDEX_CLUSTER]: () => [KEY] }),
-    engineClusters: createStore<EngineCluster>(),
+    capiClusters: createStore<CapiCluster>(),
   };
   const annotations =
     limits === undefined ? {} : { [ANNOTATION_QUOTAS]: formatLimits({ ...PLENTY, ...limits }) };
@@ -36,11 +36,11 @@ function observe(
   caches.clusters.set(cluster);
   for (const pool of pools) caches.nodePools.set(pool);
   if (given !== undefined)
-    caches.engineClusters.set(
+    caches.capiClusters.set(
       fixture
         .withPools(...given)
         .reconciled()
-        .engineObject(),
+        .capiObject(),
     );
   const usage = createQuotaUsage(caches);
   usage.update(KEY);

@@ -4,23 +4,23 @@ import { CLUSTER_AMOUNTS, NO_AMOUNTS, poolAmounts, type QuotaAmounts } from "../
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { type GrantedPool, readGrantedPools } from "../engine/granted-pool.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
+import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import { isDeleting } from "../identity.ts";
-import { findEngine } from "../ownership.ts";
+import { findCapi } from "../ownership.ts";
 import type { QuotaRequest } from "./admission.ts";
 
 /** The caches from which an organization's usage is counted. */
 export interface QuotaCaches {
   clusters: Store<Cluster>;
   nodePools: Store<NodePool>;
-  engineClusters: Store<EngineCluster>;
+  capiClusters: Store<CapiCluster>;
 }
 
 /** What a cluster was granted and requests. */
 export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRequest {
   const key = objectKey(cluster);
-  const granted = findEngine(caches, key).engine === undefined ? NO_AMOUNTS : CLUSTER_AMOUNTS;
+  const granted = findCapi(caches, key).capi === undefined ? NO_AMOUNTS : CLUSTER_AMOUNTS;
   const requested = isDeleting(cluster) ? granted : CLUSTER_AMOUNTS;
   return { key, metadata: cluster.metadata, granted, requested };
 }
@@ -35,7 +35,7 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     const { metadata, spec } = pool;
     const clusterKey = toKey(metadata.namespace, spec.clusterName);
     const known =
-      grantedByCluster.get(clusterKey) ?? readGrantedPools(findEngine(caches, clusterKey).engine?.object);
+      grantedByCluster.get(clusterKey) ?? readGrantedPools(findCapi(caches, clusterKey).capi?.object);
     grantedByCluster.set(clusterKey, known);
     const granted = amountsOf(known.get(metadata.name), spec);
     const requested = isDeleting(pool) ? granted : poolAmounts(spec);

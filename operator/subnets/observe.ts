@@ -2,7 +2,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
 import { INDEX_ID } from "../indexes.ts";
-import { hasEngineWithId } from "../ownership.ts";
+import { hasCapiWithId } from "../ownership.ts";
 import { readLock, type SubnetLock } from "./lock.ts";
 
 /** All that is known about one subnet lock when it is reconciled: plain data, no client. */
@@ -12,7 +12,7 @@ export interface ObservedLock {
   /** The cluster that the subnet was assigned to; undefined = it is deleted, or not in the cache yet. */
   owner: Cluster | undefined;
   /** Cluster API has a cluster with this id, whose nodes use the subnet. */
-  runsInEngine: boolean;
+  runsInCapi: boolean;
 }
 
 /** Gathers a lock from the caches; undefined = it is deleted. */
@@ -21,6 +21,6 @@ export function observeLock(caches: Caches, key: string): ObservedLock | undefin
   const lock = configMap && readLock(configMap);
   if (configMap === undefined || lock === undefined) return undefined;
   const [owner] = caches.clusters.byIndex(INDEX_ID, lock.clusterId);
-  const runsInEngine = owner === undefined && hasEngineWithId(caches.engineClusters, lock.clusterId);
-  return { configMap, lock, owner, runsInEngine };
+  const runsInCapi = owner === undefined && hasCapiWithId(caches.capiClusters, lock.clusterId);
+  return { configMap, lock, owner, runsInCapi };
 }

@@ -28,7 +28,7 @@ function observe(lock: { ageMs?: number; lostMs?: number }, rest: Partial<Observ
   };
   const read = readLock(configMap);
   if (read === undefined) throw new Error("no lock");
-  return { configMap, lock: read, owner: undefined, runsInEngine: false, ...rest };
+  return { configMap, lock: read, owner: undefined, runsInCapi: false, ...rest };
 }
 
 const owner = (workerSubnet?: string) => ({ status: { workerSubnet } }) as Cluster;
@@ -38,7 +38,7 @@ test.each<[string, ObservedLock, "kept" | "waiting" | "marked" | "unmarked" | "r
   ["of a cluster that has none yet", observe({}, { owner: owner() }), "kept"],
   ["of a cluster that has another one", observe({}, { owner: owner("10.64.4.0/24") }), "released"],
   ["that was just made, for a cluster that is not seen yet", observe({ ageMs: 60_000 }), "kept"],
-  ["whose Cluster is gone while its nodes run", observe({}, { runsInEngine: true }), "kept"],
+  ["whose Cluster is gone while its nodes run", observe({}, { runsInCapi: true }), "kept"],
   ["whose cluster is gone", observe({}), "marked"],
   ["whose cluster has been gone for 29 days", observe({ lostMs: 29 * DAY_MS }), "kept"],
   ["whose cluster has been gone for 31 days", observe({ lostMs: 31 * DAY_MS }), "released"],
@@ -63,6 +63,6 @@ test.each<[string, ObservedLock, "kept" | "waiting" | "marked" | "unmarked" | "r
   const isWaiting =
     expected === "marked" ||
     expected === "waiting" ||
-    (expected === "kept" && !observed.owner && !observed.runsInEngine);
+    (expected === "kept" && !observed.owner && !observed.runsInCapi);
   expect(requeueAfterMs !== undefined).toBe(isWaiting);
 });

@@ -13,10 +13,10 @@ const KEPT_MS = 30 * 24 * 3_600_000;
  * releases its subnet itself, so a lock without a cluster is one that was removed by force, or whose restore is under way.
  */
 export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {
-  const { configMap, lock, owner, runsInEngine } = observed;
+  const { configMap, lock, owner, runsInCapi } = observed;
   const subnet = owner?.status?.workerSubnet;
   const usesAnother = subnet !== undefined && subnet !== lock.subnet;
-  if (!usesAnother && (owner !== undefined || runsInEngine))
+  if (!usesAnother && (owner !== undefined || runsInCapi))
     return composePlan({ apply: lock.lostAt === undefined ? [] : [markLost(configMap, undefined)] });
   const youngMs = findWaitMs(lock.createdAt, MIN_AGE_MS, now);
   if (youngMs !== undefined) return composePlan({ requeueAfterMs: youngMs });

@@ -9,7 +9,7 @@ import {
 import type { ObservedAdminKubeconfig } from "../admin-kubeconfig/observe.ts";
 import { type AdminKubeconfigDeps, recordRevision, writeAdminSecret } from "../admin-kubeconfig/run.ts";
 import type { RunContext } from "../run-context.ts";
-import { readEngineAccess } from "../tenant/authority.ts";
+import { readCapiAccess } from "../tenant/authority.ts";
 import { composeAdminBinding } from "../tenant/binding.ts";
 import { requestToken } from "../tenant/issue.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
@@ -28,7 +28,7 @@ export async function issueAdminByTenant(
   context: RunContext,
 ): Promise<void> {
   if (issue.kind === "keep") return;
-  const { ca } = await readEngineAccess(deps, cluster, context.signal);
+  const { ca } = await readCapiAccess(deps, cluster, context.signal);
   if (issue.kind === "compare" && issue.caCertificate === ca.certificate) {
     await recordRevision(deps, credential, issue, ca.revision, context);
     return;

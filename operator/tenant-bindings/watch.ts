@@ -15,7 +15,7 @@ export function watchTenantBindings(set: CacheSet, controller: Pick<Controller, 
       add(objectKey(change.object), change);
     }
   });
-  set.listen("engineClusters", (change) => {
+  set.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
   set.listen("authorities", (change) => {

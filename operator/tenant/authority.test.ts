@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { AuthoritySecret } from "../engine/secrets.ts";
+import type { AuthoritySecret } from "../capi/secrets.ts";
 import { findAuthority, parseKubeconfig } from "./authority.ts";
 
 const toBase64 = (text: string) => Buffer.from(text).toString("base64");

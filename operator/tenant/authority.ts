@@ -11,7 +11,7 @@ import {
   nameClientCaSecret,
   nameKubeconfigSecret,
   readCaSecret,
-} from "../engine/secrets.ts";
+} from "../capi/secrets.ts";
 
 /**
  * What gives the operator access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`: Cluster
@@ -37,7 +37,7 @@ export interface CertificateAuthority extends CaCertificate {
 }
 
 /** Cluster API's access to a tenant: a client certificate (PEM), or a token. */
-export interface EngineAccess {
+export interface CapiAccess {
   ca: CaCertificate;
   credential: { cert: string; key: string } | { token: string };
 }
@@ -85,11 +85,11 @@ export async function readCertificateAuthority(
 }
 
 /** Reads Cluster API's kubeconfig of a cluster. Rejects when there is none, or one that needs more than itself. */
-export async function readEngineAccess(
+export async function readCapiAccess(
   deps: AuthorityDeps,
   cluster: Cluster,
   signal: AbortSignal,
-): Promise<EngineAccess> {
+): Promise<CapiAccess> {
   const secretName = nameKubeconfigSecret(cluster.metadata.name);
   const secret = await readSecret(deps, cluster, secretName, signal);
   const value = secret?.data?.value;
@@ -132,7 +132,7 @@ const kubeconfigSchema = z.object({
  * The CA and the credential of the current context. Throws an Error for a kubeconfig that has no CA, or neither a client
  * certificate with its key nor a token.
  */
-export function parseKubeconfig(text: string): { ca: string; credential: EngineAccess["credential"] } {
+export function parseKubeconfig(text: string): { ca: string; credential: CapiAccess["credential"] } {
   const config = kubeconfigSchema.parse(parse(text));
   const context = config.contexts.find(({ name }) => name === config["current-context"])?.context;
   const cluster = config.clusters.find(({ name }) => name === context?.cluster)?.cluster;

@@ -1,9 +1,9 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
-import { readEngineCluster } from "../engine/cluster-state.ts";
-import type { EngineCluster } from "../engine/kinds.ts";
-import { clusterOfAuthority, nameKubeconfigSecret } from "../engine/secrets.ts";
+import { readCapiCluster } from "../capi/cluster-state.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
+import { clusterOfAuthority, nameKubeconfigSecret } from "../capi/secrets.ts";
 import { isOwnerChanged } from "../ownership.ts";
 import { type AuthorityCaches, findAuthority } from "./authority.ts";
 
@@ -11,7 +11,7 @@ import { type AuthorityCaches, findAuthority } from "./authority.ts";
  * Whether the owner, the endpoint or the availability of a tenant's API server changed. Every reconcile of an access or of the bindings
  * connects to it: no other change is worth that.
  */
-export function isTenantChanged(change: Change<EngineCluster>): boolean {
+export function isTenantChanged(change: Change<CapiCluster>): boolean {
   const { previous, object } = change;
   return isOwnerChanged(change) || previous === undefined || summarize(previous) !== summarize(object);
 }
@@ -29,7 +29,7 @@ export function findChangedAuthority(caches: AuthorityCaches, { metadata }: Kube
   return isUnused ? undefined : key;
 }
 
-function summarize(cluster: EngineCluster): string {
-  const { endpoint, controlPlaneInitialized, controlPlaneSignal } = readEngineCluster(cluster);
+function summarize(cluster: CapiCluster): string {
+  const { endpoint, controlPlaneInitialized, controlPlaneSignal } = readCapiCluster(cluster);
   return `${endpoint?.url} ${controlPlaneInitialized} ${controlPlaneSignal}`;
 }

@@ -4,9 +4,9 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import type { KubeConnection } from "../../shared/kube/connection.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
-import type { EngineState } from "../engine/cluster-state.ts";
-import { findEngine } from "../ownership.ts";
-import { type Authority, findAuthority, readCertificateAuthority, readEngineAccess } from "./authority.ts";
+import type { CapiState } from "../capi/cluster-state.ts";
+import { findCapi } from "../ownership.ts";
+import { type Authority, findAuthority, readCapiAccess, readCertificateAuthority } from "./authority.ts";
 import { connectTenant } from "./connect.ts";
 import { issueClientCertificate } from "./sign.ts";
 import type { TenantClient } from "./tenant-client.ts";
@@ -15,7 +15,7 @@ import type { TenantClient } from "./tenant-client.ts";
 export interface Tenant {
   server: string;
   authority: Authority;
-  state: EngineState;
+  state: CapiState;
 }
 
 /** Connects the operator to tenant clusters. */
@@ -57,10 +57,10 @@ interface OwnCredential {
  * cluster.
  */
 export function findTenant(
-  caches: Pick<Caches, "clusters" | "engineClusters" | "authorities">,
+  caches: Pick<Caches, "clusters" | "capiClusters" | "authorities">,
   key: string,
 ): Tenant | undefined {
-  const state = findEngine(caches, key).engine?.state;
+  const state = findCapi(caches, key).capi?.state;
   const authority = findAuthority(caches, key);
   if (state?.endpoint === undefined || authority === undefined) return undefined;
   return { state, server: state.endpoint.url, authority };
@@ -123,7 +123,7 @@ async function issueOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal)
 }
 
 async function readOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal): Promise<NewCredential> {
-  const { ca, credential } = await readEngineAccess(deps, cluster, signal);
+  const { ca, credential } = await readCapiAccess(deps, cluster, signal);
   const { revision, certificate } = ca;
   if (!("token" in credential)) return { revision, connection: { ca: certificate, ...credential } };
   const headers = { authorization: `Bearer ${credential.token}` };

@@ -22,7 +22,7 @@ const INTERVALS_PER_CLUSTER = 6 + ((POOLS * MACHINES_PER_POOL) / CLUSTERS) * 3;
  * and of Postgres, at rest and per change, as a share of one core; and the disk space of a cluster and month.
  */
 export async function benchLedger(): Promise<void> {
-  const stack = await startStack({ engine: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   const sql = postgres(stack.info.databaseUrl, { max: 1, onnotice: () => undefined });
   try {
     await stack.part("operator").kill("SIGTERM");

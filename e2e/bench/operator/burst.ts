@@ -27,7 +27,7 @@ const BY = { fieldManager: "engineer" };
  */
 export async function benchBurst(): Promise<void> {
   const dir = join(BENCH_DIR, "burst");
-  const stack = await startStack({ engine: "in-memory", dir, fresh: true, onCrash: "report" });
+  const stack = await startStack({ provider: "in-memory", dir, fresh: true, onCrash: "report" });
   const group = createMemoryGroup(LIMIT_MB);
   const transport = createTransport({
     connection: loadConnection(stack.info.kubeconfig),

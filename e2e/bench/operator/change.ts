@@ -18,7 +18,7 @@ const machineDeploymentKind = defineKind<MachineDeployment>({
   namespaced: true,
 });
 
-const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
+const LABEL_CAPI_CLUSTER = "cluster.x-k8s.io/cluster-name";
 const GIVE_UP_MS = 60_000;
 
 /** Simulates a change by Cluster API, and watches for the resulting Marina status. */
@@ -36,7 +36,7 @@ export async function openChanger(kubeconfig: string, count: number): Promise<Ch
   const transport = createTransport({
     connection: loadConnection(kubeconfig),
     qps: 1000,
-    userAgent: "bench-engine",
+    userAgent: "bench-capi",
   });
   const client = createClient(transport);
   const deployments = (await client.list(machineDeploymentKind, { limit: count * 2 })).items.filter(
@@ -52,7 +52,7 @@ export async function openChanger(kubeconfig: string, count: number): Promise<Ch
       const before = seen.readyNodes(key);
       const startedAt = performance.now();
       const status = { readyReplicas: isReady ? 1 : 0 };
-      const by = { fieldManager: "bench-engine", subresource: "status" as const };
+      const by = { fieldManager: "bench-capi", subresource: "status" as const };
       const turned = seen.wait(key, (nodes) => nodes !== before);
       await client.mergePatch(machineDeploymentKind, namespace, name, { status }, by);
       await Promise.race([turned, sleep(GIVE_UP_MS)]);
@@ -66,7 +66,7 @@ export async function openChanger(kubeconfig: string, count: number): Promise<Ch
 }
 
 function keyOf({ metadata }: MachineDeployment): string {
-  return `${metadata.namespace}/${metadata.labels?.[LABEL_ENGINE_CLUSTER]}`;
+  return `${metadata.namespace}/${metadata.labels?.[LABEL_CAPI_CLUSTER]}`;
 }
 
 async function watchReadyNodes(client: KubeClient) {

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Certificates, ensureCertificates } from "../../stack/certificates.ts";
 import { crdsStep } from "../../stack/cluster-api.ts";
-import { type EngineManifests, readEngineManifests } from "../../stack/cluster-api-manifests.ts";
+import { type CapiManifests, readCapiManifests } from "../../stack/cluster-api-manifests.ts";
 import { describeOperatorEnvironment } from "../../stack/environment.ts";
 import { createKubeApi, type KubeApi, type Manifest } from "../../stack/kube-api.ts";
 import {
@@ -51,7 +51,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
   writeKubeconfig(kubeconfig, server, certificates);
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
-  const manifests = () => serveStoredVersions(readEngineManifests(tools.engineManifestsFile));
+  const manifests = () => serveStoredVersions(readCapiManifests(tools.capiManifestsFile));
   const nodes: Node[] = [
     ...managementClusterNodes({ dir, ports, tools, certificates, kubeconfig, kube, audit: "everybody" })
       .filter(({ name }) => name !== "kube-controller-manager")
@@ -60,7 +60,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
     crdsStep("capi-core", manifests, kube),
     ...platformSteps({
       kube,
-      after: { kube: ["kube-apiserver"], engine: [], database: [] },
+      after: { kube: ["kube-apiserver"], capi: [], database: [] },
       classFile: undefined,
       programAccess: [],
     }),
@@ -109,7 +109,7 @@ interface CustomResourceDefinition extends Manifest {
 }
 
 /** kube-apiserver keeps a cache of every object per served version; nothing reads the older versions. */
-function serveStoredVersions(manifests: EngineManifests): EngineManifests {
+function serveStoredVersions(manifests: CapiManifests): CapiManifests {
   const { crds, webhooks } = manifests["capi-core"];
   const narrowed = (crds as CustomResourceDefinition[]).map((crd) => {
     const versions = crd.spec.versions.map((version) => ({ ...version, served: version.storage }));

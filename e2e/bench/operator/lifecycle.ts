@@ -29,7 +29,7 @@ const TRAIL_MS = 12_000;
 export async function benchLifecycle(): Promise<void> {
   const dir = join(BENCH_DIR, "lifecycle");
   const stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir,
     fresh: true,
     audit: "everybody",

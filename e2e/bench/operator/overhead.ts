@@ -22,12 +22,12 @@ const VERSION = "1.34.2";
 const BY = { fieldManager: "engineer" };
 const WAIT = { timeoutMs: 600_000, everyMs: 1000 };
 
-interface EngineCluster extends KubeObject {
+interface CapiCluster extends KubeObject {
   spec?: object;
   status?: { conditions?: { type: string; status: string }[]; workers?: { readyReplicas?: number } };
 }
 
-const engineClusterKind = defineKind<EngineCluster>({
+const capiClusterKind = defineKind<CapiCluster>({
   group: "cluster.x-k8s.io",
   version: "v1beta2",
   kind: "Cluster",
@@ -47,7 +47,7 @@ interface Run {
  */
 export async function benchOverhead(clusters = CLUSTERS): Promise<void> {
   const stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: join(BENCH_DIR, "overhead"),
     fresh: true,
     onCrash: "stop",
@@ -123,8 +123,8 @@ async function run(
 
 /** Measured by Cluster API's status for both; with Marina also by Marina's own status. */
 async function isAllReady(stack: Stack, client: KubeClient, namespace: string, clusters: number) {
-  const engine = await client.listAll(engineClusterKind, { namespace });
-  const available = engine.filter(
+  const capiClusters = await client.listAll(capiClusterKind, { namespace });
+  const available = capiClusters.filter(
     ({ status }) =>
       status?.workers?.readyReplicas === 1 &&
       status.conditions?.some((one) => one.type === "Available" && one.status === "True") === true,
@@ -139,9 +139,9 @@ async function isAllReady(stack: Stack, client: KubeClient, namespace: string, c
 /** Objects of the previous run: Marina's and Cluster API's. */
 async function removeAll(client: KubeClient): Promise<void> {
   await deleteAll(client, clusterKind);
-  await deleteAll(client, engineClusterKind);
+  await deleteAll(client, capiClusterKind);
   const isGone = async () =>
-    (await client.listAll(clusterKind)).length + (await client.listAll(engineClusterKind)).length === 0;
+    (await client.listAll(clusterKind)).length + (await client.listAll(capiClusterKind)).length === 0;
   await until("all clusters to be deleted", isGone, WAIT);
 }
 
@@ -164,7 +164,7 @@ async function createAlone(client: KubeClient, namespace: string, name: string):
     controlPlane: { replicas: 1 },
     workers: { machineDeployments: [{ class: "default", name: `${name}-workers`, replicas: 1 }] },
   };
-  await client.create(engineClusterKind, { metadata: { name, namespace }, spec: { topology } }, BY);
+  await client.create(capiClusterKind, { metadata: { name, namespace }, spec: { topology } }, BY);
 }
 
 function sumCpu({ cpu }: Run): number {

@@ -20,7 +20,7 @@ const FIELD_MANAGER = "engineer";
 /** A cluster has converged when nothing has changed for this long. */
 const STILL_MS = 15_000;
 
-const engineKind = (kind: string): Kind<KubeObject> =>
+const capiKind = (kind: string): Kind<KubeObject> =>
   defineKind({
     group: "cluster.x-k8s.io",
     version: "v1beta2",
@@ -41,10 +41,10 @@ const rbacKind = (kind: string): Kind<KubeObject> =>
 const OF_A_CLUSTER: readonly Kind<KubeObject>[] = [
   clusterKind,
   nodePoolKind,
-  engineKind("Cluster"),
-  engineKind("MachineDeployment"),
-  engineKind("MachineSet"),
-  engineKind("Machine"),
+  capiKind("Cluster"),
+  capiKind("MachineDeployment"),
+  capiKind("MachineSet"),
+  capiKind("Machine"),
   secretKind,
   rbacKind("Role"),
   rbacKind("RoleBinding"),
@@ -65,7 +65,7 @@ export async function recordTemplate(): Promise<string> {
   const file = join(BENCH_DIR, `template-${build.slice(0, 12)}.json`);
   if (existsSync(file)) return file;
   const stack = await startStack({
-    engine: "in-memory",
+    provider: "in-memory",
     dir: join(BENCH_DIR, "template"),
     fresh: true,
     onCrash: "stop",
@@ -102,7 +102,7 @@ async function makeTemplate(client: KubeClient): Promise<{ shared: KubeObject[];
     namespace: PLATFORM_NAMESPACE,
     labelSelector: "cloud.marina.dev/lock",
   });
-  const classes = await listObjects(client, engineKind("ClusterClass"), PLATFORM_NAMESPACE);
+  const classes = await listObjects(client, capiKind("ClusterClass"), PLATFORM_NAMESPACE);
   const catalogue = await client.get(configMapKind, PLATFORM_NAMESPACE, VERSION_CATALOGUE_CONFIG_MAP);
   const owner = await client.get(namespaceKind, undefined, namespace);
   if (owner === undefined || catalogue === undefined) throw new Error("the template is not whole");

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_ENGINE } from "../../stack/engine.ts";
+import { DEFAULT_PROVIDER } from "../../stack/provider.ts";
 import { startStack } from "../../stack/stack.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { until } from "../measure.ts";
@@ -20,7 +20,7 @@ export async function benchRegistry(names: readonly string[] = []): Promise<void
     throw new Error(`no part "${unknown}"; there are: ${Object.keys(PARTS).join(", ")}`);
   const parts = Object.entries(PARTS).filter(([name]) => names.length === 0 || names.includes(name));
   const folder = mkdtempSync(join(tmpdir(), "marina-bench-registry-"));
-  const stack = await startStack({ engine: DEFAULT_ENGINE, dir: DIR, fresh: true, onCrash: "stop" });
+  const stack = await startStack({ provider: DEFAULT_PROVIDER, dir: DIR, fresh: true, onCrash: "stop" });
   try {
     const { info } = stack;
     await until("the registry", () => fetch(`${info.registry.url}/v2/`).then(Boolean, () => false));

@@ -1,5 +1,5 @@
+import { findOwnerName } from "../capi-kinds.ts";
 import type { Context } from "../context.ts";
-import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalBootstrap } from "../kinds.ts";
 import type { ObservedBootstrap } from "./reconcile.ts";
 

@@ -1,5 +1,5 @@
+import { findOwnerName } from "../capi-kinds.ts";
 import { type Context, findByTenant, findTenant } from "../context.ts";
-import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalCluster } from "../kinds.ts";
 import { idOf } from "../tenant.ts";
 import type { ObservedCluster } from "./reconcile.ts";

@@ -1,6 +1,6 @@
 import { isPortFree } from "../../programs/free-port.ts";
+import { findOwnerName } from "../capi-kinds.ts";
 import { type Context, findTenant } from "../context.ts";
-import { findOwnerName } from "../engine-kinds.ts";
 import type { LocalControlPlane } from "../kinds.ts";
 import { hashOfSpec, type ProgramState } from "../processes.ts";
 import {

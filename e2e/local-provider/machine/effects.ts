@@ -1,7 +1,7 @@
 import { KubeError } from "../../../shared/kube/errors.ts";
+import { tenantNodeKind } from "../capi-kinds.ts";
 import type { Context } from "../context.ts";
 import { FIELD_MANAGER } from "../decision.ts";
-import { tenantNodeKind } from "../engine-kinds.ts";
 import type { LocalMachine } from "../kinds.ts";
 import type { Tenant } from "../tenant.ts";
 import type { MachineEffect } from "./reconcile.ts";

@@ -1,6 +1,6 @@
 import { KubeError } from "../../../shared/kube/errors.ts";
+import { findOwnerName, tenantNodeKind } from "../capi-kinds.ts";
 import { type Context, findByTenant, findTenant } from "../context.ts";
-import { findOwnerName, tenantNodeKind } from "../engine-kinds.ts";
 import type { LocalMachine } from "../kinds.ts";
 import type { Tenant } from "../tenant.ts";
 import type { ObservedMachine } from "./reconcile.ts";
@@ -28,7 +28,7 @@ export async function observeMachine(
   if (tenant === undefined) return undefined;
   const owner = findOwnerName(object.metadata, "Machine");
   const machine =
-    owner === undefined ? undefined : context.stores.engineMachines.get(`${tenant.namespace}/${owner}`);
+    owner === undefined ? undefined : context.stores.capiMachines.get(`${tenant.namespace}/${owner}`);
   const isNew = object.spec.providerID === undefined && object.metadata.deletionTimestamp === undefined;
   const node = isNew
     ? await observeNode(context, tenant, object.metadata.name)

@@ -1,12 +1,12 @@
 import { apiVersionOf } from "../../../shared/kube/kind.ts";
+import type { CapiMachine, TenantNode } from "../capi-kinds.ts";
 import { type Decision, decide, isDeleting, nextStatus, readyCondition } from "../decision.ts";
-import type { EngineMachine, TenantNode } from "../engine-kinds.ts";
 import { type LocalMachine, localMachineKind } from "../kinds.ts";
 
 export interface ObservedMachine {
   object: LocalMachine;
   /** The Machine that Cluster API set as its owner. */
-  machine: EngineMachine | undefined;
+  machine: CapiMachine | undefined;
   /** Whether the tenant's API responds and has a Node of this name; read while the machine has no provider ID. */
   node: { reachable: boolean; registered: boolean };
   now: Date;
@@ -61,7 +61,7 @@ function chooseProviderId(machine: LocalMachine) {
 }
 
 /** The Node as a kubelet would register it. All of its capacity is allocatable. */
-export function describeNode(object: LocalMachine, machine: EngineMachine): TenantNode {
+export function describeNode(object: LocalMachine, machine: CapiMachine): TenantNode {
   const { name } = object.metadata;
   const { vcpus, memoryGB, diskGB } = { ...DEFAULT_SIZE, ...object.spec };
   const capacity = {

@@ -1,5 +1,5 @@
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { engineClusterKind, isEngineGroup, isMachineKind } from "./kinds.ts";
+import { capiClusterKind, isCapiGroup, isMachineKind } from "./kinds.ts";
 import { toTenantWords } from "./tenant-words.ts";
 
 /** What reports an Event: Cluster API's own decisions, a machine of the cluster, or what hosts the machine. */
@@ -12,8 +12,8 @@ export function sourceOfEvent(kind: string, isHost: boolean): EventSource {
 }
 
 /** Whether an Event is about an object of Cluster API or of a provider that follows its naming. */
-export function isEngineEvent({ regarding }: Event): boolean {
-  return isEngineGroup(groupOf(regarding?.apiVersion));
+export function isCapiEvent({ regarding }: Event): boolean {
+  return isCapiGroup(groupOf(regarding?.apiVersion));
 }
 
 /** What people want to know of Cluster API's normal activity: its machines and nodes, and what they run on. */
@@ -37,7 +37,7 @@ export function isTold(event: Event): boolean {
   const { type, note = "", reason = "", regarding: { apiVersion, kind = "" } = {} } = event;
   if (type === "Warning") return toTenantWords(note || reason) !== "";
   const group = groupOf(apiVersion);
-  const isOfProvider = !isEngineGroup(group) || group.startsWith("infrastructure.");
+  const isOfProvider = !isCapiGroup(group) || group.startsWith("infrastructure.");
   return isOfProvider ? !kind.endsWith("Template") : TOLD[kind]?.includes(reason) === true;
 }
 
@@ -52,7 +52,7 @@ export const EVENT_SELECTOR = [
 
 /** Whether an Event is about a Cluster itself. */
 export function isClusterEvent({ regarding }: Event): boolean {
-  return regarding?.kind === engineClusterKind.kind;
+  return regarding?.kind === capiClusterKind.kind;
 }
 
 export function groupOf(apiVersion = ""): string {

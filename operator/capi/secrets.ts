@@ -1,6 +1,6 @@
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
-import { engineClusterNameOf, LABEL_ENGINE_CLUSTER } from "./kinds.ts";
+import { capiClusterNameOf, LABEL_CAPI_CLUSTER } from "./kinds.ts";
 
 const CA_SUFFIX = "-ca";
 /** k3s and RKE2 have another CA for clients than for servers. */
@@ -25,7 +25,7 @@ export function nameKubeconfigSecret(cluster: string): string {
 
 /** The cluster that this Secret gives access to: its CAs and Cluster API's kubeconfig; undefined for any other Secret. */
 export function clusterOfAuthority(metadata: ObjectMeta): string | undefined {
-  const cluster = engineClusterNameOf(metadata);
+  const cluster = capiClusterNameOf(metadata);
   if (cluster === undefined) return undefined;
   return SUFFIXES.some((suffix) => metadata.name === `${cluster}${suffix}`) ? cluster : undefined;
 }
@@ -50,7 +50,7 @@ export interface AuthoritySecret extends KubeObject {
 export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): AuthoritySecret | undefined {
   if (!SUFFIXES.some((suffix) => metadata.name.endsWith(suffix))) return undefined;
   const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
-  const cluster = labels?.[LABEL_ENGINE_CLUSTER];
+  const cluster = labels?.[LABEL_CAPI_CLUSTER];
   return {
     apiVersion,
     kind,
@@ -59,7 +59,7 @@ export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): Autho
       ...(namespace && { namespace }),
       ...(uid && { uid }),
       ...(resourceVersion && { resourceVersion }),
-      ...(cluster && { labels: { [LABEL_ENGINE_CLUSTER]: cluster } }),
+      ...(cluster && { labels: { [LABEL_CAPI_CLUSTER]: cluster } }),
       ...(ownerReferences && { ownerReferences }),
     },
     ...(lacksKey(metadata) && { lacksKey: true }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EngineMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
+import type { CapiMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
 import { isOfOtherTemplate } from "./machine-template.ts";
 import { trimMachine, trimMachineDeployment, trimMachineSet } from "./trim.ts";
 
@@ -11,7 +11,7 @@ const TEMPLATE = {
   bootstrap: { configRef: refer("KubeadmConfigTemplate", "plain") },
   deletion: { nodeDrainTimeoutSeconds: 60 },
 };
-type Template = EngineMachineTemplate & { deletion?: object };
+type Template = CapiMachineTemplate & { deletion?: object };
 
 function makeSet(uid: string, creationTimestamp = "2026-01-01T00:00:00Z"): MachineSet {
   return {

@@ -3,11 +3,11 @@ import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
 import {
-  type EngineCluster,
-  type EngineNetwork,
-  type EnginePool,
-  type EngineVariable,
-  engineClusterKind,
+  type CapiCluster,
+  type CapiNetwork,
+  type CapiPool,
+  type CapiVariable,
+  capiClusterKind,
 } from "./kinds.ts";
 import { composePool, type DesiredPool } from "./worker-pool.ts";
 
@@ -51,20 +51,17 @@ export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapa
  * Cluster API's Cluster, whole, for a server-side apply. Empty maps and lists are left out: Cluster API rejects them. Only
  * variables that the class declares are set.
  */
-export function composeEngineCluster(
-  desired: DesiredCluster,
-  capabilities: ClassCapabilities,
-): EngineCluster {
+export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassCapabilities): CapiCluster {
   const { workerClass } = capabilities;
-  const pools: EnginePool[] =
+  const pools: CapiPool[] =
     workerClass === undefined
       ? []
       : desired.pools.map((pool) => composePool(pool, workerClass, capabilities.variables));
   const variables = composeVariables(desired, capabilities.variables);
   const clusterNetwork = composeNetwork(desired.clusterNetwork);
   return {
-    apiVersion: apiVersionOf(engineClusterKind),
-    kind: engineClusterKind.kind,
+    apiVersion: apiVersionOf(capiClusterKind),
+    kind: capiClusterKind.kind,
     metadata: {
       name: desired.name,
       namespace: desired.namespace,
@@ -85,12 +82,12 @@ export function composeEngineCluster(
 }
 
 /** Removes an entry that another manager added to the topology: a forced apply does not. */
-export function removePoolEntry(cluster: EngineCluster, poolName: string): Step {
+export function removePoolEntry(cluster: CapiCluster, poolName: string): Step {
   const pools = cluster.spec?.topology?.workers?.machineDeployments ?? [];
   const path = `/spec/topology/workers/machineDeployments/${pools.findIndex((pool) => pool.name === poolName)}`;
   return {
     verb: "patch",
-    kind: engineClusterKind,
+    kind: capiClusterKind,
     namespace: cluster.metadata.namespace ?? "",
     name: cluster.metadata.name,
     operations: [
@@ -100,7 +97,7 @@ export function removePoolEntry(cluster: EngineCluster, poolName: string): Step 
   };
 }
 
-function composeNetwork({ pods, services }: ClusterNetwork): EngineNetwork | undefined {
+function composeNetwork({ pods, services }: ClusterNetwork): CapiNetwork | undefined {
   if (pods === undefined && services === undefined) return undefined;
   return {
     ...(pods && { pods: { cidrBlocks: pods } }),
@@ -108,7 +105,7 @@ function composeNetwork({ pods, services }: ClusterNetwork): EngineNetwork | und
   };
 }
 
-function composeVariables(desired: DesiredCluster, declared: ReadonlySet<string>): EngineVariable[] {
+function composeVariables(desired: DesiredCluster, declared: ReadonlySet<string>): CapiVariable[] {
   const variables: [string, unknown][] = [
     ["plan", desired.plan],
     ["publicEndpoint", desired.publicEndpoint],

@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { kubectl, readStack, waitFor } from "../../e2e/stack/testing.ts";
 import { installDefinitions, type ProviderDefinitions } from "../../e2e/testing/infrastructure-provider.ts";
 import { readClusterClass } from "./cluster-class.ts";
-import { composeEngineCluster, type DesiredCluster, findUnsupported } from "./topology.ts";
+import { composeCapiCluster, type DesiredCluster, findUnsupported } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
 
 const CHART = join(import.meta.dirname, "..", "..", "charts", "marina-classes");
@@ -192,7 +192,7 @@ export async function openClassTest(shipped: ShippedClass) {
       const capabilities = readClusterClass(clusterClass);
       const [unsupported] = findUnsupported(desired, capabilities);
       if (unsupported !== undefined) throw new Error(unsupported);
-      await applyText(JSON.stringify(composeEngineCluster(desired, capabilities)));
+      await applyText(JSON.stringify(composeCapiCluster(desired, capabilities)));
     },
 
     waitForPool: ({ replicas, version, taint = "dedicated", machines = 0 }: Expected) =>

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLUSTER_CLASS_FILE, CLUSTER_CLASS_NAME } from "../local-provider/program.ts";
 import { StartError } from "../programs/start-error.ts";
-import { ENGINE_MANAGERS, type EngineManager } from "./cluster-api-manifests.ts";
+import { CAPI_MANAGERS, type CapiManager } from "./cluster-api-manifests.ts";
 import { LOCAL_PROVIDER_PORTS } from "./local-provider.ts";
 import type { ToolName } from "./tools.ts";
 
@@ -10,14 +10,14 @@ import type { ToolName } from "./tools.ts";
  * What tenant clusters run on. `local`: a real kube-apiserver, controller manager, scheduler and kwok nodes each.
  * `in-memory`: Cluster API's own simulation, for hundreds of clusters.
  */
-export const ENGINES = ["local", "in-memory"] as const;
-export type Engine = (typeof ENGINES)[number];
-export const DEFAULT_ENGINE: Engine = "local";
+export const PROVIDER_NAMES = ["local", "in-memory"] as const;
+export type ProviderName = (typeof PROVIDER_NAMES)[number];
+export const DEFAULT_PROVIDER: ProviderName = "local";
 
-export interface EngineSettings {
+export interface ProviderSettings {
   /** Programs beside those of every stack, in the order in which they are needed. */
   tools: readonly ToolName[];
-  managers: readonly EngineManager[];
+  managers: readonly CapiManager[];
   /** Feature gates of Cluster API's core manager. */
   coreGates: readonly string[];
   ports: readonly string[];
@@ -28,7 +28,7 @@ export interface EngineSettings {
   classAfter: readonly string[];
 }
 
-export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
+export const PROVIDER_SETTINGS: Record<ProviderName, ProviderSettings> = {
   local: {
     tools: ["capi-core", "kube-controller-manager", "kube-scheduler", "kwok"],
     managers: ["capi-core"],
@@ -40,8 +40,8 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
     classAfter: ["local-provider CRDs"],
   },
   "in-memory": {
-    tools: [...ENGINE_MANAGERS, "kube-controller-manager"],
-    managers: ENGINE_MANAGERS,
+    tools: [...CAPI_MANAGERS, "kube-controller-manager"],
+    managers: CAPI_MANAGERS,
     coreGates: [],
     ports: [],
     classFile: join(import.meta.dirname, "cluster-class.yaml"),
@@ -50,18 +50,18 @@ export const ENGINE_SETTINGS: Record<Engine, EngineSettings> = {
   },
 };
 
-export function isEngine(text: string): text is Engine {
-  return (ENGINES as readonly string[]).includes(text);
+export function isProviderName(text: string): text is ProviderName {
+  return (PROVIDER_NAMES as readonly string[]).includes(text);
 }
 
-/** Throws a StartError for a run directory whose clusters belong to another engine, which would not be running. */
-export function requireSameEngine(dir: string, engine: Engine): void {
-  const file = join(dir, "engine");
-  const kept = existsSync(file) ? readFileSync(file, "utf8") : engine;
-  if (kept !== engine) {
+/** Throws a StartError for a run directory whose clusters belong to another provider, which would not be running. */
+export function requireSameProvider(dir: string, provider: ProviderName): void {
+  const file = join(dir, "provider");
+  const kept = existsSync(file) ? readFileSync(file, "utf8") : provider;
+  if (kept !== provider) {
     throw new StartError(
-      `The clusters in ${dir} were created with --engine=${kept}: start with that, or with --fresh to forget them.`,
+      `The clusters in ${dir} were created with --provider=${kept}: start with that, or with --fresh to forget them.`,
     );
   }
-  writeFileSync(file, engine);
+  writeFileSync(file, provider);
 }

@@ -1,8 +1,8 @@
 import { explain } from "./explain.ts";
-import { type EngineCluster, type EngineCondition, findEngineCondition } from "./kinds.ts";
+import { type CapiCluster, type CapiCondition, findCapiCondition } from "./kinds.ts";
 
 /** What Cluster API reports of one cluster, in Marina's terms. */
-export interface EngineState {
+export interface CapiState {
   deleting: boolean;
   paused: boolean;
   /** The version requested from Cluster API, no `v`. */
@@ -17,14 +17,14 @@ export interface EngineState {
    */
   controlPlaneVersions: readonly string[];
   /** What a control plane that was never initialized waits for; undefined = nothing is reported. */
-  blockingCondition: EngineCondition | undefined;
+  blockingCondition: CapiCondition | undefined;
   /** Why an initialized control plane is unavailable; undefined = it is available. */
   controlPlaneFailure: string | undefined;
   /** Changes with the availability of the control plane: a new value is worth another connection to it. */
   controlPlaneSignal: string;
   /** The /24 in the live topology; undefined = none, or a class without such a variable. */
   workerSubnet: string | undefined;
-  available: EngineCondition | undefined;
+  available: CapiCondition | undefined;
   /** A rejection reported after the apply, verbatim, and since when (RFC 3339). */
   lateRejection: { message: string; since: string } | undefined;
   /** The rollout has ended: everything runs `version`. */
@@ -32,7 +32,7 @@ export interface EngineState {
   rollingOut: boolean;
   /** Cluster API has acted on the current generation of the object. */
   observed: boolean;
-  deletion: EngineCondition | undefined;
+  deletion: CapiCondition | undefined;
   /** Names of the entries in the topology, from any manager. */
   poolNames: readonly string[];
 }
@@ -41,11 +41,11 @@ export interface EngineState {
 const STARTUP_CONDITIONS = ["TopologyReconciled", "InfrastructureReady", "ControlPlaneInitialized"];
 
 /** Reads Cluster API's Cluster. Rules: Cluster API v1.14, observed with its in-memory provider. */
-export function readEngineCluster(cluster: EngineCluster): EngineState {
+export function readCapiCluster(cluster: CapiCluster): CapiState {
   const topology = cluster.spec?.topology;
   const namespace = cluster.metadata.namespace ?? "";
-  const available = findEngineCondition(cluster, "ControlPlaneAvailable");
-  const connection = findEngineCondition(cluster, "RemoteConnectionProbe");
+  const available = findCapiCondition(cluster, "ControlPlaneAvailable");
+  const connection = findCapiCondition(cluster, "RemoteConnectionProbe");
   return {
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     paused: isTrue(cluster, "Paused"),
@@ -54,25 +54,25 @@ export function readEngineCluster(cluster: EngineCluster): EngineState {
     endpoint: readEndpoint(cluster),
     controlPlaneInitialized: isTrue(cluster, "ControlPlaneInitialized"),
     controlPlaneVersions: readControlPlaneVersions(cluster),
-    blockingCondition: STARTUP_CONDITIONS.map((type) => findEngineCondition(cluster, type)).find(
+    blockingCondition: STARTUP_CONDITIONS.map((type) => findCapiCondition(cluster, type)).find(
       (condition) => condition !== undefined && condition.status !== "True",
     ),
     controlPlaneFailure: describeFailure(available, connection),
     controlPlaneSignal: `${available?.status} ${connection?.status}`,
     workerSubnet: readWorkerSubnet(cluster),
-    available: findEngineCondition(cluster, "Available"),
+    available: findCapiCondition(cluster, "Available"),
     lateRejection: readLateRejection(cluster),
     converged: isConverged(cluster),
     rollingOut: isTrue(cluster, "RollingOut"),
     observed: isObserved(cluster),
-    deletion: findEngineCondition(cluster, "Deleting"),
+    deletion: findCapiCondition(cluster, "Deleting"),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
   };
 }
 
 function describeFailure(
-  available: EngineCondition | undefined,
-  connection: EngineCondition | undefined,
+  available: CapiCondition | undefined,
+  connection: CapiCondition | undefined,
 ): string | undefined {
   const failed = [available, connection].find((condition) => condition?.status === "False");
   if (failed !== undefined) return explain(failed);
@@ -83,23 +83,23 @@ function describeFailure(
 /** A part of Cluster API that does not respond rejects nothing: its error passes by itself. */
 const TRANSIENT_ERROR = /failed calling webhook|connection refused|context deadline exceeded/;
 
-function readLateRejection(cluster: EngineCluster): EngineState["lateRejection"] {
-  const reconciled = findEngineCondition(cluster, "TopologyReconciled");
+function readLateRejection(cluster: CapiCluster): CapiState["lateRejection"] {
+  const reconciled = findCapiCondition(cluster, "TopologyReconciled");
   if (reconciled?.status !== "False" || reconciled.reason !== "ReconcileFailed") return undefined;
   const message = reconciled.message ?? reconciled.reason;
   return TRANSIENT_ERROR.test(message) ? undefined : { message, since: reconciled.lastTransitionTime };
 }
 
-function readWorkerSubnet(cluster: EngineCluster): string | undefined {
+function readWorkerSubnet(cluster: CapiCluster): string | undefined {
   const value = cluster.spec?.topology?.variables?.find(({ name }) => name === "workerSubnet")?.value;
   return typeof value === "string" ? value : undefined;
 }
 
-function isTrue(cluster: EngineCluster, type: string): boolean {
-  return findEngineCondition(cluster, type)?.status === "True";
+function isTrue(cluster: CapiCluster, type: string): boolean {
+  return findCapiCondition(cluster, type)?.status === "True";
 }
 
-function readEndpoint(cluster: EngineCluster): EngineState["endpoint"] {
+function readEndpoint(cluster: CapiCluster): CapiState["endpoint"] {
   const { host, port } = cluster.spec?.controlPlaneEndpoint ?? {};
   if (!host || !port) return undefined;
   const inUrl = host.includes(":") ? `[${host}]` : host;
@@ -110,7 +110,7 @@ function readEndpoint(cluster: EngineCluster): EngineState["endpoint"] {
  * A provider may report `status.version` alone, which Cluster API reads for itself and does not pass on. Workers follow the
  * control plane: once one of them runs the requested version, the control plane does.
  */
-function readControlPlaneVersions(cluster: EngineCluster): string[] {
+function readControlPlaneVersions(cluster: CapiCluster): string[] {
   const { controlPlane, workers } = cluster.status ?? {};
   const desired = cluster.spec?.topology?.version;
   const reported = (controlPlane?.versions ?? []).map((entry) => entry.version);
@@ -120,8 +120,8 @@ function readControlPlaneVersions(cluster: EngineCluster): string[] {
   return versions.map((version) => version.replace(/^v/, ""));
 }
 
-function isObserved(cluster: EngineCluster): boolean {
-  const reconciled = findEngineCondition(cluster, "TopologyReconciled");
+function isObserved(cluster: CapiCluster): boolean {
+  const reconciled = findCapiCondition(cluster, "TopologyReconciled");
   const generation = cluster.metadata.generation ?? 0;
   return (
     cluster.status?.observedGeneration === generation &&
@@ -135,14 +135,14 @@ function isObserved(cluster: EngineCluster): boolean {
  * report no versions. Of a control plane that reports none TopologyReconciled tells: it is False while `status.version`, the
  * other field of the contract, is behind.
  */
-function isConverged(cluster: EngineCluster): boolean {
+function isConverged(cluster: CapiCluster): boolean {
   const { controlPlane, workers } = cluster.status ?? {};
   const desired = cluster.spec?.topology?.version;
   const versions = [...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])];
   return (
     isObserved(cluster) &&
     isTrue(cluster, "TopologyReconciled") &&
-    findEngineCondition(cluster, "RollingOut")?.status === "False" &&
+    findCapiCondition(cluster, "RollingOut")?.status === "False" &&
     (controlPlane?.upgradePlan ?? []).length === 0 &&
     (workers?.upgradePlan ?? []).length === 0 &&
     isTrue(cluster, "ControlPlaneInitialized") &&

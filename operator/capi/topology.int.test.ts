@@ -3,8 +3,8 @@ import { waitFor } from "../../e2e/stack/testing.ts";
 import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
-import { clusterClassKind, type EngineCluster, engineClusterKind } from "./kinds.ts";
-import { composeEngineCluster, type DesiredCluster } from "./topology.ts";
+import { type CapiCluster, capiClusterKind, clusterClassKind } from "./kinds.ts";
+import { composeCapiCluster, type DesiredCluster } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
 
 let api: TestApi;
@@ -37,7 +37,7 @@ const pool: DesiredPool = {
   scaleDownUtilizationPercent: 50,
 };
 
-function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
+function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
   const desired: DesiredCluster = {
     namespace: api.namespace,
     name: "owned",
@@ -65,7 +65,7 @@ function compose(change: Partial<DesiredCluster> = {}): EngineCluster {
     workerClass: "default",
     kubernetesVersions: [],
   };
-  return withAppliedHash(composeEngineCluster(desired, capabilities), ANNOTATION);
+  return withAppliedHash(composeCapiCluster(desired, capabilities), ANNOTATION);
 }
 
 test("fields of other managers are never written, and an identical apply changes nothing", async () => {
@@ -77,18 +77,18 @@ test("fields of other managers are never written, and an identical apply changes
     controlPlane: { replicas: 1 },
   };
   const metadata = { name: "owned", namespace, annotations: { "example.com/note": "mine" } };
-  await client.create(engineClusterKind, { metadata, spec: { paused: true, topology } }, PERSON);
+  await client.create(capiClusterKind, { metadata, spec: { paused: true, topology } }, PERSON);
 
-  await client.apply(engineClusterKind, compose(), OPERATOR);
+  await client.apply(capiClusterKind, compose(), OPERATOR);
   // Cluster API writes its own status after a change, at a time of its own.
   const first = await waitFor("an apply that leaves the object in the version that was read", async () => {
-    const read = await client.get(engineClusterKind, namespace, "owned");
-    const again = await client.apply(engineClusterKind, compose(), OPERATOR);
+    const read = await client.get(capiClusterKind, namespace, "owned");
+    const again = await client.apply(capiClusterKind, compose(), OPERATOR);
     return again.metadata.resourceVersion === read?.metadata.resourceVersion ? again : undefined;
   });
   expect(isApplied(compose(), first)).toBe(true);
   for (let round = 0; round < 3; round += 1) {
-    const again = await client.apply(engineClusterKind, compose(), OPERATOR);
+    const again = await client.apply(capiClusterKind, compose(), OPERATOR);
     expect(again.metadata.generation).toBe(first.metadata.generation);
   }
   expect(first.spec?.paused).toBe(true);
@@ -99,9 +99,9 @@ test("fields of other managers are never written, and an identical apply changes
   expect(first.metadata.annotations).toMatchObject({ "example.com/note": "mine" });
 
   const patch = { metadata: { labels: { team: "blue" } } };
-  const labelled = await client.mergePatch(engineClusterKind, namespace, "owned", patch, PERSON);
+  const labelled = await client.mergePatch(capiClusterKind, namespace, "owned", patch, PERSON);
   expect(isApplied(compose(), labelled)).toBe(true);
-  const kept = await client.apply(engineClusterKind, compose(), OPERATOR);
+  const kept = await client.apply(capiClusterKind, compose(), OPERATOR);
   expect(kept.metadata.labels).toMatchObject({ team: "blue" });
 });
 
@@ -109,21 +109,21 @@ test("a foreign change of our fields is detected and reverted; fields that we dr
   const { client, namespace } = api;
   const path = "/spec/topology/workers/machineDeployments/0/replicas";
   const scaled = await client.jsonPatch(
-    engineClusterKind,
+    capiClusterKind,
     namespace,
     "owned",
     [{ op: "replace", path, value: 5 }],
     PERSON,
   );
   expect(isApplied(compose(), scaled)).toBe(false);
-  const mended = await client.apply(engineClusterKind, compose(), OPERATOR);
+  const mended = await client.apply(capiClusterKind, compose(), OPERATOR);
   expect(mended.spec?.topology?.workers?.machineDeployments?.[0]?.replicas).toBe(2);
 
   const autoscaled = compose({
     pools: [{ ...pool, size: { kind: "autoscaled", minNodes: 1, maxNodes: 3 } }],
   });
   expect(isApplied(autoscaled, mended)).toBe(false);
-  const switched = await client.apply(engineClusterKind, autoscaled, OPERATOR);
+  const switched = await client.apply(capiClusterKind, autoscaled, OPERATOR);
   const [entry] = switched.spec?.topology?.workers?.machineDeployments ?? [];
   expect(entry?.replicas).toBeUndefined();
   expect(entry?.metadata?.labels).toEqual({ tier: "web" });

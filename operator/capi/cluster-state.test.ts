@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { makeCondition } from "../testing.ts";
-import { readEngineCluster } from "./cluster-state.ts";
-import type { EngineCluster } from "./kinds.ts";
+import { readCapiCluster } from "./cluster-state.ts";
+import type { CapiCluster } from "./kinds.ts";
 
-const converged: EngineCluster = {
+const converged: CapiCluster = {
   apiVersion: "cluster.x-k8s.io/v1beta2",
   kind: "Cluster",
   metadata: { name: "demo", namespace: "org-1", generation: 4 },
@@ -30,10 +30,10 @@ const statusWith = (...conditions: ReturnType<typeof makeCondition>[]) => {
 };
 
 test("a rollout has converged when every indicator agrees", () => {
-  expect(readEngineCluster(converged).converged).toBe(true);
+  expect(readCapiCluster(converged).converged).toBe(true);
 });
 
-test.each<{ what: string; status: EngineCluster["status"] }>([
+test.each<{ what: string; status: CapiCluster["status"] }>([
   {
     what: "Cluster API has not observed the latest generation",
     status: { ...converged.status, observedGeneration: 3 },
@@ -68,12 +68,12 @@ test.each<{ what: string; status: EngineCluster["status"] }>([
     status: { ...converged.status, workers: { versions: [{ version: "v1.34.2" }, { version: "v1.33.6" }] } },
   },
 ])("it has not converged while $what", ({ status }) => {
-  expect(readEngineCluster({ ...converged, ...(status && { status }) }).converged).toBe(false);
+  expect(readCapiCluster({ ...converged, ...(status && { status }) }).converged).toBe(false);
 });
 
 test("workers without nodes report no version and block nothing", () => {
   const { workers: _, ...status } = converged.status ?? {};
-  expect(readEngineCluster({ ...converged, status }).converged).toBe(true);
+  expect(readCapiCluster({ ...converged, status }).converged).toBe(true);
 });
 
 describe("a control plane that reports status.version alone", () => {
@@ -95,7 +95,7 @@ describe("a control plane that reports status.version alone", () => {
     ],
     ["has not converged while a worker is behind", { ...status, workers: old }, false, []],
   ])("%s", (_name, status, isConverged, versions) => {
-    const state = readEngineCluster({ ...converged, status });
+    const state = readCapiCluster({ ...converged, status });
     expect([state.converged, state.controlPlaneVersions]).toEqual([isConverged, versions]);
   });
 });
@@ -107,7 +107,7 @@ test.each([
   { endpoint: { host: "10.0.0.1" }, url: undefined },
 ])("the endpoint $endpoint is $url", ({ endpoint, url }) => {
   const cluster = { ...converged, spec: { ...converged.spec, controlPlaneEndpoint: endpoint } };
-  expect(readEngineCluster(cluster).endpoint?.url).toBe(url);
+  expect(readCapiCluster(cluster).endpoint?.url).toBe(url);
 });
 
 test.each([
@@ -122,7 +122,7 @@ test.each([
   const status = statusWith(
     makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }),
   );
-  const state = readEngineCluster({ ...converged, status });
+  const state = readCapiCluster({ ...converged, status });
   expect(state.lateRejection?.message).toBe(rejected ? message : undefined);
   expect(state.blockingCondition?.message).toBe(message);
 });

@@ -1,7 +1,7 @@
 import type { Requirement } from "../../shared/kube/required-kinds.ts";
 import {
+  capiClusterKind,
   clusterClassKind,
-  engineClusterKind,
   machineDeploymentKind,
   machineKind,
   machineSetKind,
@@ -11,10 +11,10 @@ import {
  * Cluster API as the operator needs it. Of the fields those are named without which it would lose what it writes (a field that
  * a server does not know is dropped silently) or never see the end of an upgrade; the last of them came with Cluster API 1.14.
  */
-export const ENGINE: Requirement = {
+export const CAPI: Requirement = {
   kinds: [
     {
-      kind: engineClusterKind,
+      kind: capiClusterKind,
       fields: [
         "spec.topology.classRef.namespace",
         "spec.topology.controlPlane.replicas",

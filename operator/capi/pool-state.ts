@@ -1,8 +1,8 @@
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import { explain } from "./explain.ts";
 import {
-  type EngineCondition,
-  findEngineCondition,
+  type CapiCondition,
+  findCapiCondition,
   type Machine,
   type MachineDeployment,
   type MachineSet,
@@ -11,7 +11,7 @@ import {
 import { isOfOtherTemplate } from "./machine-template.ts";
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
-export interface EnginePoolState {
+export interface CapiPoolState {
   /** Of the MachineDeployment. */
   name: string;
   uid: string;
@@ -36,11 +36,11 @@ export interface EnginePoolState {
   /** The one version that all nodes run (no `v`); undefined while they differ or there are none. */
   version: string | undefined;
   selector: string | undefined;
-  available: EngineCondition | undefined;
+  available: CapiCondition | undefined;
 }
 
 /** Reads a pool's MachineDeployment. */
-export function readPool(deployment: MachineDeployment): EnginePoolState {
+export function readPool(deployment: MachineDeployment): CapiPoolState {
   const status = deployment.status;
   const versions = new Set((status?.versions ?? []).map((entry) => entry.version.replace(/^v/, "")));
   const [version] = versions;
@@ -57,15 +57,15 @@ export function readPool(deployment: MachineDeployment): EnginePoolState {
     nodes: status?.replicas,
     readyNodes: status?.readyReplicas,
     upToDateNodes: status?.upToDateReplicas,
-    rollingOut: findEngineCondition(deployment, "RollingOut")?.status === "True",
+    rollingOut: findCapiCondition(deployment, "RollingOut")?.status === "True",
     version: versions.size === 1 ? version : undefined,
     selector: status?.selector,
-    available: findEngineCondition(deployment, "Available"),
+    available: findCapiCondition(deployment, "Available"),
   };
 }
 
 /** One machine of a pool, as the status of a NodePool shows it. */
-export interface EngineMachine {
+export interface CapiMachine {
   name: string;
   uid: string;
   node: string | undefined;
@@ -93,15 +93,15 @@ export function readMachines(
   machines: readonly Machine[],
   deployment: MachineDeployment | undefined,
   sets: readonly MachineSet[],
-): EngineMachine[] {
+): CapiMachine[] {
   return machines.map((machine) => readMachine(machine, isOfOtherTemplate(machine, deployment, sets)));
 }
 
 /** Reads a Machine. An unhealthy one has a node, is not being deleted, and has NodeHealthy False or Unknown. */
-export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undefined): EngineMachine {
+export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undefined): CapiMachine {
   const node = machine.status?.nodeRef?.name;
   const deleting = machine.metadata.deletionTimestamp !== undefined;
-  const health = findEngineCondition(machine, "NodeHealthy");
+  const health = findCapiCondition(machine, "NodeHealthy");
   const unhealthy =
     node !== undefined && !deleting && health !== undefined && isUnhealthy(health) ? health : undefined;
   return {
@@ -109,10 +109,10 @@ export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undef
     uid: machine.metadata.uid ?? "",
     node,
     phase: machine.status?.phase ?? "Pending",
-    ready: findEngineCondition(machine, "Ready")?.status === "True",
+    ready: findCapiCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),
     settings: machine.metadata.annotations?.[ANNOTATION_APPLIED],
-    outdated: findEngineCondition(machine, "UpToDate")?.status === "False" || isOfOtherTemplate,
+    outdated: findCapiCondition(machine, "UpToDate")?.status === "False" || isOfOtherTemplate,
     createdAt: machine.metadata.creationTimestamp ?? "",
     deleting,
     remediation: readRemediation(machine),
@@ -131,26 +131,26 @@ export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undef
  * too, and only explains why.
  */
 function readRemediation(machine: Machine): string | undefined {
-  const marker = findEngineCondition(machine, "OwnerRemediated");
+  const marker = findCapiCondition(machine, "OwnerRemediated");
   if (marker === undefined) return undefined;
-  const check = findEngineCondition(machine, "HealthCheckSucceeded");
+  const check = findCapiCondition(machine, "HealthCheckSucceeded");
   return check?.status === "False" ? check.reason : marker.reason;
 }
 
 function describeWait(machine: Machine): string {
   const steps = ["InfrastructureReady", "BootstrapConfigReady", "NodeHealthy", "Ready"];
   const open = steps
-    .map((type) => findEngineCondition(machine, type))
+    .map((type) => findCapiCondition(machine, type))
     .find((condition) => condition !== undefined && condition.status !== "True");
   return open === undefined ? "Cluster API has not reported a reason yet" : explain(open);
 }
 
 function describeMachineDeletion(machine: Machine): string | undefined {
-  const condition = findEngineCondition(machine, "Deleting");
+  const condition = findCapiCondition(machine, "Deleting");
   return condition?.status === "True" ? explain(condition) : undefined;
 }
 
-function isUnhealthy(health: EngineCondition): boolean {
+function isUnhealthy(health: CapiCondition): boolean {
   return (
     (health.status === "False" && health.reason === "NodeNotHealthy") ||
     (health.status === "Unknown" && health.reason === "NodeHealthyUnknown")

@@ -5,12 +5,12 @@ const GROUP = "cluster.x-k8s.io";
 const VERSION = "v1beta2";
 
 /** On every object that belongs to a cluster of Cluster API. */
-export const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
+export const LABEL_CAPI_CLUSTER = "cluster.x-k8s.io/cluster-name";
 /** On the MachineDeployments and Machines of an entry of the topology: the entry's name. */
-export const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
+export const LABEL_CAPI_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
 /** On a MachineSet that a MachineDeployment made: the name of that. */
-export const LABEL_ENGINE_DEPLOYMENT = "cluster.x-k8s.io/deployment-name";
+export const LABEL_CAPI_DEPLOYMENT = "cluster.x-k8s.io/deployment-name";
 
 /** The finalizers that the controllers of a MachineDeployment add once they have registered it. */
 export const REGISTRATION_FINALIZERS = [
@@ -21,7 +21,7 @@ export const REGISTRATION_FINALIZERS = [
 export const MACHINE_SET_FINALIZERS = ["cluster.x-k8s.io/machineset", "machineset.topology.cluster.x-k8s.io"];
 
 /** A condition as Cluster API writes it (metav1.Condition). */
-export interface EngineCondition {
+export interface CapiCondition {
   type: string;
   status: "True" | "False" | "Unknown";
   reason: string;
@@ -30,12 +30,12 @@ export interface EngineCondition {
   observedGeneration?: number;
 }
 
-export interface EngineVariable {
+export interface CapiVariable {
   name: string;
   value: unknown;
 }
 
-export interface EngineTaint {
+export interface CapiTaint {
   key: string;
   value?: string;
   effect: string;
@@ -43,68 +43,68 @@ export interface EngineTaint {
 }
 
 /** An entry of `spec.topology.workers.machineDeployments`. */
-export interface EnginePool {
+export interface CapiPool {
   class: string;
   name: string;
   replicas?: number;
   metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
   deletion?: { nodeDrainTimeoutSeconds?: number };
-  taints?: EngineTaint[];
-  variables?: { overrides: EngineVariable[] };
+  taints?: CapiTaint[];
+  variables?: { overrides: CapiVariable[] };
 }
 
-export interface EngineTopology {
+export interface CapiTopology {
   classRef: { name: string; namespace?: string };
   version: string;
   controlPlane?: { replicas?: number };
-  variables?: EngineVariable[];
-  workers?: { machineDeployments?: EnginePool[] };
+  variables?: CapiVariable[];
+  workers?: { machineDeployments?: CapiPool[] };
 }
 
 /** Cluster API's networks of a cluster, the fields that Marina reads and writes. */
-export interface EngineNetwork {
+export interface CapiNetwork {
   pods?: { cidrBlocks?: string[] };
   services?: { cidrBlocks?: string[] };
 }
 
-interface EngineReplicas {
+interface CapiReplicas {
   versions?: { version: string; replicas?: number }[];
   upgradePlan?: unknown[];
 }
 
 /** Cluster API's Cluster, the fields that Marina reads and writes. */
-export interface EngineCluster extends KubeObject {
+export interface CapiCluster extends KubeObject {
   spec?: {
     paused?: boolean;
     controlPlaneEndpoint?: { host?: string; port?: number };
-    clusterNetwork?: EngineNetwork;
-    topology?: EngineTopology;
+    clusterNetwork?: CapiNetwork;
+    topology?: CapiTopology;
   };
   status?: {
     observedGeneration?: number;
     phase?: string;
-    conditions?: EngineCondition[];
-    controlPlane?: EngineReplicas;
-    workers?: EngineReplicas;
+    conditions?: CapiCondition[];
+    controlPlane?: CapiReplicas;
+    workers?: CapiReplicas;
   };
 }
 
-interface EngineReference {
+interface CapiReference {
   apiGroup?: string;
   kind?: string;
   name?: string;
 }
 
 /** What Cluster API replaces machines for when it changes; everything else of a template it changes in place. */
-export interface EngineMachineTemplate {
+export interface CapiMachineTemplate {
   version?: string;
   failureDomain?: string;
-  infrastructureRef?: EngineReference;
-  bootstrap?: { configRef?: EngineReference };
+  infrastructureRef?: CapiReference;
+  bootstrap?: { configRef?: CapiReference };
 }
 
 export interface MachineDeployment extends KubeObject {
-  spec?: { clusterName?: string; replicas?: number; template?: { spec?: EngineMachineTemplate } };
+  spec?: { clusterName?: string; replicas?: number; template?: { spec?: CapiMachineTemplate } };
   status?: {
     observedGeneration?: number;
     selector?: string;
@@ -112,25 +112,25 @@ export interface MachineDeployment extends KubeObject {
     readyReplicas?: number;
     upToDateReplicas?: number;
     versions?: { version: string; replicas?: number }[];
-    conditions?: EngineCondition[];
+    conditions?: CapiCondition[];
   };
 }
 
 /** The machines of a MachineDeployment that were made from one template. Its template never changes. */
 export interface MachineSet extends KubeObject {
-  spec?: { template?: { spec?: EngineMachineTemplate } };
+  spec?: { template?: { spec?: CapiMachineTemplate } };
 }
 
 export interface Machine extends KubeObject {
   spec?: {
     clusterName?: string;
     version?: string;
-    infrastructureRef?: EngineReference;
+    infrastructureRef?: CapiReference;
   };
   status?: {
     phase?: string;
     nodeRef?: { name?: string };
-    conditions?: EngineCondition[];
+    conditions?: CapiCondition[];
   };
 }
 
@@ -143,7 +143,7 @@ export interface ClusterClass extends KubeObject {
   status?: { variables?: { name: string }[] };
 }
 
-export const engineClusterKind = defineKind<EngineCluster>({
+export const capiClusterKind = defineKind<CapiCluster>({
   group: GROUP,
   version: VERSION,
   kind: "Cluster",
@@ -184,15 +184,15 @@ export const clusterClassKind = defineKind<ClusterClass>({
 });
 
 /** The condition of this type, if Cluster API has written it. */
-export function findEngineCondition(
-  object: { status?: { conditions?: EngineCondition[] } } | undefined,
+export function findCapiCondition(
+  object: { status?: { conditions?: CapiCondition[] } } | undefined,
   type: string,
-): EngineCondition | undefined {
+): CapiCondition | undefined {
   return object?.status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** Whether an API group is Cluster API's own or that of a provider that follows its naming. */
-export function isEngineGroup(group: string): boolean {
+export function isCapiGroup(group: string): boolean {
   return group === GROUP || group.endsWith(`.${GROUP}`);
 }
 
@@ -202,13 +202,13 @@ export function isMachineKind(kind: string): boolean {
 }
 
 /** The cluster that an object of Cluster API belongs to, by its label. */
-export function engineClusterNameOf(metadata: ObjectMeta): string | undefined {
-  return metadata.labels?.[LABEL_ENGINE_CLUSTER];
+export function capiClusterNameOf(metadata: ObjectMeta): string | undefined {
+  return metadata.labels?.[LABEL_CAPI_CLUSTER];
 }
 
 /** The entry of the topology that an object belongs to; undefined for the control plane's. */
-export function enginePoolNameOf(metadata: ObjectMeta): string | undefined {
-  return metadata.labels?.[LABEL_ENGINE_POOL];
+export function capiPoolNameOf(metadata: ObjectMeta): string | undefined {
+  return metadata.labels?.[LABEL_CAPI_POOL];
 }
 
 /** A Machine under "namespace/kind/name" of its infrastructure object, by which its Events find their cluster. */

@@ -1,5 +1,5 @@
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
-import type { EngineCluster, EnginePool } from "./kinds.ts";
+import type { CapiCluster, CapiPool } from "./kinds.ts";
 import { type DesiredPool, readAutoscalerBounds } from "./worker-pool.ts";
 
 /** What Cluster API was given of a pool: what its quotas allowed when it was last applied. */
@@ -12,12 +12,12 @@ export interface GrantedPool {
 }
 
 /** The pools in the live topology, by name. */
-export function readGrantedPools(cluster: EngineCluster | undefined): ReadonlyMap<string, GrantedPool> {
+export function readGrantedPools(cluster: CapiCluster | undefined): ReadonlyMap<string, GrantedPool> {
   const entries = cluster?.spec?.topology?.workers?.machineDeployments ?? [];
   return new Map(entries.map((entry) => [entry.name, readGrantedPool(entry)]));
 }
 
-function readGrantedPool(entry: EnginePool): GrantedPool {
+function readGrantedPool(entry: CapiPool): GrantedPool {
   const bounds = readAutoscalerBounds(entry);
   return {
     size:
@@ -29,7 +29,7 @@ function readGrantedPool(entry: EnginePool): GrantedPool {
   };
 }
 
-function readMachineSize({ variables }: EnginePool): DesiredPool["machine"] | undefined {
+function readMachineSize({ variables }: CapiPool): DesiredPool["machine"] | undefined {
   const value = variables?.overrides.find(({ name }) => name === "machine")?.value;
   if (typeof value !== "object" || value === null) return undefined;
   const { vcpus, memoryGB, diskGB } = value as Partial<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import { hashOf } from "../../shared/controller/applied.ts";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
-import type { EnginePool } from "./kinds.ts";
+import type { CapiPool } from "./kinds.ts";
 
 /** A node pool in Marina's terms, every default resolved. Memory and disk are GiB. */
 export interface DesiredPool {
@@ -26,11 +26,7 @@ const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
  * The pool's entry in Cluster API's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled one the
  * reverse: Cluster API rejects both together. Taints are set at start-up, natively or by the class's own variable.
  */
-export function composePool(
-  pool: DesiredPool,
-  workerClass: string,
-  declared: ReadonlySet<string>,
-): EnginePool {
+export function composePool(pool: DesiredPool, workerClass: string, declared: ReadonlySet<string>): CapiPool {
   const byVariable = declared.has("nodeTaints");
   const metadata = {
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
@@ -69,7 +65,7 @@ export function hashPoolSettings(pool: DesiredPool): string {
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */
 export function readAutoscalerBounds({
   metadata,
-}: EnginePool): { minNodes: number; maxNodes: number } | undefined {
+}: CapiPool): { minNodes: number; maxNodes: number } | undefined {
   const { [MIN_SIZE]: minimum, [MAX_SIZE]: maximum } = metadata?.annotations ?? {};
   if (minimum === undefined || maximum === undefined) return undefined;
   return { minNodes: Number(minimum), maxNodes: Number(maximum) };

@@ -1,11 +1,11 @@
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import {
-  type EngineCluster,
-  type EngineCondition,
-  enginePoolNameOf,
-  LABEL_ENGINE_CLUSTER,
-  LABEL_ENGINE_POOL,
+  type CapiCluster,
+  type CapiCondition,
+  capiPoolNameOf,
+  LABEL_CAPI_CLUSTER,
+  LABEL_CAPI_POOL,
   type Machine,
   type MachineDeployment,
   type MachineSet,
@@ -40,7 +40,7 @@ const MACHINE_CONDITIONS = new Set([
 ]);
 
 /** Keeps the topology, the endpoint, the networks, and the conditions that are read. */
-export function trimEngineCluster(cluster: EngineCluster): EngineCluster {
+export function trimCapiCluster(cluster: CapiCluster): CapiCluster {
   const { metadata, spec, status } = cluster;
   return {
     apiVersion: cluster.apiVersion,
@@ -121,9 +121,7 @@ export function trimMachine(machine: Machine): Machine {
         ...pick(status, ["phase", "nodeRef"]),
         // The state of the control plane's machines is not read.
         conditions:
-          enginePoolNameOf(metadata) === undefined
-            ? []
-            : trimConditions(status.conditions, MACHINE_CONDITIONS),
+          capiPoolNameOf(metadata) === undefined ? [] : trimConditions(status.conditions, MACHINE_CONDITIONS),
       },
     }),
   };
@@ -142,7 +140,7 @@ function trimMetadata(metadata: ObjectMeta): ObjectMeta {
 }
 
 function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
-  return { labels: pick(labels, [LABEL_ENGINE_CLUSTER, LABEL_ENGINE_POOL]) as Record<string, string> };
+  return { labels: pick(labels, [LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL]) as Record<string, string> };
 }
 
 function trimAnnotations({ annotations }: ObjectMeta): Pick<ObjectMeta, "annotations"> {
@@ -151,9 +149,9 @@ function trimAnnotations({ annotations }: ObjectMeta): Pick<ObjectMeta, "annotat
 }
 
 function trimConditions(
-  conditions: readonly EngineCondition[] | undefined,
+  conditions: readonly CapiCondition[] | undefined,
   types: ReadonlySet<string>,
-): EngineCondition[] {
+): CapiCondition[] {
   return (conditions ?? []).filter(({ type }) => types.has(type)).map(trimGoodCondition);
 }
 
@@ -161,7 +159,7 @@ function trimConditions(
 const ALWAYS_READ = new Set(["Deleting", "OwnerRemediated", "TopologyReconciled"]);
 const GOOD_WHEN_FALSE = new Set(["Paused", "RollingOut"]);
 /** Of each type. A fleet of 10,000 clusters has 230,000 such conditions. */
-const GOOD_CONDITIONS: ReadonlyMap<string, EngineCondition> = new Map(
+const GOOD_CONDITIONS: ReadonlyMap<string, CapiCondition> = new Map(
   [...CLUSTER_CONDITIONS, ...DEPLOYMENT_CONDITIONS, ...MACHINE_CONDITIONS]
     .filter((type) => !ALWAYS_READ.has(type))
     .map((type) => {
@@ -171,7 +169,7 @@ const GOOD_CONDITIONS: ReadonlyMap<string, EngineCondition> = new Map(
 );
 
 /** Of a condition that is as it should be only type and status are read: one object for all that are the same. */
-function trimGoodCondition(condition: EngineCondition): EngineCondition {
+function trimGoodCondition(condition: CapiCondition): CapiCondition {
   const good = GOOD_CONDITIONS.get(condition.type);
   return good?.status === condition.status ? good : condition;
 }

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { makeCondition, makePool } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { readEngineCluster } from "./cluster-state.ts";
+import { readCapiCluster } from "./cluster-state.ts";
 import {
-  type EngineCondition,
+  type CapiCondition,
   type Machine,
   type MachineDeployment,
   REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
 import { readMachine, readPool } from "./pool-state.ts";
-import { trimEngineCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
+import { trimCapiCluster, trimMachine, trimMachineDeployment } from "./trim.ts";
 
-const STATUSES: EngineCondition["status"][] = ["True", "False", "Unknown"];
+const STATUSES: CapiCondition["status"][] = ["True", "False", "Unknown"];
 const CLUSTER_TYPES = [
   "Available",
   "ControlPlaneAvailable",
@@ -36,7 +36,7 @@ const MACHINE_TYPES = [
   "UpToDate",
 ];
 
-function conditionsOf(types: string[], status: EngineCondition["status"]): EngineCondition[] {
+function conditionsOf(types: string[], status: CapiCondition["status"]): CapiCondition[] {
   return types.map((type) => makeCondition(type, status, { message: `why ${type}`, observedGeneration: 2 }));
 }
 
@@ -49,9 +49,9 @@ function withoutWords(state: object): object {
 }
 
 test.each(STATUSES)("a trimmed cluster whose conditions are %s reads like the complete one", (status) => {
-  const { observed } = aCluster().withPools(makePool("web")).reconciled().engineConverged();
-  const object = observed.engine?.object;
-  if (object === undefined) throw new Error("the fixture has no engine's cluster");
+  const { observed } = aCluster().withPools(makePool("web")).reconciled().capiConverged();
+  const object = observed.capi?.object;
+  if (object === undefined) throw new Error("the fixture has no Cluster API's cluster");
   const whole = {
     ...object,
     status: {
@@ -60,10 +60,10 @@ test.each(STATUSES)("a trimmed cluster whose conditions are %s reads like the co
       conditions: conditionsOf(CLUSTER_TYPES, status),
     },
   };
-  const read = withoutWords(readEngineCluster(trimEngineCluster(whole)));
-  expect(read).toEqual(withoutWords(readEngineCluster(whole)));
-  expect(trimEngineCluster(whole).metadata).toEqual(object.metadata);
-  expect(trimEngineCluster(whole).spec).toEqual(object.spec);
+  const read = withoutWords(readCapiCluster(trimCapiCluster(whole)));
+  expect(read).toEqual(withoutWords(readCapiCluster(whole)));
+  expect(trimCapiCluster(whole).metadata).toEqual(object.metadata);
+  expect(trimCapiCluster(whole).spec).toEqual(object.spec);
 });
 
 test.each(STATUSES)("a trimmed machine whose conditions are %s reads like the complete one", (status) => {
@@ -129,7 +129,7 @@ test("a trimmed machine deployment reads like the complete one, including its ow
 });
 
 test("all machines share one object for each condition that is as it should be", () => {
-  const conditionOf = (name: string, status: EngineCondition["status"]) =>
+  const conditionOf = (name: string, status: CapiCondition["status"]) =>
     trimMachine({
       apiVersion: "cluster.x-k8s.io/v1beta2",
       kind: "Machine",

@@ -3,11 +3,11 @@ import { defineKind, type KubeObject, type ObjectMeta } from "../../shared/kube/
 const CLUSTER_API = { group: "cluster.x-k8s.io", version: "v1beta2", namespaced: true };
 
 /** The fields of Cluster API's Machine that the provider reads. */
-export interface EngineMachine extends KubeObject {
+export interface CapiMachine extends KubeObject {
   spec?: { clusterName?: string; version?: string; bootstrap?: { dataSecretName?: string } };
 }
 
-export const engineMachineKind = defineKind<EngineMachine>({
+export const capiMachineKind = defineKind<CapiMachine>({
   ...CLUSTER_API,
   kind: "Machine",
   plural: "machines",

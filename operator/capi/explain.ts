@@ -1,4 +1,4 @@
-import type { EngineCondition } from "./kinds.ts";
+import type { CapiCondition } from "./kinds.ts";
 import { toTenantWords } from "./tenant-words.ts";
 
 /** Long enough for a cause, short enough that object and next step stay visible. */
@@ -8,7 +8,7 @@ const MAX_LENGTH = 500;
  * The message of a Cluster API condition for tenants, in one line (it writes bulleted lists); its reason when it has none, or
  * nothing in it concerns them.
  */
-export function explain(condition: EngineCondition): string {
+export function explain(condition: CapiCondition): string {
   const text = (condition.message ?? "")
     .split("\n")
     .map((line) => line.trim().replace(/^\* /, ""))

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { EngineMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
+import type { CapiMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
 
 /**
  * Whether Cluster API replaces a machine because its MachineSet has another template than the MachineDeployment has now, by
@@ -24,7 +24,7 @@ export function isOfOtherTemplate(
 /** The part of a template that decides about replacements. */
 export function pickTemplate({
   spec,
-}: MachineDeployment | MachineSet): { spec: EngineMachineTemplate } | undefined {
+}: MachineDeployment | MachineSet): { spec: CapiMachineTemplate } | undefined {
   const template = spec?.template?.spec;
   if (template === undefined) return undefined;
   const { version, failureDomain, infrastructureRef, bootstrap } = template;
