@@ -4,9 +4,7 @@ import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
-import { createClient } from "../../shared/kube/client.ts";
 import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
 import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
@@ -19,6 +17,7 @@ import {
   startTestIssuer,
   type TestIssuer,
 } from "../testing/issuer.ts";
+import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
 import { makeAccessObject, makeReady } from "./testing.ts";
@@ -172,8 +171,6 @@ describe("issuing a kubeconfig", () => {
   });
 
   test("without a Kubernetes API is 503", async () => {
-    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 1_000 });
-    const unreachable = { ...api.deps, kube: createClient(transport) };
     const principal = {
       kind: "user" as const,
       userId: owner.userId,
@@ -185,10 +182,11 @@ describe("issuing a kubeconfig", () => {
     };
     const origin = { principal, requestId: "request-1", sourceAddress: undefined };
     const request = { id: createId(), ttlSeconds: 600, confirmAccess: async () => undefined };
-    await expect(issueKubeconfig(unreachable, origin, cluster, request)).rejects.toMatchObject({
-      code: "dependency_unavailable",
-    });
-    await transport.close();
+    await withUnreachableKube((kube) =>
+      expect(issueKubeconfig({ ...api.deps, kube }, origin, cluster, request)).rejects.toMatchObject({
+        code: "dependency_unavailable",
+      }),
+    );
   });
 
   test("is 422 quota_exceeded when the organization has all the accesses that it may have", async () => {

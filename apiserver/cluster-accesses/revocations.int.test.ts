@@ -4,8 +4,6 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION, LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
-import { createClient } from "../../shared/kube/client.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/partitions.ts";
 import { auditLog } from "../audit/table.ts";
@@ -18,6 +16,7 @@ import {
   startTestIssuer,
   type TestIssuer,
 } from "../testing/issuer.ts";
+import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { runRevocations } from "./revocations.ts";
 import { keepSigned, makeAccessObject, makeReady, reportReady } from "./testing.ts";
 
@@ -213,9 +212,7 @@ test("a revocation that the Kubernetes API does not take is tried again until it
       requestId: "request-1",
     })}
     from (values (${member.userId}::uuid, null::uuid), (null, ${cluster.id}::uuid)) as subject (user_id, cluster_id)`;
-  const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 500 });
-  await runRevocations({ ...api.deps, kube: createClient(transport) });
-  await transport.close();
+  await withUnreachableKube((kube) => runRevocations({ ...api.deps, kube }));
   expect([await holds(id), await readGeneration()]).toEqual([true, before]);
   await sql`update kubeconfig_revocations set lease_expires_at = now() where org_id = ${orgId}`;
   await runRevocations({ ...api.deps, db });

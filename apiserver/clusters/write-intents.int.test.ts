@@ -2,8 +2,6 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createId } from "../../shared/id.ts";
-import { createClient } from "../../shared/kube/client.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { writeIntentJobs } from "../custom-resources/index.ts";
 import { writeIntents } from "../custom-resources/table.ts";
@@ -17,6 +15,7 @@ import {
   type ProjectedNodePool,
 } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteCluster } from "./write.ts";
 
 let api: TestApp;
@@ -175,12 +174,11 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
   test("never sent", async () => {
     const { cluster } = await make();
     const live = await api.deps.kube.get(clusterKind, cluster.namespace, cluster.name);
-    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 1_000 });
-    const kube = { ...createClient(transport), get: async () => live as never };
-    await expect(deleteCluster({ ...api.deps, kube }, originOf("never-sent"), cluster)).rejects.toMatchObject(
-      { isUnavailable: true },
-    );
-    await transport.close();
+    await withUnreachableKube(async (unreachable) => {
+      const kube = { ...unreachable, get: async () => live as never };
+      const deleting = deleteCluster({ ...api.deps, kube }, originOf("never-sent"), cluster);
+      await expect(deleting).rejects.toMatchObject({ isUnavailable: true });
+    });
     expect(await pending()).toEqual([]);
   });
 

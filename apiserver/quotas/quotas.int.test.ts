@@ -3,13 +3,12 @@ import { ANNOTATION_QUOTAS, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../
 import { type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { parseLimits, poolAmounts, type QuotaAmounts } from "../../shared/crd/quota.ts";
 import { createId } from "../../shared/id.ts";
-import { createClient } from "../../shared/kube/client.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizationJobs } from "../organizations/index.ts";
 import { findCluster, projectObservations, toProjectedNodePool } from "../projection/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { readUse } from "./store.ts";
 import { quotaReservations } from "./table.ts";
 
@@ -182,14 +181,16 @@ describe("a reservation", () => {
   test("ends when the write was certainly not applied, and stays when its outcome is unknown", async () => {
     const { pools } = await createCluster();
     const { kube } = api.deps;
-    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 500 });
-    api.deps.kube = createClient(transport);
-    expect((await api.request("POST", pools, { body: POOL })).status).toBe(503);
+    const post = async (client: typeof kube) => {
+      api.deps.kube = client;
+      const { status } = await api.request("POST", pools, { body: POOL });
+      api.deps.kube = kube;
+      return status;
+    };
+    expect(await withUnreachableKube(post)).toBe(503);
     expect(await reserved()).toEqual([]);
-    api.deps.kube = { ...kube, create: () => Promise.reject(new Error("the response was lost")) };
-    expect((await api.request("POST", pools, { body: POOL })).status).toBe(500);
-    api.deps.kube = kube;
-    await transport.close();
+    const lost = () => Promise.reject(new Error("the response was lost"));
+    expect(await post({ ...kube, create: lost })).toBe(500);
     expect(await reserved()).toHaveLength(1);
     expect((await readUsed()).nodePools).toBe(1);
   });

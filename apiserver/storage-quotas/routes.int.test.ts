@@ -9,10 +9,9 @@ import {
   type StorageInventoryStatus,
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
-import { createClient } from "../../shared/kube/client.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { storageQuotaJobs } from "./jobs.ts";
 import { publishStorageQuota } from "./publish.ts";
 import { upsertStorageQuota } from "./store.ts";
@@ -70,14 +69,12 @@ async function observe(status: Figures): Promise<void> {
 /** Runs it while no API server of Kubernetes responds. */
 async function withoutKubernetes(run: () => Promise<void>): Promise<void> {
   const { kube } = api.deps;
-  const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 500 });
-  api.deps.kube = createClient(transport);
-  try {
-    await run();
-  } finally {
+  await withUnreachableKube((unreachable) => {
+    api.deps.kube = unreachable;
+    return run();
+  }).finally(() => {
     api.deps.kube = kube;
-    await transport.close();
-  }
+  });
 }
 
 describe("the storage quota", () => {

@@ -4,8 +4,6 @@ import { waitFor } from "../../../e2e/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/id.ts";
-import { createClient } from "../../../shared/kube/client.ts";
-import { createTransport } from "../../../shared/kube/transport.ts";
 import { auditLog } from "../../audit/table.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
@@ -13,6 +11,7 @@ import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
 import { findCluster, reserveName } from "../../projection/index.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createCluster } from "./create-cluster.ts";
 import { clusterJobs } from "./jobs.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";
@@ -242,13 +241,12 @@ describe("a refused create", () => {
   });
 
   test("for a Kubernetes API that is not there leaves the name free, also for the same request later", async () => {
-    const transport = createTransport({ connection: { server: "https://127.0.0.1:1" }, timeoutMs: 1_000 });
-    const unreachable = { ...api.deps, kube: createClient(transport) };
     const request = aRequest("Unreachable");
-    await expect(create(unreachable, request, { resumed: false })).rejects.toMatchObject({
-      isUnavailable: true,
-    });
-    await transport.close();
+    await withUnreachableKube((kube) =>
+      expect(create({ ...api.deps, kube }, request, { resumed: false })).rejects.toMatchObject({
+        isUnavailable: true,
+      }),
+    );
     const cluster = await create(api.deps, request, { resumed: true });
     expect(cluster.id).toBe(request.clusterId);
   });
