@@ -1,9 +1,9 @@
 export { budgetJobs } from "./budget-alerts/jobs.ts";
-export { assessCost } from "./cost/assess-cost.ts";
 export type { PlannedCluster, PlannedPool } from "./cost/compare-cost.ts";
+export { assessCost } from "./cost/compare-cost.ts";
 export { type CostEffect, costEffectRecord } from "./cost/schema.ts";
 export { invoiceJobs } from "./invoices/jobs.ts";
 export { packageJobs } from "./packages/jobs.ts";
 export { requireOffered } from "./packages/require-offered.ts";
-export { PACKAGE_SLUGS } from "./packages/slugs.ts";
+export { PACKAGE_SLUGS } from "./packages/schema.ts";
 export { usageJobs } from "./usage/jobs.ts";

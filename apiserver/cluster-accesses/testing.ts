@@ -7,7 +7,7 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../projection/index.ts";
-import { createClientKey } from "./client-key.ts";
+import { createClientKey } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =
   "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";

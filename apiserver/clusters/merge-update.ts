@@ -1,5 +1,5 @@
 import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
-import { findImmutableChanges } from "../http/contract/immutable-fields.ts";
+import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";

@@ -1,14 +1,20 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
 import { PACKAGE_SLUGS } from "../billing/index.ts";
-import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  countField,
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody, effectsRecord } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../projection/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
-import { versionField } from "./version-field.ts";
+import { versionField } from "./desired-version.ts";
 
 const MAX_NODE_POOLS = 50;
 export const MAX_COUNT = 1_000_000;

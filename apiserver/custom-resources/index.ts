@@ -1,13 +1,10 @@
-export { changeObject } from "./change-object.ts";
-export { createObject } from "./create-object.ts";
-export { deleteObject } from "./delete-object.ts";
-export { dryRunQuery } from "./dry-run-query.ts";
 export { isWriteIntended, recordCreation } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
-export { createOrAdopt } from "./kube-write.ts";
+export { createOrAdopt, isNotApplied, toRefusal } from "./kube-write.ts";
 export { createObjectName } from "./object-name.ts";
-export { isNotApplied, toRefusal } from "./refusal.ts";
 export {
+  dryRunQuery,
+  RETRY_AFTER,
   requireCluster,
   requireNodePool,
   requireNodePoolToChange,
@@ -16,5 +13,5 @@ export {
 } from "./require.ts";
 export { createNameReservation, type Reservation } from "./reservations.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
-export { RETRY_AFTER } from "./retry-after.ts";
-export { saveProjection } from "./save-projection.ts";
+export { saveProjection } from "./resource.ts";
+export { changeObject, createObject, deleteObject } from "./write-object.ts";

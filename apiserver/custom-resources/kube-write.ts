@@ -1,10 +1,9 @@
 import { idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
+import { KubeError, wasNeverSent } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { ApiError } from "../http/errors.ts";
-import { isNotApplied } from "./refusal.ts";
+import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../http/errors.ts";
 
 /** The client has waited for the lost response already. */
 const READ_BACK_MS = 5_000;
@@ -129,4 +128,28 @@ async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, obje
 
 function isSame(found: KubeObject, desired: KubeObject): boolean {
   return idOf(found) === idOf(desired);
+}
+
+/** Whether a failed write certainly changed nothing: it was refused, or it was never sent. */
+export function isNotApplied(error: unknown): boolean {
+  return error instanceof KubeError && (error.status !== 0 || wasNeverSent(error));
+}
+
+/**
+ * The error for the client when the Kubernetes API refuses an object as invalid: 422 with a detail per field that
+ * REST knows. `wireNames` maps paths inside `spec` to wire names. Any other error is returned unchanged.
+ */
+export function toRefusal(error: unknown, wireNames: Readonly<Record<string, string>>): unknown {
+  if (!(error instanceof KubeError) || !error.isInvalid) return error;
+  const details = (error.details?.causes ?? []).map(({ field = "", reason, message = "" }): ErrorDetail => {
+    const path = field.replace(/^spec\.?/, "").replaceAll(/\[.*/g, "");
+    return { field: wireNames[path] ?? "body", code: codeOf(reason), message };
+  });
+  const [first, ...others] = details;
+  if (first !== undefined) return validationFailed([first, ...others]);
+  return validationFailed([{ field: "body", code: "invalid_format", message: error.kubeMessage }]);
+}
+
+function codeOf(reason: string | undefined): DetailCode {
+  return reason === "FieldValueForbidden" ? "immutable" : "invalid_format";
 }

@@ -1,3 +1,4 @@
+import { z } from "@hono/zod-openapi";
 import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError, notFound } from "../http/errors.ts";
@@ -7,6 +8,23 @@ import {
   type ProjectedCluster,
   type ProjectedNodePool,
 } from "../projection/index.ts";
+
+/** Query of an operation that has a dry run. */
+export const dryRunQuery = z.strictObject({
+  dry_run: z
+    .enum(["true", "false"])
+    .default("false")
+    .transform((text) => text === "true")
+    .openapi({
+      type: "boolean",
+      default: false,
+      description:
+        "A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request.",
+    }),
+});
+
+/** When a client may read again what was accepted with 202. */
+export const RETRY_AFTER = { "Retry-After": "10" };
 
 /** The cluster in a path, as it is projected. Throws 404. */
 export async function requireCluster(

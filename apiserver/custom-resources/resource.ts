@@ -3,6 +3,7 @@ import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import type { Queryable } from "../db/client.ts";
+import { type ProjectedCluster, type ProjectedNodePool, projectObservations } from "../projection/index.ts";
 
 /** The kinds that requests write, by the name that an intent stores. */
 export const WRITTEN_KINDS = {
@@ -47,4 +48,13 @@ export interface WriteResult<P, E> {
   object: P;
   /** What else the write would do; only of a dry run. */
   effects: E | undefined;
+}
+
+/** Brings the projection up to date with an object that was read or written: every replica serves it from then on. */
+export async function saveProjection(
+  tx: Queryable,
+  object: ProjectedCluster | ProjectedNodePool,
+  { gone }: { gone: boolean },
+): Promise<void> {
+  await projectObservations(tx, [{ object, gone }]);
 }

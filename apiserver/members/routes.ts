@@ -4,7 +4,7 @@ import type { Origin } from "../http/authentication/principal.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../http/contract/fields.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";

@@ -1,7 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
-import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 

@@ -2,8 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { MAX_AUTHORIZED_CIDRS, MAX_CIDR_LENGTH } from "../../shared/crd/cidr.ts";
 import { apiServerRateLimitSchema } from "../../shared/crd/cluster.ts";
 import { authorizedCidrs } from "../clusters/index.ts";
-import { idField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import { idField, immutableField, readOnlyField, timestampField } from "../http/contract/fields.ts";
 
 const limit = apiServerRateLimitSchema.shape;
 

@@ -5,7 +5,7 @@ import { changeObject } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../http/contract/fields.ts";
 import type { ProjectedCluster } from "../projection/index.ts";
 import { auditNetworkPolicy } from "./present.ts";
 import { applyPatch, replacePolicy } from "./replace-policy.ts";

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import { findImmutableChanges } from "../http/contract/immutable-fields.ts";
+import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedNodePool } from "../projection/index.ts";
-import { checkPoolRules } from "./pool-rules.ts";
-import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
+import { checkPoolRules } from "./new-node-pool.ts";
+import { type MutablePoolField, WIRE_NAMES } from "./resource.ts";
 
 /** The settings of a pool that PUT may change; `clusterName` and `nodeTaints` are fixed at creation. */
 export type MutablePoolSpec = Pick<NodePoolSpec, MutablePoolField>;

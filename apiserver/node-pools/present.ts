@@ -1,12 +1,11 @@
 import type { z } from "@hono/zod-openapi";
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import { type ProjectedNodePool, statusMessageOf } from "../projection/index.ts";
-import { describeMaxima } from "./describe-maxima.ts";
+import { type MutablePoolField, WIRE_NAMES } from "./resource.ts";
 import type { nodePoolRecord } from "./schema.ts";
-import { type MutablePoolField, WIRE_NAMES } from "./wire-names.ts";
 
 export type NodePoolRecord = z.output<typeof nodePoolRecord>;
 
@@ -73,4 +72,12 @@ function omitUndefined<T extends object>(fields: T): Defined<T> {
     if (value !== undefined) defined[name] = value as Defined<T>[keyof T];
   }
   return defined;
+}
+
+/** Says that the pool keeps its first node when that node exceeds a maximum; null when no maximum is less than one node. */
+function describeMaxima(spec: NodePoolSpec): string | null {
+  const exceeded = findMaximaBelowOneNode(spec).map((field) => WIRE_NAMES[field]);
+  if (exceeded.length === 0) return null;
+  const size = `${spec.vcpus} vCPUs and ${spec.memoryGB} GiB`;
+  return `The pool may have one node although a node (${size}) exceeds ${exceeded.join(" and ")}; raise it to allow more.`;
 }

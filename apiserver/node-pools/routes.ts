@@ -14,8 +14,8 @@ import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { listNodePools, type ProjectedNodePool } from "../projection/index.ts";
+import { checkPoolRules } from "./new-node-pool.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
-import { checkPoolRules } from "./pool-rules.ts";
 import { presentNodePool } from "./present.ts";
 import {
   createNodePoolBody,

@@ -2,8 +2,14 @@ import { z } from "@hono/zod-openapi";
 import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import { MAX_NODE_TAINTS, nodeTaintSchema, taintsOf } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
-import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  countField,
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../projection/index.ts";

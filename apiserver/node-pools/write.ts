@@ -1,4 +1,7 @@
+import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
 import { createId } from "../../shared/id.ts";
+import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
 import {
   changeObject,
   createNameReservation,
@@ -12,16 +15,28 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { findNodePool, type ProjectedCluster, type ProjectedNodePool } from "../projection/index.ts";
+import {
+  findCluster,
+  findNodePool,
+  listAllNodePools,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+} from "../projection/index.ts";
 import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
-import { assessPoolCost, type PoolChange } from "./assess-cost.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
 import { auditNodePool } from "./present.ts";
-import { amountsOfCreate, amountsOfDelete, amountsOfUpdate } from "./quota-amounts.ts";
 import { nodePoolsOf } from "./resource.ts";
+
+/** A pool of a cluster before and after a request; undefined while there is none. */
+interface PoolChange {
+  orgId: string;
+  clusterId: string;
+  before: PlannedPool | undefined;
+  after: PlannedPool | undefined;
+}
 
 type NodePoolResult = WriteResult<ProjectedNodePool, Effects>;
 
@@ -151,4 +166,43 @@ function planQuota(
       cost: await assessPoolCost(db, now(), change),
     }),
   };
+}
+
+/** What a new pool adds to the quotas in use. */
+export function amountsOfCreate(objectId: string, spec: NodePoolSpec): ObjectAmounts {
+  return { objectId, current: NO_AMOUNTS, desired: poolAmounts(spec) };
+}
+
+/** What a change of a pool adds. */
+function amountsOfUpdate(objectId: string, before: NodePoolSpec, after: NodePoolSpec): ObjectAmounts {
+  return { objectId, current: poolAmounts(before), desired: poolAmounts(after) };
+}
+
+/** What the deletion of a pool frees. */
+export function amountsOfDelete(objectId: string, spec: NodePoolSpec): ObjectAmounts {
+  return { objectId, current: poolAmounts(spec), desired: NO_AMOUNTS };
+}
+
+/** What a change of one pool does to the price of its cluster. */
+async function assessPoolCost(
+  db: Queryable,
+  now: Date,
+  { orgId, clusterId, before, after }: PoolChange,
+): Promise<CostEffect> {
+  const cluster = (await findCluster(db, orgId, clusterId))?.object;
+  const id = (before ?? after)?.id;
+  const pools = planStayingPools(await listAllNodePools(db, orgId, clusterId));
+  const others = pools.filter((pool) => pool.id !== id);
+  const withOthers = (pool: PlannedPool | undefined) => ({
+    cluster,
+    pools: pool === undefined ? others : [...others, pool],
+  });
+  return assessCost(db, now, withOthers(before), withOthers(after));
+}
+
+/** Of these pools those that are not being deleted, with the nodes that are billed. */
+export function planStayingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
+  return pools
+    .filter(({ status }) => status !== "deleting")
+    .map(({ id, object }) => planPool(id, object.spec, object));
 }

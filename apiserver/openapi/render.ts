@@ -3,7 +3,7 @@ import { createRegistry } from "../../shared/metrics.ts";
 import { createApp } from "../app.ts";
 import type { Deps } from "../deps.ts";
 import type { Operation } from "../http/contract/operation.ts";
-import type { SentEvent } from "../http/contract/sent-event.ts";
+import type { SentEvent } from "../http/contract/router.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../http/limits.ts";
 import { buildDocument } from "../http/openapi/document.ts";
 

@@ -1,7 +1,13 @@
-export { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
-export { ensureInventory } from "./inventory.ts";
 export { organizationJobs } from "./jobs.ts";
-export { ensureNamespace, organizationNamespace, tryEnsureNamespace } from "./namespace.ts";
+export {
+  ACCESS_QUOTA,
+  applyAccessQuota,
+  ensureInventory,
+  ensureNamespace,
+  organizationNamespace,
+  readAccessLimit,
+  tryEnsureNamespace,
+} from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";
 export { billingEmailSchema, organizationPage, vatIdSchema } from "./schema.ts";

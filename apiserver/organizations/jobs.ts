@@ -3,9 +3,15 @@ import { formatLimits } from "../../shared/crd/quota.ts";
 import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../jobs/periodic.ts";
-import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
 import { ENDED_NAMESPACES_JOB, removeEndedNamespaces } from "./ended-namespaces.ts";
-import { ensureNamespace, limitsOn, organizationNamespace } from "./namespace.ts";
+import {
+  ACCESS_QUOTA,
+  applyAccessQuota,
+  ensureNamespace,
+  limitsOn,
+  organizationNamespace,
+  readAccessLimit,
+} from "./namespace.ts";
 import { listWithoutNamespace, readAllQuotas } from "./store.ts";
 
 const BATCH = 100;

@@ -3,9 +3,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../shared/id.ts";
 import { namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "./access-quota.ts";
 import { organizationJobs } from "./jobs.ts";
-import { ensureNamespace, organizationNamespace } from "./namespace.ts";
+import {
+  ACCESS_QUOTA,
+  applyAccessQuota,
+  ensureNamespace,
+  organizationNamespace,
+  readAccessLimit,
+} from "./namespace.ts";
 import { organizations } from "./table.ts";
 
 let api: TestApp;

@@ -1,12 +1,30 @@
-import { ANNOTATION_QUOTAS, LABEL_ORG_ID, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { quantityToScalar } from "@kubernetes/client-node/dist/util.js";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import {
+  ANNOTATION_QUOTAS,
+  LABEL_MANAGED_BY,
+  LABEL_ORG_ID,
+  MANAGER_APISERVER,
+} from "../../shared/crd/names.ts";
 import { formatLimits } from "../../shared/crd/quota.ts";
-import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import {
+  type Namespace,
+  namespaceKind,
+  type ResourceQuota,
+  resourceQuotaKind,
+} from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
-import { applyAccessQuota } from "./access-quota.ts";
-import { ensureInventory } from "./inventory.ts";
 import { markNamespaceReady, readQuotas } from "./store.ts";
+
+/** The ResourceQuota in each organization's Namespace that limits its ClusterAccesses, by REST and by kubectl. */
+export const ACCESS_QUOTA = "marina-cluster-accesses";
+
+/** The count of objects of a custom resource, as a ResourceQuota names it. */
+const RESOURCE = `count/${clusterAccessKind.plural}.${clusterAccessKind.group}`;
 
 /** How long a request waits for the Namespace of its organization before it leaves it to the job. */
 const REQUEST_TIMEOUT_MS = 2000;
@@ -72,4 +90,46 @@ export async function tryEnsureNamespace(
 
 function ignoreAlreadyExists(error: unknown): void {
   if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+}
+
+/** How many accesses a quota allows; undefined when it does not say. Kubernetes shows a limit of 2000 as "2k". */
+export function readAccessLimit({ spec }: ResourceQuota): number | undefined {
+  const limit = spec?.hard?.[RESOURCE];
+  return limit === undefined ? undefined : Number(quantityToScalar(limit));
+}
+
+/** Writes the limit of ClusterAccess objects in a Namespace. Throws a KubeError. */
+export async function applyAccessQuota(
+  kube: Pick<KubeClient, "apply">,
+  namespace: string,
+  limit: number,
+  options: { timeoutMs?: number } = {},
+): Promise<void> {
+  const quota = {
+    metadata: { namespace, name: ACCESS_QUOTA, labels: { [LABEL_MANAGED_BY]: MANAGER_APISERVER } },
+    spec: { hard: { [RESOURCE]: String(limit) } },
+  };
+  await kube.apply(resourceQuotaKind, quota, { fieldManager: MANAGER_APISERVER, force: true, ...options });
+}
+
+/** Makes sure that the StorageInventory of an organization exists in its Namespace. Rejects with a KubeError. */
+export async function ensureInventory(
+  kube: Deps["kube"],
+  { namespace, orgId }: { namespace: string; orgId: string },
+  options: { timeoutMs?: number } = {},
+): Promise<void> {
+  const metadata = {
+    name: STORAGE_INVENTORY_NAME,
+    namespace,
+    labels: { [LABEL_ORG_ID]: orgId },
+  };
+  try {
+    await kube.create(
+      storageInventoryKind,
+      { metadata, spec: {} },
+      { fieldManager: MANAGER_APISERVER, ...options },
+    );
+  } catch (error) {
+    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+  }
 }

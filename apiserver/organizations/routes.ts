@@ -5,7 +5,7 @@ import type { Principal } from "../http/authentication/principal.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../http/contract/fields.ts";
 import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
 import { createOrganization, findChangedSettings, updateOrganization } from "./changes.ts";

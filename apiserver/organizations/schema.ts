@@ -1,7 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
-import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";

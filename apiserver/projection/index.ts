@@ -7,7 +7,6 @@ export {
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
-export { selectQuotaUse } from "./quota-use.ts";
 export { findClusterIdsOfPools, hasClusterRecord, hasRecentCluster } from "./records.ts";
 export {
   findCluster,
@@ -18,9 +17,9 @@ export {
   listAllNodePools,
   listClusters,
   listNodePools,
+  selectQuotaUse,
 } from "./served-objects.ts";
-export { CLUSTER_STATUSES, NODE_POOL_STATUSES } from "./status.ts";
-export { statusMessageOf } from "./status-message.ts";
+export { CLUSTER_STATUSES, NODE_POOL_STATUSES, statusMessageOf } from "./status.ts";
 export { findClusterIds, findLastSeen } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";
 export { findLastSeenAt } from "./watches.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ManagedFieldsEntry, ObjectMeta } from "../../shared/kube/kind.ts";
-import { mayReplace } from "./may-replace.ts";
 import { toProjectedCluster } from "./project.ts";
+import { mayReplace } from "./rows.ts";
 import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

@@ -1,9 +1,9 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
+import { MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from "../../shared/kube/kind.ts";
 import { toStorable } from "../db/storable.ts";
-import { networkUpdatedAtOf, updatedAtOf } from "./managed-fields.ts";
 import { type OutsideWriter, outsideWritersOf } from "./outside-changes.ts";
 import {
   type ClusterStatusName,
@@ -104,4 +104,24 @@ function projectCommon<Kind extends KubeObject>(
 function withoutManagedFields<Kind extends KubeObject>(object: Kind): Kind {
   const { managedFields: _, ...metadata } = object.metadata;
   return { ...object, metadata };
+}
+
+/**
+ * When an object was last changed: the newest managedFields time outside the status subresource, its
+ * creation at least. Times have whole seconds, as the Kubernetes API writes them.
+ */
+function updatedAtOf(metadata: ObjectMeta): Date {
+  return newestOf(metadata, (entry) => entry.subresource !== "status");
+}
+
+/** When the network policy was last set by REST, which writes it under a field manager of its own. */
+function networkUpdatedAtOf(metadata: ObjectMeta): Date {
+  return newestOf(metadata, (entry) => entry.manager === MANAGER_APISERVER_NETWORK);
+}
+
+function newestOf(metadata: ObjectMeta, counts: (entry: ManagedFieldsEntry) => boolean): Date {
+  const times = (metadata.managedFields ?? [])
+    .filter((entry) => entry.time !== undefined && counts(entry))
+    .map((entry) => Date.parse(entry.time ?? ""));
+  return new Date(Math.max(Date.parse(metadata.creationTimestamp ?? "") || 0, ...times));
 }

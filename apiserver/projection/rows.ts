@@ -2,10 +2,16 @@ import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { setExcluded } from "../db/set-excluded.ts";
 import type { Batch } from "./batches.ts";
-import type { StoredVersion } from "./may-replace.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
 import type { ProjectedObject } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
+
+/** The stored version of one object. */
+interface StoredVersion {
+  resourceVersion: bigint;
+  /** Set on a tombstone. */
+  deletedAt: Date | null;
+}
 
 /** The stored row of one object, possibly a tombstone. */
 export interface Stored extends StoredVersion {
@@ -96,4 +102,19 @@ export async function findServedIds(
     .from(table)
     .where(and(inArray(table.id, [...ids]), isNull(table.deletedAt)));
   return new Set(rows.map(({ id }) => id));
+}
+
+/**
+ * Whether an observation may replace the row of the same metadata.uid. A tombstone is never replaced; otherwise the
+ * higher resourceVersion wins, compared as an integer. `authoritative` marks a quorum read made after the row was read:
+ * it also wins with a lower version, which occurs after a restore of etcd.
+ */
+export function mayReplace(
+  stored: StoredVersion | undefined,
+  incoming: { resourceVersion: bigint; authoritative: boolean },
+): boolean {
+  if (stored === undefined) return true;
+  if (stored.deletedAt !== null) return false;
+  if (incoming.resourceVersion === stored.resourceVersion) return false;
+  return incoming.authoritative || incoming.resourceVersion > stored.resourceVersion;
 }

@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, ne, type SQL } from "drizzle-orm";
+import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
@@ -150,4 +150,17 @@ function isLivePool(orgId: string, clusterId: string) {
 
 function escapeLike(text: string): string {
   return text.replaceAll(/[\\%_]/g, (character) => `\\${character}`);
+}
+
+/**
+ * A query of the quota use of each object of an organization: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
+ * An object counts until it is deleted, however it was created.
+ */
+export function selectQuotaUse(orgId: string): SQL {
+  return sql`
+    select id as object_id, 1 as clusters, 0 as node_pools, 0 as nodes, 0 as vcpus, 0 as memory_gb
+    from ${projectedClusters} where org_id = ${orgId} and deleted_at is null
+    union all
+    select id, 0, 1, quota_nodes, quota_vcpus, quota_memory_gb
+    from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null`;
 }

@@ -1,19 +1,17 @@
 import { sql } from "drizzle-orm";
 import { recordOutsideAudits } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import { appendEvents, findLastStatuses, type NewStatusEvent } from "../event-log/index.ts";
+import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../event-log/index.ts";
 import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { type Batch, nameScopeOf, type Observation, toBatches } from "./batches.ts";
-import { mayReplace } from "./may-replace.ts";
-import { confirmNames } from "./name-reservations.ts";
+import { confirmNames, releaseNames } from "./name-reservations.ts";
 import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
 import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
-import { upsertRecords } from "./records.ts";
-import { remove } from "./remove.ts";
-import { findStored, retireReplaced, type Stored, writeRows } from "./rows.ts";
+import { closeRecords, upsertRecords } from "./records.ts";
+import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
 import { recordTransitions } from "./transition-log.ts";
-import { hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
+import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */
 export interface Projected {
@@ -183,4 +181,51 @@ function toStatusEvent(object: ProjectedObject, previousStatus: string | null): 
 
 function subjectOf(object: ProjectedObject) {
   return { clusterId: clusterIdOf(object), nodePoolId: isPool(object) ? object.id : null };
+}
+
+/**
+ * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, its names
+ * are released, and its deletion is recorded in the transition log, and in the audit log when it was requested directly in
+ * the Kubernetes API and has not been seen before. Returns the webhook events of the deletions.
+ */
+async function remove(
+  tx: Queryable,
+  kind: Batch["kind"],
+  objects: readonly ProjectedObject[],
+): Promise<NewWebhookEvent[]> {
+  if (objects.length === 0) return [];
+  const stored = await findStored(tx, kind, objects);
+  const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);
+  await writeRows(tx, kind, undeleted, new Date());
+  const served = await findServedIds(
+    tx,
+    kind,
+    objects.map(({ id }) => id),
+  );
+  const closed = await closeRecords(
+    tx,
+    kind,
+    objects.filter(({ id }) => !served.has(id)),
+  );
+  const gone = objects.filter(({ id }) => closed.has(id));
+  if (gone.length === 0) return [];
+  const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
+    object.metadata.deletionTimestamp !== undefined;
+  await recordOutsideAudits(
+    tx,
+    await findOutsideDeletions(
+      tx,
+      gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object)),
+    ),
+  );
+  const { events } = await recordTransitions(
+    tx,
+    gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
+  );
+  await releaseNames(
+    tx,
+    gone.map(({ id }) => id),
+  );
+  await notifyReaders(tx, [...new Set(gone.map(clusterIdOf))]);
+  return events;
 }

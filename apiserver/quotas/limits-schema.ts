@@ -1,7 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_QUOTA, quotaLimitsSchema } from "../../shared/crd/quota.ts";
-import { countField, idField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  countField,
+  idField,
+  immutableField,
+  readOnlyField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { idSchema } from "../http/contract/validate.ts";
 
 const { clusters, nodePools, nodes, vcpus, memoryGB } = quotaLimitsSchema.shape;

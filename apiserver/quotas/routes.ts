@@ -2,7 +2,7 @@ import type { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../http/contract/fields.ts";
 import type { Router } from "../http/contract/router.ts";
 import { readQuotas, requireOrganization, tryEnsureNamespace } from "../organizations/index.ts";
 import { type QuotaChange, setQuotas } from "./changes.ts";

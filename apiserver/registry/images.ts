@@ -1,7 +1,17 @@
 import type { z } from "@hono/zod-openapi";
-import type { NamesRequest, RegistryBackend, StoredManifest } from "./backend/backend.ts";
-import { listAllNames } from "./backend/list-all-names.ts";
+import type { Deps } from "../deps.ts";
+import { dependencyUnavailable } from "../http/errors.ts";
+import { listAllNames } from "./backend/access.ts";
+import {
+  BackendError,
+  type NamesRequest,
+  type RegistryBackend,
+  type StoredManifest,
+} from "./backend/backend.ts";
+import { createBackend } from "./backend/create-backend.ts";
 import { listContents } from "./manifest-contents.ts";
+import { repositoryPrefix } from "./names.ts";
+import { mayHaveImages } from "./pushes/store.ts";
 import type { tagRecord } from "./schema.ts";
 
 /** Requests to the registry at once for one request to the API. */
@@ -121,4 +131,27 @@ async function mapConcurrently<Item, Result>(
   for (let start = 0; start < items.length; start += CONCURRENCY)
     results.push(...(await Promise.all(items.slice(start, start + CONCURRENCY).map(map))));
   return results;
+}
+
+/**
+ * Whether an organization has images; false without a registry. One that nobody could push for has none, which needs no
+ * registry; Harbor has accounts of its own and is always asked. Throws 503 when the registry is needed and cannot be used.
+ */
+export function createImageCheck({
+  config,
+  db,
+  now,
+}: Pick<Deps, "config" | "db" | "now">): (orgId: string) => Promise<boolean> {
+  const { registry } = config;
+  if (registry === undefined) return () => Promise.resolve(false);
+  const backend = createBackend(registry, now);
+  return async (orgId) => {
+    if (registry.kind === "distribution" && !(await mayHaveImages(db, orgId))) return false;
+    try {
+      return await hasImages(backend, repositoryPrefix(orgId));
+    } catch (error) {
+      if (error instanceof BackendError) throw dependencyUnavailable("The registry", error);
+      throw error;
+    }
+  };
 }

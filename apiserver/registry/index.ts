@@ -1,4 +1,4 @@
-export { createImageCheck } from "./has-images.ts";
+export { createImageCheck } from "./images.ts";
 export { registryJobs } from "./jobs.ts";
 export { startImageScanner } from "./scanner.ts";
 export { listUsage as listRegistryUsage } from "./usage/store.ts";

@@ -5,7 +5,7 @@ import type { Principal } from "../http/authentication/principal.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { PageRequest } from "../http/contract/page.ts";
-import { cursorToPosition, positionToCursor } from "../http/contract/position-cursor.ts";
+import { cursorToPosition, positionToCursor } from "../http/contract/position-page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { isClusterServed } from "../projection/index.ts";

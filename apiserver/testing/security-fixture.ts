@@ -3,7 +3,7 @@ import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { insertTestCreditNote, insertTestInvoice } from "../billing/testing.ts";
-import { createClientKey } from "../cluster-accesses/client-key.ts";
+import { createClientKey } from "../cluster-accesses/issue.ts";
 import { ROLES, type Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { findCluster } from "../projection/index.ts";

@@ -6,8 +6,7 @@ import {
   responseTargetsSchema,
   type WorkingCalendar,
 } from "../response-targets.ts";
-import { type Awaited, isOverdue, respondBy } from "./respond-by.ts";
-import { addWorkingHours } from "./working-time.ts";
+import { type Awaited, addWorkingHours, isOverdue, respondBy } from "./respond-by.ts";
 
 const SINCE = new Date("2026-11-21T09:00:00Z");
 

@@ -2,7 +2,7 @@ import { createId } from "../../shared/id.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../http/contract/fields.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeTicket, createTicket } from "./changes.ts";

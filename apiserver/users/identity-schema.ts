@@ -1,6 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { idSchema } from "../http/contract/validate.ts";
 
 const MAX_ISSUER_LENGTH = 2048;

@@ -2,7 +2,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../http/contract/fields.ts";
 import type { Router } from "../http/contract/router.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
 import { setUserQuotas } from "./changes.ts";

@@ -1,7 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { MAX_QUOTA, quotaLimitSchema } from "../../shared/crd/quota.ts";
-import { countField, idField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  countField,
+  idField,
+  immutableField,
+  readOnlyField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { idSchema } from "../http/contract/validate.ts";
 
 const organizationsField = quotaLimitSchema.nullable().openapi({

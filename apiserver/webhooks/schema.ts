@@ -1,13 +1,54 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
-import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../http/contract/immutable-fields.ts";
+import {
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { EVENT_TYPES } from "../outbox/catalog.ts";
+import { EVENT_TYPES, type SubscribedType } from "../outbox/catalog.ts";
 import { DISABLED_REASONS } from "../outbox/table.ts";
 import { checkEndpointUrl } from "./sending/endpoint-url.ts";
-import { SUBSCRIPTIONS, subscriptionsSchema } from "./subscriptions.ts";
+
+/** What a webhook can subscribe to. */
+const SUBSCRIPTIONS = [...EVENT_TYPES, "*"] as const satisfies readonly SubscribedType[];
+
+const subscriptionSchema = z
+  .string()
+  .transform((text, context): SubscribedType => {
+    const known = SUBSCRIPTIONS.find((subscription) => subscription === text);
+    if (known !== undefined) return known;
+    context.addIssue({
+      code: "custom",
+      message: "is no type of GET /api/v1/webhook-events",
+      params: { code: "unknown_event" },
+    });
+    return z.NEVER;
+  })
+  .openapi({ type: "string", enum: [...SUBSCRIPTIONS] });
+
+/** Types of the catalogue, each at most once, or `*` alone. */
+const subscriptionsSchema = z
+  .array(subscriptionSchema)
+  .min(1)
+  .max(EVENT_TYPES.length)
+  .superRefine((events, context) => {
+    if (events.includes("*") && events.length > 1)
+      context.addIssue({
+        code: "custom",
+        message: "must be `*` alone, or types without it",
+        params: { code: "unknown_event" },
+      });
+    for (const [index, event] of events.entries()) {
+      if (events.indexOf(event) === index) continue;
+      const params = { code: "duplicate" };
+      context.addIssue({ code: "custom", path: [index], message: "must be given once", params });
+    }
+  })
+  .openapi({ description: "The types of events to subscribe to, each at most once, or `*` alone for all." });
 
 const MAX_URL_LENGTH = 2048;
 const MAX_DESCRIPTION_LENGTH = 1000;

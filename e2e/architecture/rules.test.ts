@@ -48,7 +48,7 @@ describe("import rules", () => {
   test.each([
     ["apiserver/clusters/routes.ts", "apiserver/node-pools/index.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/clusters/store.ts"],
-    ["apiserver/clusters/routes.ts", "apiserver/custom-resources/change-object.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/custom-resources/write-object.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/http/errors.ts"],
     ["apiserver/members/table.ts", "apiserver/organizations/table.ts"],
     ["apiserver/app.ts", "apiserver/clusters/routes.ts"],

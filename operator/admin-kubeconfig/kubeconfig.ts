@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { nameAdminSecret } from "../../shared/admin-secret.ts";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
@@ -8,8 +9,6 @@ import { composeOwnerReference } from "../ownership.ts";
 import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
 import { nameAdminGroup } from "../tenant/binding.ts";
 import type { ClientCertificate } from "../tenant/sign.ts";
-
-import { fingerprint } from "./fingerprint.ts";
 
 /** A hash of what a credential was issued from; with another value it is issued again. */
 const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
@@ -175,4 +174,9 @@ function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
 
 function encode(text: string): string {
   return Buffer.from(text).toString("base64");
+}
+
+/** A short hash by which a change of a text is recognized. */
+export function fingerprint(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

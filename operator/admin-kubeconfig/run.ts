@@ -1,7 +1,9 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan, type Step } from "../../shared/controller/plan.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
-import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { referTo } from "../../shared/controller/reference.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { LABEL_CLUSTER_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { AccessHealth } from "../access-health.ts";
@@ -10,7 +12,6 @@ import type { RunContext } from "../run-context.ts";
 import type { ServiceAccountName } from "../secret-role.ts";
 import { type CaCertificate, readCertificateAuthority } from "../tenant/authority.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
-import { composeRotationEvent } from "./events.ts";
 import {
   type AdminCredential,
   composeAdminSecret,
@@ -108,4 +109,19 @@ export async function recordRevision(
   const options = { fieldManager: MANAGER_OPERATOR, signal };
   const written = await deps.client.mergePatch(secretKind, metadata.namespace, metadata.name, patch, options);
   onWritten(secretKind, written.metadata.resourceVersion ?? "");
+}
+
+/** Tells whoever uses the admin kubeconfig that it was replaced, whoever asked for it. */
+function composeRotationEvent(
+  { metadata }: Cluster,
+  { clusterId }: Pick<KubeconfigBasis, "clusterId">,
+): RecordedEvent {
+  return {
+    regarding: referTo(clusterKind, metadata),
+    type: "Normal",
+    reason: "AdminCredentialsRotated",
+    action: "Update",
+    note: "The admin credentials were rotated: every admin kubeconfig downloaded before is refused. Download it again.",
+    labels: { [LABEL_SOURCE]: "operator", [LABEL_CLUSTER_ID]: clusterId },
+  };
 }

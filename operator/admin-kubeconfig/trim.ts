@@ -1,6 +1,5 @@
 import type { Secret } from "../../shared/kube/core-kinds.ts";
-import { fingerprint } from "./fingerprint.ts";
-import { readCaCertificate } from "./kubeconfig.ts";
+import { fingerprint, readCaCertificate } from "./kubeconfig.ts";
 
 /** Keeps of an issued credential the CA's certificate (PEM), and a fingerprint instead of the content. */
 export function trimCredential(secret: Secret): Secret {

@@ -1,11 +1,19 @@
-import { findCondition, type NewCondition, type Problem } from "../../shared/controller/conditions.ts";
-import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
+import {
+  type ConditionLike,
+  findCondition,
+  type NewCondition,
+  type Problem,
+} from "../../shared/controller/conditions.ts";
+import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { explainRejection } from "../capi/explain.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { isSuspended, SUSPENDED } from "../suspension.ts";
+import { DEGRADED_REASONS } from "./health.ts";
 import { ADVICE, PAUSED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
+
+type Conditions = readonly ConditionLike<ClusterConditionType>[];
 
 export type ClusterCondition = NewCondition<ClusterConditionType>;
 
@@ -203,4 +211,22 @@ function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition {
         "Suspending",
         "The cluster is being suspended: Cluster API is being paused.",
       );
+}
+
+/** The phase summarizes the conditions for people; it is never read back. */
+export function projectClusterPhase(conditions: Conditions): ClusterPhase {
+  const ready = findCondition(conditions, "Ready");
+  if (ready?.reason === "Deleting") return "Deleting";
+  if (isDegraded(conditions)) return "Degraded";
+  if (ready?.status !== "True") {
+    return findCondition(conditions, "Stalled")?.status === "True" ? "Failed" : "Provisioning";
+  }
+  if (findCondition(conditions, "Upgrading")?.status === "True") return "Upgrading";
+  return findCondition(conditions, "WorkersReady")?.status === "False" ? "Scaling" : "Ready";
+}
+
+/** Whether a cluster that was ready before is degraded. */
+export function isDegraded(conditions: Conditions): boolean {
+  const ready = findCondition(conditions, "Ready");
+  return ready?.status === "False" && DEGRADED_REASONS.includes(ready.reason);
 }

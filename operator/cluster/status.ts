@@ -9,17 +9,23 @@ import {
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
 import { appendTransitions } from "../../shared/controller/transitions.ts";
-import type { ClusterConditionType, ClusterStatus } from "../../shared/crd/cluster.ts";
+import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import { decideAccess, findAccessReportMs } from "./access-condition.ts";
-import { type ClusterPool, decideClusterConditions, type Facts } from "./conditions.ts";
+import {
+  type ClusterPool,
+  decideClusterConditions,
+  type Facts,
+  isDegraded,
+  projectClusterPhase,
+} from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { isDegraded, projectClusterPhase } from "./phase.ts";
 import { decideSummary } from "./summary.ts";
-import { findTransitions } from "./transitions.ts";
+
+type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];
 
@@ -185,4 +191,32 @@ function findReportWaitMs(conditions: Conditions, now: Date): number | undefined
 
 function optional<Key extends string, Value>(key: Key, value: Value | undefined) {
   return (value === undefined ? {} : { [key]: value }) as { [K in Key]?: Value };
+}
+
+/** What happened to a cluster between two statuses; for programs that must not miss it. */
+function findTransitions(
+  last: ClusterStatus | undefined,
+  next: Pick<ClusterStatus, "firstReadyAt" | "version"> & {
+    conditions: readonly ConditionLike<ClusterConditionType>[];
+  },
+): NewTransition[] {
+  const before = last?.conditions ?? [];
+  const ready = findCondition(next.conditions, "Ready");
+  const version = next.version === undefined ? {} : { version: next.version };
+  const reason = ready === undefined ? {} : { reason: ready.reason };
+  const transitions: NewTransition[] = [];
+  if (last?.firstReadyAt === undefined && next.firstReadyAt !== undefined) {
+    transitions.push({ type: "Ready", ...version });
+  }
+  if (last?.version !== undefined && next.version !== undefined && last.version !== next.version) {
+    transitions.push({ type: "Upgraded", version: next.version, previousVersion: last.version });
+  }
+  if (isDegraded(next.conditions) && !isDegraded(before)) {
+    transitions.push({ type: "Degraded", ...version, ...reason });
+  }
+  if (isDegraded(before) && ready?.status === "True") transitions.push({ type: "Recovered", ...version });
+  if (projectClusterPhase(next.conditions) === "Failed" && projectClusterPhase(before) !== "Failed") {
+    transitions.push({ type: "Failed", ...reason });
+  }
+  return transitions;
 }

@@ -17,7 +17,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
 import { findRejectedRequests, type QuotaRequest } from "./admission.ts";
-import { poolKey, type QuotaCaches, requestOfCluster, requestsOfPools } from "./requests.ts";
+import { poolKey, type QuotaCaches, requestOfCluster, requestsOfPools } from "./usage.ts";
 
 type QuotaCheckCaches = QuotaCaches & {
   namespaces: Store<Namespace>;

@@ -1,7 +1,29 @@
-import { addAmounts, mapAmounts, NO_AMOUNTS, type QuotaAmounts } from "../../shared/crd/quota.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import {
+  addAmounts,
+  CLUSTER_AMOUNTS,
+  mapAmounts,
+  NO_AMOUNTS,
+  poolAmounts,
+  type QuotaAmounts,
+} from "../../shared/crd/quota.ts";
+import type { ObjectMeta } from "../../shared/kube/kind.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
+import type { Store } from "../../shared/kube/store.ts";
+import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
+import { isDeleting } from "../identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { findCapi } from "../ownership.ts";
 import type { QuotaRequest } from "./admission.ts";
-import { type QuotaCaches, requestOfCluster, requestsOfPools } from "./requests.ts";
+
+/** The caches from which an organization's usage is counted. */
+export interface QuotaCaches {
+  clusters: Store<Cluster>;
+  nodePools: Store<NodePool>;
+  capiClusters: Store<CapiCluster>;
+}
 
 export interface QuotaUsage {
   /** Recounts a cluster ("namespace/name") and its pools from the caches. */
@@ -43,4 +65,42 @@ export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
 
 function maximumOf({ granted, requested }: QuotaRequest): QuotaAmounts {
   return mapAmounts((name) => Math.max(granted[name], requested[name]));
+}
+
+/** What a cluster was granted and requests. */
+export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRequest {
+  const key = objectKey(cluster);
+  const granted = findCapi(caches, key).capi === undefined ? NO_AMOUNTS : CLUSTER_AMOUNTS;
+  const requested = isDeleting(cluster) ? granted : CLUSTER_AMOUNTS;
+  return { key, metadata: cluster.metadata, granted, requested };
+}
+
+/**
+ * What pools were granted, by the live topologies of their clusters, and what they request. A pool that is being deleted
+ * requests no more than it has.
+ */
+export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
+  const grantedByCluster = new Map<string, ReadonlyMap<string, GrantedPool>>();
+  return pools.map((pool) => {
+    const { metadata, spec } = pool;
+    const clusterKey = toKey(metadata.namespace, spec.clusterName);
+    const known =
+      grantedByCluster.get(clusterKey) ?? readGrantedPools(findCapi(caches, clusterKey).capi?.object);
+    grantedByCluster.set(clusterKey, known);
+    const granted = amountsOf(known.get(metadata.name), spec);
+    const requested = isDeleting(pool) ? granted : poolAmounts(spec);
+    return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
+  });
+}
+
+function amountsOf(granted: GrantedPool | undefined, spec: NodePool["spec"]): QuotaAmounts {
+  if (granted === undefined) return NO_AMOUNTS;
+  const nodes = granted.size.kind === "fixed" ? granted.size.nodes : granted.size.maxNodes;
+  const { vcpus, memoryGB } = granted.machine ?? spec;
+  return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * vcpus, memoryGB: nodes * memoryGB };
+}
+
+/** The key of a pool's request: a pool and a cluster may have the same name. */
+export function poolKey({ namespace, name }: ObjectMeta): string {
+  return `pool ${namespace}/${name}`;
 }

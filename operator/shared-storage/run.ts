@@ -1,15 +1,32 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan } from "../../shared/controller/plan.ts";
-import { storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { referTo } from "../../shared/controller/reference.ts";
+import { LABEL_SOURCE } from "../../shared/crd/names.ts";
+import {
+  type StorageInventory,
+  type StorageInventoryStatus,
+  storageInventoryKind,
+} from "../../shared/crd/storage-inventory.ts";
 import type { Logger } from "../../shared/log.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import { type StorageDriver, StorageError } from "./driver.ts";
-import { composeInventoryEvents, type StorageChange } from "./events.ts";
 import { observeInventory } from "./observe.ts";
 import type { PoolList } from "./pool-list.ts";
 import { type InventoryDecision, reconcileInventory } from "./reconcile.ts";
-import { composeInventoryStatus, type InventoryOutcome } from "./status.ts";
+import { composeInventoryStatus, formatBytes, type InventoryOutcome } from "./status.ts";
+
+/** What the reconcile did to the storage before it wrote the status. */
+type StorageChange = "created" | "limited";
+
+interface InventoryEvent {
+  type: "Normal" | "Warning";
+  reason: string;
+  action: "Create" | "Update" | "Observe";
+  note: string;
+}
 
 export interface InventoryDeps {
   caches: Pick<Caches, "inventories" | "namespaces">;
@@ -71,4 +88,45 @@ async function change(
     log.warn({ inventory: key, err: error }, "the shared storage was not changed, it is tried again");
     return { kind: "failed", error };
   }
+}
+
+/**
+ * The Events of an inventory: its pool was created, its limit changed or reached, or the storage stopped doing what is wanted.
+ */
+export function composeInventoryEvents(
+  { metadata, status: last }: StorageInventory,
+  next: StorageInventoryStatus,
+  change: StorageChange | undefined,
+): RecordedEvent[] {
+  const events: InventoryEvent[] = [];
+  const ready = findCondition(next.conditions, "Ready");
+  const isReady = ready?.status === "True";
+  const limit = formatBytes(next.quotaBytes ?? 0);
+  if (isReady && change === "created") {
+    const note = `The shared storage was created with a limit of ${limit}.`;
+    events.push({ type: "Normal", reason: "StorageCreated", action: "Create", note });
+  }
+  if (isReady && change === "limited") {
+    const note = `The limit of the shared storage is ${limit}.`;
+    events.push({ type: "Normal", reason: "QuotaChanged", action: "Update", note });
+  }
+  if (!isFull(last) && isFull(next)) {
+    const note = `The shared storage has reached its limit of ${limit}.`;
+    events.push({ type: "Warning", reason: "QuotaReached", action: "Observe", note });
+  }
+  const before = findCondition(last?.conditions, "Ready");
+  if (ready?.status === "False" && before?.reason !== ready.reason) {
+    const { reason, message: note } = ready;
+    events.push({ type: "Warning", reason, action: "Observe", note });
+  }
+  const about = {
+    regarding: referTo(storageInventoryKind, metadata),
+    labels: { [LABEL_SOURCE]: "operator" },
+  };
+  return events.map((event) => ({ ...about, ...event }));
+}
+
+function isFull(status: StorageInventoryStatus | undefined): boolean {
+  const { quotaBytes, usedBytes } = status ?? {};
+  return quotaBytes !== undefined && usedBytes !== undefined && usedBytes >= quotaBytes;
 }

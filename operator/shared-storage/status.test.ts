@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { StorageInventoryStatus } from "../../shared/crd/storage-inventory.ts";
 import { StorageError } from "./driver.ts";
-import { composeInventoryEvents } from "./events.ts";
+import { composeInventoryEvents } from "./run.ts";
 import { composeInventoryStatus, type InventoryOutcome } from "./status.ts";
 import { anInventory, GIB, ORG_ID } from "./testing.ts";
 

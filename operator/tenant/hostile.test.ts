@@ -3,7 +3,7 @@ import { createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { probeEndpoint } from "../cluster/probe.ts";
 import { composeAccessBinding, ensureBinding, ensureBindings, type TenantBinding } from "./binding.ts";
-import type { TenantDeadlines } from "./connect.ts";
+import type { TenantDeadlines } from "./tenant.ts";
 import { MAX_PAGES } from "./tenant-client.ts";
 import { createTestServers } from "./testing-server.ts";
 

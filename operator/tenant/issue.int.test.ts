@@ -2,9 +2,9 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { type KubeConnection, loadConnection } from "../../shared/kube/connection.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "./binding.ts";
-import { connectTenant } from "./connect.ts";
 import { requestCertificate, requestToken } from "./issue.ts";
 import { createRequest } from "./sign.ts";
+import { connectTenant } from "./tenant.ts";
 import type { TenantClient } from "./tenant-client.ts";
 
 /** The management cluster plays the tenant: a real API server without a controller that signs certificates. */

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { idField, timestampField } from "../../http/contract/fields.ts";
-import { immutableField, readOnlyField } from "../../http/contract/immutable-fields.ts";
+import { idField, immutableField, readOnlyField, timestampField } from "../../http/contract/fields.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { exactEuros } from "../fields-schema.ts";
 import { PRICE_DECIMALS } from "../money.ts";

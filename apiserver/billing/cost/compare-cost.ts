@@ -1,9 +1,10 @@
 import type { Cluster } from "../../../shared/crd/cluster.ts";
+import type { Queryable } from "../../db/client.ts";
 import { centsToEuros } from "../money.ts";
-import type { Month } from "../month.ts";
-import { sumByType } from "../rating/by-type.ts";
+import { type Month, monthOf } from "../month.ts";
 import type { PriceHistory } from "../rating/histories.ts";
-import { type RatedLine, rateLines, sumCents } from "../rating/lines.ts";
+import { type RatedLine, rateLines, sumByType, sumCents } from "../rating/lines.ts";
+import { readPriceHistory } from "../rating/read.ts";
 import type { MeteredType, UsageInterval } from "../usage/interval.ts";
 import { type MachineSize, type Use, useOfControlPlane, useOfMachine, useOfStatus } from "../usage/uses.ts";
 import type { CostEffect } from "./schema.ts";
@@ -106,4 +107,15 @@ function newestOf<Change extends { effectiveFrom: Date }>(
   const ordered = changes.toSorted((a, b) => a.effectiveFrom.getTime() - b.effectiveFrom.getTime());
   const newest = new Map(ordered.map((change) => [keyOf(change), change]));
   return [...newest.values()].map((change) => ({ ...change, effectiveFrom: new Date(0) }));
+}
+
+/** What a change of one cluster does to its price in a full month, at the prices that hold at `now`. */
+export async function assessCost(
+  db: Queryable,
+  now: Date,
+  before: PlannedCluster,
+  after: PlannedCluster,
+): Promise<CostEffect> {
+  const month = monthOf(now);
+  return compareCost(month, await readPriceHistory(db, month.end), before, after);
 }

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
-import { sumByType } from "../rating/by-type.ts";
-import { rateLines } from "../rating/lines.ts";
+import { rateLines, sumByType } from "../rating/lines.ts";
 import {
   anyHistory,
   anyIntervals,

@@ -2,8 +2,7 @@ import type { z } from "@hono/zod-openapi";
 import { presentActor } from "../../audit/present.ts";
 import { versionTag } from "../../http/contract/etag.ts";
 import { toEuros } from "../money.ts";
-import type { planRecord, planTermsRecord } from "./schema.ts";
-import type { PackageSlug } from "./slugs.ts";
+import type { PackageSlug, planRecord, planTermsRecord } from "./schema.ts";
 import type { Package, PackageTerms } from "./store.ts";
 
 /** The wire form of a package as tenants see it. */

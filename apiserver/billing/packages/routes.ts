@@ -9,8 +9,7 @@ import { parseMicroEuros } from "../money.ts";
 import { requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
 import { tryPublishPackages } from "./publish.ts";
-import { planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
-import { PACKAGE_SLUGS } from "./slugs.ts";
+import { PACKAGE_SLUGS, planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
 import { listPackageTerms, readPackages } from "./store.ts";
 
 const ADMIN_RECORD = "/api/v1/admin/plans/{slug}";

@@ -3,7 +3,11 @@ import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
 import { exactEuros } from "../fields-schema.ts";
-import { PACKAGE_SLUGS } from "./slugs.ts";
+
+/** The packages of the catalogue, the smallest first (section 2.6 of the specification). */
+export const PACKAGE_SLUGS = ["dev", "starter", "growth", "scale"] as const;
+
+export type PackageSlug = (typeof PACKAGE_SLUGS)[number];
 
 const MAX_PRICE_EUR = 1_000_000;
 const MAX_VCPUS = 100_000;

@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, versionTag } from "../../http/contract/etag.ts";
-import { requireUnchanged } from "../../http/contract/immutable-fields.ts";
+import { requireUnchanged } from "../../http/contract/fields.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireProfile, setProfile } from "./changes.ts";
 import { presentProfile } from "./present.ts";

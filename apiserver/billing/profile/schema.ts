@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField } from "../../http/contract/fields.ts";
-import { immutableField } from "../../http/contract/immutable-fields.ts";
+import { idField, immutableField, textField } from "../../http/contract/fields.ts";
 import { nameField } from "../../http/contract/name-field.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { billingEmailSchema, vatIdSchema } from "../../organizations/index.ts";

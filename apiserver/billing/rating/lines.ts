@@ -63,3 +63,9 @@ function toLine(charges: readonly [Charge, ...Charge[]], month: Month): RatedLin
   const line = { clusterId, clusterName, resourceType, unitPriceMicroEuros, unitSeconds, runningQuantity };
   return { ...line, amountCents: priceInCents(toUse(line), month.seconds) };
 }
+
+/** What lines amount to by resource type, in cents. */
+export function sumByType(lines: readonly RatedLine[]): [MeteredType, bigint][] {
+  const types = Map.groupBy(lines, ({ resourceType }) => resourceType);
+  return [...types].map(([type, own]) => [type, sumCents(own)]);
+}

@@ -3,9 +3,8 @@ import { NIL_ID } from "../../../shared/id.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
 import { centsToEuros, formatMicroEuros, formatPrice } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";
-import { sumByType } from "../rating/by-type.ts";
 import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
-import { type RatedLine, rateLines, sumCents, sumToLines, toUse } from "../rating/lines.ts";
+import { type RatedLine, rateLines, sumByType, sumCents, sumToLines, toUse } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import { ASSUMPTION, type forecastRecord, type spendRecord } from "./schema.ts";
 

@@ -1,12 +1,26 @@
-import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
+import { ANNOTATION_REQUEST_ID, LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { objectKey, toKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../../shared/kube/store.ts";
+import { isAudited, type OutsideAudit, recordOutsideAudits } from "../../audit/index.ts";
+import { isWriteIntended } from "../../custom-resources/index.ts";
+import type { Queryable } from "../../db/client.ts";
+import { toStorable } from "../../db/storable.ts";
 import type { Deps } from "../../deps.ts";
+import { idSchema } from "../../http/contract/validate.ts";
 import { createBatchQueue } from "../../jobs/batch-queue.ts";
 import { runAsLeader } from "../../jobs/leader.ts";
-import { recordGone, recordObservation } from "./record.ts";
-import { listUnended } from "./store.ts";
+import { findKnownOrganizations } from "../../organizations/index.ts";
+import { isClusterStaying, outsideWritersOf } from "../../projection/index.ts";
+import { accessIdOf } from "../present.ts";
+import { insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
+
+/** The Kubernetes API does not say who deleted an object. */
+const UNKNOWN_MANAGER = "unknown";
+
+/** The time of a deletion is in whole seconds, and the clocks of two programs differ. */
+const EXPIRY_TOLERANCE_MS = 5_000;
 
 const BATCH_SIZE = 20;
 
@@ -66,4 +80,77 @@ async function recordMissing(deps: Deps, store: Store<ClusterAccess>): Promise<v
     const live = await deps.kube.get(clusterAccessKind, namespace, name);
     if (live?.metadata.uid !== uid) await recordGone(deps, uid);
   }
+}
+
+/**
+ * Records what is seen of an access: its creation and its end in the audit log, each once, unless REST has made or audited
+ * it or the access only expired or ended with its cluster.
+ */
+async function recordObservation({ db }: Pick<Deps, "db">, access: ClusterAccess): Promise<void> {
+  const seen = toObserved(access);
+  if (seen === undefined) return;
+  if (!(await findKnownOrganizations(db, [seen.orgId])).has(seen.orgId)) return;
+  await db.transaction(async (tx) => {
+    if (await insertObserved(tx, seen)) await recordOutsideAudits(tx, auditsOfCreation(access, seen));
+    if (access.metadata.deletionTimestamp !== undefined)
+      await recordEnd(tx, seen.uid, new Date(access.metadata.deletionTimestamp));
+  });
+}
+
+/** The same for an access that is gone. */
+async function recordGone({ db, now }: Pick<Deps, "db" | "now">, uid: string): Promise<void> {
+  await db.transaction((tx) => recordEnd(tx, uid, now()));
+}
+
+async function recordEnd(tx: Queryable, uid: string, at: Date): Promise<void> {
+  const ended = await markEnded(tx, uid);
+  if (ended === undefined || ended.expiresAt.getTime() - EXPIRY_TOLERANCE_MS <= at.getTime()) return;
+  if (await isWriteIntended(tx, { verb: "delete", targetId: ended.id })) return;
+  const { orgId, id: targetId } = ended;
+  if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
+  // An access that REST could not hand out was never audited, and nobody has held it.
+  if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
+  if (!(await isClusterStaying(tx, ended.namespace, ended.clusterName))) return;
+  await recordOutsideAudits(tx, [
+    { manager: UNKNOWN_MANAGER, entry: { ...toEntry("revoke", ended), before: toFields(ended) } },
+  ]);
+}
+
+function auditsOfCreation({ metadata }: ClusterAccess, seen: NewObservedAccess): OutsideAudit[] {
+  if (metadata.annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return [];
+  const [first] = outsideWritersOf(metadata.managedFields);
+  if (first === undefined) return [];
+  return [{ manager: first.manager, entry: { ...toEntry("create", seen), after: toFields(seen) } }];
+}
+
+function toEntry(verb: "create" | "revoke", { id, orgId }: NewObservedAccess) {
+  return {
+    action: `cluster_access.${verb}`,
+    orgId,
+    target: { kind: "cluster_access", id },
+    result: "done" as const,
+  };
+}
+
+function toFields({ clusterName, subject, expiresAt }: NewObservedAccess) {
+  return { cluster_name: clusterName, subject, expires_at: expiresAt.toISOString() };
+}
+
+/** Undefined until the operator has given an access its id and its organization. */
+function toObserved(access: ClusterAccess): NewObservedAccess | undefined {
+  const { metadata, spec } = toStorable(access);
+  const { uid, namespace, name, labels = {} } = metadata;
+  const [id, orgId] = [idSchema.safeParse(accessIdOf(access)), idSchema.safeParse(labels[LABEL_ORG_ID])];
+  if (uid === undefined || namespace === undefined || !id.success || !orgId.success) return undefined;
+  const { clusterName, subject } = spec;
+  return {
+    uid,
+    id: id.data,
+    orgId: orgId.data,
+    namespace,
+    name,
+    clusterName,
+    subject,
+    expiresAt: findExpiry(access),
+  };
 }

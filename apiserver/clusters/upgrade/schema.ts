@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { countField, textField } from "../../http/contract/fields.ts";
 import { effectsRecord } from "../../node-pools/index.ts";
+import { versionField } from "../desired-version.ts";
 import { clusterRecord, exampleCluster, MAX_COUNT } from "../schema.ts";
-import { versionField } from "../version-field.ts";
 
 /** Characters of `workers_error`; the rest is cut off. */
 export const MAX_WORKERS_ERROR_LENGTH = 4096;

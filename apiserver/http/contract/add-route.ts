@@ -1,19 +1,24 @@
-import type { z } from "@hono/zod-openapi";
-import type { Context } from "hono";
+import { z } from "@hono/zod-openapi";
+import { zValidator } from "@hono/zod-validator";
+import type { Context, MiddlewareHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { timeout } from "hono/timeout";
-import type { Access } from "../authorization/guard.ts";
+import {
+  type Access,
+  type AccessControl,
+  authorize,
+  isPlatformAdmin,
+  needsMembership,
+} from "../authorization/guard.ts";
 import type { HttpEnv } from "../env.ts";
+import { ApiError } from "../errors.ts";
 import type { Once } from "../idempotency/run-once.ts";
-import { authenticateCaller, authorizeCaller } from "./admit-caller.ts";
-import type { CallFor } from "./call.ts";
-import { checkRequest } from "./check-request.ts";
-import { createCall, isDryRun } from "./create-call.ts";
-import type { Operation, PathParams, ResponseOf } from "./operation.ts";
+import type { RequestLimits } from "../limits.ts";
+import { type CallFor, createCall, isDryRun, toOrigin } from "./call.ts";
+import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { Router } from "./router.ts";
-import { recordStaffRequests } from "./staff-requests.ts";
 import { type RequestKind, runTenantWork } from "./tenant-work.ts";
-import { validateOrganizationId, validatePath, validateQuery } from "./validate-request.ts";
+import { idSchema, invalidRequest } from "./validate.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
 const REQUEST_DEADLINE_MS = 55_000;
@@ -67,4 +72,120 @@ export function addRoute<
 function kindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {
   if (operation.method === "get") return "read";
   return isDryRun(c.req.valid("query" as never)) ? "dry run" : "write";
+}
+
+/**
+ * Sets `principal` by the request's credential or ticket. Responds with 401 without a valid one and 429 beyond the rate
+ * limits.
+ */
+function authenticateCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
+    const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
+    const credential = ticket ?? c.req.header("authorization");
+    c.set("principal", await router.limiter.limit(control, operation, c).authenticate(credential));
+    await next();
+  };
+}
+
+/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`, and 429. */
+function authorizeCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const principal = c.get("principal");
+    if (principal !== undefined) {
+      const orgId = c.req.param("orgID")?.toLowerCase();
+      const membership = await authorize(router.access, operation.access, principal, orgId);
+      c.set("membership", membership);
+      if (operation.access === "platform-admin") await router.rememberStaff(principal.userId);
+      if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
+    }
+    await next();
+  };
+}
+
+/** The ticket of a request that has no other credential. */
+function findTicket(c: Context<HttpEnv>): string | undefined {
+  return c.req.header("authorization") === undefined ? c.req.query("ticket") : undefined;
+}
+
+/** Access control that takes a ticket as the credential. */
+function withTicket(access: AccessControl, path: string): AccessControl {
+  return {
+    ...access,
+    authenticate: (ticket = "") => access.redeemTicket(ticket, path),
+    isKnown: () => false,
+    isWellFormed: () => false,
+  };
+}
+
+/** Names the route for log and metrics; responds with 400 to an address or a condition header that no operation accepts. */
+function checkRequest(
+  { maxUrlBytes }: RequestLimits,
+  { path }: Pick<Operation, "path">,
+): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    c.set("route", path);
+    if (c.req.url.length > maxUrlBytes)
+      throw new ApiError("bad_request", `The address must not be longer than ${maxUrlBytes} bytes.`);
+    requireValidConditions(c);
+    if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
+    await next();
+  };
+}
+
+function requireValidConditions(c: Context<HttpEnv>): void {
+  for (const name of ["if-match", "if-none-match"]) {
+    if (conditionSchema.optional().safeParse(c.req.header(name)).success) continue;
+    throw new ApiError("bad_request", `The header ${name} must be at most 1024 characters of ASCII.`);
+  }
+}
+
+/** Responds with 400 to a malformed organization id, before the membership is looked up by it. */
+function validateOrganizationId({ access }: Operation): MiddlewareHandler<HttpEnv> {
+  return validateParams(z.object(needsMembership(access) ? { orgID: idSchema } : {}));
+}
+
+/** Responds with 400 to malformed path parameters: UUIDs, unless the operation has a schema of its own for one. */
+function validatePath(operation: Operation): MiddlewareHandler<HttpEnv> {
+  const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
+  return validateParams(
+    z.strictObject(Object.fromEntries(names.map((name) => [name, operation.params?.[name] ?? idSchema]))),
+  );
+}
+
+function validateParams(schema: z.ZodType): MiddlewareHandler<HttpEnv> {
+  return zValidator("param", schema, (result) => {
+    if (!result.success) throw invalidRequest("path", result.error.issues, result.data);
+  });
+}
+
+/** Responds with 400 to malformed or unknown query parameters. A parameter that is sent several times is a list. */
+function validateQuery({ query = z.strictObject({}) }: Operation): MiddlewareHandler<HttpEnv> {
+  return zValidator("query", query, (result) => {
+    if (!result.success) throw invalidRequest("query", result.error.issues, result.data);
+  });
+}
+
+/**
+ * Records every authenticated request on a path of the platform's staff before its response leaves: a successful change
+ * writes its own audit row, all others get one here, refused ones too.
+ */
+function recordStaffRequests(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    await next();
+    const principal = c.get("principal");
+    const { status } = c.res;
+    if (operation.access !== "platform-admin" || principal === undefined) return;
+    if (operation.method !== "get" && status < 400) return;
+    await router.recordStaffRequest(
+      { ...toOrigin(c, operation, principal), asStaff: isPlatformAdmin(principal) },
+      {
+        operation,
+        path: c.req.path,
+        query: c.req.query(),
+        orgId: c.req.param("orgID") ?? c.req.query("org_id"),
+        status,
+      },
+    );
+  };
 }

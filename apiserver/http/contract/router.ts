@@ -1,3 +1,4 @@
+import type { z } from "@hono/zod-openapi";
 import type { Hono } from "hono";
 import type { Database } from "../../db/client.ts";
 import type { Origin } from "../authentication/principal.ts";
@@ -8,8 +9,16 @@ import type { RequestLimits } from "../limits.ts";
 import type { RequestLimiter } from "../rate-limits/rate-limit.ts";
 import type { BodyBudget } from "./body-budget.ts";
 import type { Operation } from "./operation.ts";
-import type { SentEvent } from "./sent-event.ts";
 import type { TenantLimits } from "./tenant-work.ts";
+
+/** A request that this service sends to the endpoint of a webhook: everything about it in the OpenAPI document. */
+export interface SentEvent {
+  /** The type of the event, as in `cluster.ready`. */
+  type: string;
+  description: string;
+  body: z.ZodType;
+  example: object;
+}
 
 /** Where slices add their operations: see `addRoute`. */
 export interface Router {

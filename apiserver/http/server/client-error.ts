@@ -2,7 +2,7 @@ import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { createId } from "../../../shared/id.ts";
 import { type ErrorCode, statusOf } from "../errors.ts";
-import { SECURITY_HEADERS } from "./security-headers.ts";
+import { SECURITY_HEADERS } from "./observe.ts";
 
 interface Refusal {
   code: ErrorCode;

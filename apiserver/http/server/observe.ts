@@ -4,7 +4,13 @@ import type { Logger } from "../../../shared/log.ts";
 import { Counter, Histogram, type Registry } from "../../../shared/metrics.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
-import { SECURITY_HEADERS } from "./security-headers.ts";
+
+/** The headers of every response. Browsers ignore Strict-Transport-Security over plain HTTP (RFC 6797 section 8.1). */
+export const SECURITY_HEADERS = {
+  "X-Content-Type-Options": "nosniff",
+  "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+  "Content-Security-Policy": "frame-ancestors 'none'",
+} as const;
 
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 

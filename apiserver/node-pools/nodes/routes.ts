@@ -1,10 +1,14 @@
-import { requireNodePool, requireNodePoolToChange } from "../../custom-resources/index.ts";
+import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
+import { changeObject, requireNodePool, requireNodePoolToChange } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { pageMachines, presentNode, requireMachine } from "./present.ts";
-import { replaceNode } from "./replace.ts";
+import { ApiError } from "../../http/errors.ts";
+import type { ProjectedNodePool } from "../../projection/index.ts";
+import { nodePoolsOf } from "../resource.ts";
+import { isReplacing, pageMachines, presentNode, requireMachine } from "./present.ts";
 import { nodeName, nodePage, nodeRecord } from "./schema.ts";
 
 const tag = "Node pools";
@@ -64,4 +68,32 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       });
     },
   );
+}
+
+/**
+ * Requests the replacement of one node of a pool, by an annotation that the operator removes when it has acted. A repeated
+ * request changes nothing while that is under way. Throws 404 when the pool has no such node, 409 conflict when it is
+ * being deleted, and what `changeObject` throws.
+ */
+async function replaceNode(
+  deps: Deps,
+  origin: Origin,
+  pool: ProjectedNodePool,
+  node: string,
+): Promise<ProjectedNodePool> {
+  const { object } = await changeObject(deps, origin, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
+    action: "node.replace",
+    plan(current) {
+      const machine = requireMachine(current.object, node);
+      if (current.object.metadata.deletionTimestamp !== undefined)
+        throw new ApiError("conflict", "The node pool is being deleted, and the node with it.");
+      if (isReplacing(current.object, machine)) return { spec: {} };
+      return {
+        spec: {},
+        annotations: { [`${ANNOTATION_REPLACE_PREFIX}${node}`]: origin.requestId },
+        after: { node },
+      };
+    },
+  });
+  return object;
 }

@@ -2,8 +2,11 @@ import { Counter, type Registry } from "../../../shared/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { dependencyUnavailable } from "../../http/errors.ts";
 import { noRegistry } from "../require-registry.ts";
-import { BackendError, type RegistryBackend } from "./backend.ts";
+import { BackendError, type NamesRequest, type RegistryBackend } from "./backend.ts";
 import { createBackend } from "./create-backend.ts";
+
+/** Names of one request to the registry. */
+const BATCH = 500;
 
 const RETRY_SECONDS = 10;
 
@@ -41,4 +44,15 @@ export function createRegistryAccess(
       throw dependencyUnavailable("The registry", error, RETRY_SECONDS);
     }
   };
+}
+
+/** Every name of a list that the registry gives in pages. */
+export async function* listAllNames(list: (page: NamesRequest) => Promise<string[]>): AsyncGenerator<string> {
+  let after: string | undefined;
+  for (;;) {
+    const names = await list({ after, limit: BATCH });
+    yield* names;
+    if (names.length < BATCH) return;
+    after = names.at(-1);
+  }
 }

@@ -4,7 +4,7 @@ import type { ScannerConfig } from "../../registry-config.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
 import { toPull } from "../backend/oci.ts";
 import { repositoryPrefix } from "../names.ts";
-import { mergeReport } from "../report.ts";
+import { mergeReport, type Vulnerability } from "../report.ts";
 import {
   type ClaimedScan,
   claimScan,
@@ -16,11 +16,22 @@ import {
 } from "./claim-store.ts";
 import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
 import { scanWithGrype } from "./grype.ts";
+import { findScanTarget } from "./manifest.ts";
 import type { ScannerMetrics } from "./metrics.ts";
 import { recordReport } from "./record-report.ts";
 import { ScanError, toScannerUnavailable } from "./scan-error.ts";
-import { scanImage } from "./scan-image.ts";
 import { requestOutdatedScans } from "./store.ts";
+
+/** What scanning one digest came to. */
+type ScanOutcome =
+  | { kind: "found"; vulnerabilities: Vulnerability[] }
+  | { kind: "unsupported"; reason: string };
+
+interface ScanSteps {
+  backend: Pick<RegistryBackend, "findManifest">;
+  /** Scans the image of one manifest. */
+  scanManifest: (digest: string) => Promise<Vulnerability[]>;
+}
 
 export interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
   config: ScannerConfig;
@@ -179,4 +190,31 @@ async function downloadDatabase(
     log.warn({ message: toScanError(error).message }, "the vulnerability database was not downloaded");
     return DOWNLOAD_RETRY_MS;
   }
+}
+
+/** Scans the image of a digest, or every image of an index one after the other. Throws ScanError and BackendError. */
+async function scanImage(
+  { backend, scanManifest }: ScanSteps,
+  repository: string,
+  digest: string,
+): Promise<ScanOutcome> {
+  const target = await findTarget(backend, repository, digest);
+  if (target.kind === "unsupported") return target;
+  if (target.kind === "image") return { kind: "found", vulnerabilities: await scanManifest(digest) };
+  const vulnerabilities: Vulnerability[] = [];
+  let isScanned = false;
+  for (const child of target.digests) {
+    const { kind } = await findTarget(backend, repository, child);
+    if (kind !== "image") continue;
+    vulnerabilities.push(...(await scanManifest(child)));
+    isScanned = true;
+  }
+  if (!isScanned) return { kind: "unsupported", reason: "the index lists no image" };
+  return { kind: "found", vulnerabilities };
+}
+
+async function findTarget(backend: ScanSteps["backend"], repository: string, digest: string) {
+  const manifest = await backend.findManifest(repository, digest);
+  if (manifest === undefined) throw new ScanError("image_gone", `${digest} is not in the registry`);
+  return findScanTarget(manifest.content);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { StatusPayload, SystemEventPayload } from "../../event-log/index.ts";
-import { cursorToPosition, positionToCursor } from "../../http/contract/position-cursor.ts";
+import { cursorToPosition, positionToCursor } from "../../http/contract/position-page.ts";
 import { presentEvent } from "../present.ts";
 import { byeRecord, deletedRecord, eventRecord, gapRecord } from "../schema.ts";
 import { describeStream } from "../stream-schema.ts";

@@ -4,12 +4,11 @@ import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { lockTicket, requireOrganizationOf } from "../store.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
-import { signDownload } from "./download.ts";
 import type { UseStore } from "./objects/use-store.ts";
 import { presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
-import { signUpload } from "./upload.ts";
+import { signDownload, signUpload } from "./stored-file.ts";
 
 const tag = "Platform administration";
 const COLLECTION = "/api/v1/admin/tickets/{ticketID}/attachments";

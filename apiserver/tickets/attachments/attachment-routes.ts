@@ -5,12 +5,11 @@ import type { Router } from "../../http/contract/router.ts";
 import { lockTicket, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
-import { signDownload } from "./download.ts";
 import type { UseStore } from "./objects/use-store.ts";
 import { presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
-import { signUpload } from "./upload.ts";
+import { signDownload, signUpload } from "./stored-file.ts";
 
 const tag = "Support";
 const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/attachments";

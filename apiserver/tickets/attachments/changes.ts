@@ -5,7 +5,6 @@ import { ApiError, type ErrorDetail, validationFailed } from "../../http/errors.
 import type { AuthorType } from "../../outbox/index.ts";
 import { authorIdOf } from "../changes.ts";
 import type { TicketRow } from "../table.ts";
-import { finalKey, uploadKey } from "./keys.ts";
 import type { UseStore } from "./objects/use-store.ts";
 import type { AttachmentType } from "./schema.ts";
 import {
@@ -15,6 +14,7 @@ import {
   insertAttachment,
   requireAttachment,
 } from "./store.ts";
+import { finalKey, uploadKey } from "./stored-file.ts";
 import type { AttachmentRow } from "./table.ts";
 
 export interface AnnouncedFile {

@@ -1,8 +1,8 @@
 import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../jobs/periodic.ts";
-import { finalKey, uploadKey } from "./keys.ts";
 import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import { deleteDiscarded, discardUnbound, listUploadsToRemove, markUploadRemoved } from "./store.ts";
+import { finalKey, uploadKey } from "./stored-file.ts";
 
 const EVERY_MS = 5 * 60_000;
 /** Longer than an upload may take: what is removed cannot come back. */

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import { BATCH_SIZE, repeatInBatches } from "./batches.ts";
+import { BATCH_SIZE, repeatInBatches } from "./retention-store.ts";
 
 const MAX_HELD_HOURS = 72;
 

@@ -1,9 +1,9 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createRegistry } from "../../../shared/metrics.ts";
-import { BATCH_SIZE } from "./batches.ts";
 import { deliveryJobs } from "./jobs.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
+import { BATCH_SIZE } from "./retention-store.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
 
 const URL = "https://example.com/hook";

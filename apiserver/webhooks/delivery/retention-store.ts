@@ -1,6 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import { BATCH_SIZE, repeatInBatches } from "./batches.ts";
+
+/** Rows changed by one statement, so that no lock is held for long. */
+export const BATCH_SIZE = 500;
 
 const RETENTION_DAYS = 30;
 /** The first UUIDv7 of the moment since which deliveries are kept: ids sort by creation (RFC 9562 section 5.7). */
@@ -48,4 +50,15 @@ export function purgeDeletedWebhooks(db: Queryable, signal: AbortSignal): Promis
         limit ${BATCH_SIZE} for update skip locked
       )) returning id`),
   );
+}
+
+/** Repeats a statement that changes at most BATCH_SIZE rows, until it changes fewer or the signal aborts. */
+export async function repeatInBatches(
+  signal: AbortSignal,
+  changeBatch: () => PromiseLike<readonly unknown[]>,
+): Promise<void> {
+  while (!signal.aborted) {
+    const changed = await changeBatch();
+    if (changed.length < BATCH_SIZE) return;
+  }
 }

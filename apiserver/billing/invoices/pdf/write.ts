@@ -1,13 +1,53 @@
 import { buffer } from "node:stream/consumers";
+import { setImmediate } from "node:timers/promises";
 import PDFDocument from "pdfkit";
 import type { DailyCost } from "../daily-costs.ts";
 import { toInvoiceXml } from "../xml.ts";
-import { composeContent, type InvoiceContent, type InvoiceWithLines } from "./content.ts";
+import { type ClusterLines, composeContent, type InvoiceContent, type InvoiceWithLines } from "./content.ts";
 import { drawFirstPage } from "./draw-first-page.ts";
-import { drawLines } from "./draw-lines.ts";
-import { FACTUR_X_FILE, FACTUR_X_METADATA } from "./factur-x.ts";
 import { readFont } from "./fonts.ts";
-import { COLORS, type Fonts, MARGIN, PAGE_HEIGHT, PdfPage, WIDTH } from "./page.ts";
+import { COLORS, type Fonts, MARGIN, PAGE_HEIGHT, PdfPage, RIGHT, ROW_HEIGHT, WIDTH } from "./page.ts";
+
+/** The file in a Factur-X document that holds the electronic invoice (Factur-X 1.0, 6.2). */
+const FACTUR_X_FILE = "factur-x.xml";
+
+const NAMESPACE = "urn:factur-x:pdfa:CrossIndustryDocument:invoice:1p0#";
+
+const PROPERTIES = {
+  DocumentType: "INVOICE",
+  DocumentFileName: FACTUR_X_FILE,
+  Version: "1.0",
+  ConformanceLevel: "EN 16931",
+};
+
+/** The XMP metadata that makes a PDF/A-3 a Factur-X document, and the extension schema that PDF/A wants them described by. */
+const FACTUR_X_METADATA = `
+<rdf:Description rdf:about="" xmlns:fx="${NAMESPACE}">
+${Object.entries(PROPERTIES)
+  .map(([name, value]) => `<fx:${name}>${value}</fx:${name}>`)
+  .join("\n")}
+</rdf:Description>
+<rdf:Description rdf:about=""
+  xmlns:pdfaExtension="http://www.aiim.org/pdfa/ns/extension/"
+  xmlns:pdfaSchema="http://www.aiim.org/pdfa/ns/schema#"
+  xmlns:pdfaProperty="http://www.aiim.org/pdfa/ns/property#">
+<pdfaExtension:schemas><rdf:Bag><rdf:li rdf:parseType="Resource">
+<pdfaSchema:schema>Factur-X PDFA Extension Schema</pdfaSchema:schema>
+<pdfaSchema:namespaceURI>${NAMESPACE}</pdfaSchema:namespaceURI>
+<pdfaSchema:prefix>fx</pdfaSchema:prefix>
+<pdfaSchema:property><rdf:Seq>
+${Object.keys(PROPERTIES).map(describeProperty).join("\n")}
+</rdf:Seq></pdfaSchema:property>
+</rdf:li></rdf:Bag></pdfaExtension:schemas>
+</rdf:Description>`;
+
+const COLUMN_WIDTH = 105;
+
+const LABEL_WIDTH = WIDTH - 3 * COLUMN_WIDTH;
+
+const TOP = MARGIN + 24;
+
+const BOTTOM = PAGE_HEIGHT - MARGIN - 2 * ROW_HEIGHT;
 
 let fonts: Fonts | undefined;
 
@@ -77,4 +117,59 @@ function drawFooters(
       color: COLORS.muted,
     });
   }
+}
+
+/** Draws the lines of each cluster, on as many pages as they need. Other requests are handled between two pages. */
+async function drawLines(page: PdfPage, { clusters, linesLeftOut }: InvoiceContent): Promise<void> {
+  let y = BOTTOM;
+  const moveTo = async (next: number, needed: number) => {
+    y = next;
+    if (y + needed <= BOTTOM) return;
+    await setImmediate();
+    page.next();
+    drawHeader(page);
+    y = TOP;
+  };
+  for (const cluster of clusters) {
+    await moveTo(y + ROW_HEIGHT / 2, 3 * ROW_HEIGHT);
+    drawCluster(page, y, cluster);
+    y += ROW_HEIGHT;
+    for (const { label, ...numbers } of cluster.rows) {
+      await moveTo(y, ROW_HEIGHT);
+      page.write(label, { x: MARGIN + 10, y, width: LABEL_WIDTH - 10 });
+      drawNumbers(page, y, [numbers.unitPrice, numbers.quantity, numbers.amount]);
+      y += ROW_HEIGHT;
+    }
+  }
+  if (linesLeftOut === 0) return;
+  await moveTo(y + ROW_HEIGHT / 2, ROW_HEIGHT);
+  const note = `${linesLeftOut} further lines are in the electronic invoice and in the CSV file.`;
+  page.write(note, { x: MARGIN, y, width: WIDTH });
+}
+
+function drawHeader(page: PdfPage): void {
+  page.write("Lines by cluster", { x: MARGIN, y: MARGIN, width: LABEL_WIDTH, isBold: true });
+  drawNumbers(page, MARGIN, ["EUR per month", "unit hours", "EUR"]);
+  page.rule(MARGIN + ROW_HEIGHT);
+}
+
+function drawCluster(page: PdfPage, y: number, { name, amount }: ClusterLines): void {
+  page.write(name, { x: MARGIN, y, width: WIDTH - COLUMN_WIDTH, isBold: true });
+  page.write(amount, { x: RIGHT - COLUMN_WIDTH, y, width: COLUMN_WIDTH, align: "right", isBold: true });
+}
+
+function drawNumbers(page: PdfPage, y: number, texts: readonly string[]): void {
+  texts.forEach((text, index) => {
+    const x = RIGHT - (texts.length - index) * COLUMN_WIDTH;
+    page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", color: COLORS.text });
+  });
+}
+
+function describeProperty(name: string): string {
+  return `<rdf:li rdf:parseType="Resource">
+<pdfaProperty:name>${name}</pdfaProperty:name>
+<pdfaProperty:valueType>Text</pdfaProperty:valueType>
+<pdfaProperty:category>external</pdfaProperty:category>
+<pdfaProperty:description>${name} of the embedded electronic invoice</pdfaProperty:description>
+</rdf:li>`;
 }
