@@ -2,18 +2,18 @@ import { auditJobs } from "./audit/jobs.ts";
 import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
 import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
 import { clusterJobs } from "./clusters/index.ts";
-import { writeIntentJobs } from "./custom-resources/index.ts";
 import type { Deps } from "./deps.ts";
 import { idempotencyJobs } from "./http/idempotency/jobs.ts";
-import { runPeriodically } from "./jobs/periodic.ts";
 import { organizationJobs } from "./organizations/index.ts";
-import { projectionJobs } from "./projection/jobs.ts";
-import { startProjector } from "./projection/projector.ts";
 import { listRegistryUsage, registryJobs, startImageScanner } from "./registry/index.ts";
+import { projectionJobs } from "./resources/project/jobs.ts";
+import { startProjector } from "./resources/project/projector.ts";
+import { writeIntentJobs } from "./resources/write/index.ts";
 import { storageQuotaJobs } from "./storage-quotas/index.ts";
 import { startHarvester, systemEventJobs } from "./system-events/index.ts";
 import { attachmentJobs } from "./tickets/index.ts";
 import { startWebhookDeliverer, webhookJobs } from "./webhooks/index.ts";
+import { runPeriodically } from "./work/periodic.ts";
 
 /** Starts the background loops of this process's roles. Resolves when all have stopped after `signal` aborts. */
 export async function startBackground(deps: Deps, signal: AbortSignal): Promise<void> {

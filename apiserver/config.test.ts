@@ -1,6 +1,6 @@
 import { KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../shared/config.ts";
+import { ConfigError } from "../shared/program/config.ts";
 import { DEFAULT_QUOTAS, readConfig } from "./config.ts";
 import { DEFAULT_RESPONSE_TARGETS } from "./response-targets.ts";
 

@@ -1,12 +1,12 @@
 import type { KeyObject } from "node:crypto";
 import { z } from "zod";
-import { jsonText, parseEnvironment } from "../shared/config.ts";
 import { QUOTA_NAMES, type QuotaAmounts, quotaLimitSchema } from "../shared/crd/quota.ts";
 import {
   DEFAULT_STORAGE_QUOTA_GB,
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
+import { jsonText, parseEnvironment } from "../shared/program/config.ts";
 import { type AttachmentStorage, attachmentStorageSchema } from "./attachment-storage.ts";
 import { addressRangesSchema, dnsServersSchema, encryptionKeysSchema } from "./config-values.ts";
 import { type IssuerConfig, issuerSchema } from "./http/authentication/issuer-config.ts";

@@ -1,6 +1,7 @@
 import type { KubeClient } from "../shared/kube/client.ts";
-import type { Logger } from "../shared/log.ts";
-import type { KubeMetrics, Registry } from "../shared/metrics.ts";
+import type { KubeMetrics } from "../shared/kube/metrics.ts";
+import type { Logger } from "../shared/program/log.ts";
+import type { Registry } from "../shared/program/metrics.ts";
 import type { Config } from "./config.ts";
 import type { Database, Sql } from "./db/client.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../e2e/stack/testing.ts";
 import { type ExecutedCode, recordExecutedCode } from "../e2e/testing/executed-code.ts";
-import { createId } from "../shared/id.ts";
+import { createId } from "../shared/program/id.ts";
 import { closeMonth } from "./billing/invoices/close.ts";
 import { type Month, parseMonth } from "./billing/month.ts";
 import { insertUsage, startInvoicingApp } from "./billing/testing.ts";

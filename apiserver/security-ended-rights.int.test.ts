@@ -8,7 +8,7 @@ import type { Sql } from "./db/client.ts";
 import { countLockWaits } from "./db/testing.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { renderOpenApi } from "./openapi/render.ts";
-import type { ProjectedCluster } from "./projection/index.ts";
+import type { ProjectedCluster } from "./resources/project/index.ts";
 import { startTestApp, type TestApp } from "./testing/app.ts";
 import {
   addPerson,

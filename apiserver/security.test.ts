@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { createLogger } from "../shared/log.ts";
-import { createRegistry } from "../shared/metrics.ts";
+import { createLogger } from "../shared/program/log.ts";
+import { createRegistry } from "../shared/program/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
 import type { Operation } from "./http/contract/operation.ts";

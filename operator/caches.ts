@@ -1,7 +1,9 @@
 import type { WatchedCache } from "../shared/controller/expectations.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
+import type { VersionCatalogue } from "../shared/crd/kubernetes-version.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
+import type { Packages } from "../shared/crd/packages.ts";
 import type { QuotaAmounts } from "../shared/crd/quota.ts";
 import type { StorageInventory } from "../shared/crd/storage-inventory.ts";
 import type {
@@ -17,8 +19,6 @@ import type {
 import type { Kind } from "../shared/kube/kind.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
-import type { VersionCatalogue } from "../shared/kubernetes-version.ts";
-import type { Packages } from "../shared/packages.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ConfigError } from "../shared/config.ts";
+import { ConfigError } from "../shared/program/config.ts";
 import { readConfig } from "./config.ts";
 
 const plan = { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 };

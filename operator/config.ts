@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { jsonText, parseEnvironment } from "../shared/config.ts";
 import { findOverlap, networksSchema } from "../shared/crd/cluster-network.ts";
 import {
   BYTES_PER_GIB,
@@ -7,7 +6,8 @@ import {
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
-import { isProtectedUrl } from "../shared/protected-url.ts";
+import { jsonText, parseEnvironment } from "../shared/program/config.ts";
+import { isProtectedUrl } from "../shared/program/protected-url.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { createController } from "../shared/controller/controller.ts";
 import { SOLE_LEADER } from "../shared/controller/lease.ts";
-import { createLogger } from "../shared/log.ts";
-import { PATIENT } from "../shared/testing.ts";
+import { createLogger } from "../shared/program/log.ts";
+import { PATIENT } from "../shared/program/testing-deadlines.ts";
 import { bundle } from "./controllers.ts";
 
 /** A controller with a run that never ends. */

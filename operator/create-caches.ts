@@ -2,6 +2,7 @@ import type { z } from "zod";
 import type { WatchedCache } from "../shared/controller/expectations.ts";
 import { clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
+import { type VersionCatalogue, versionCatalogueSchema } from "../shared/crd/kubernetes-version.ts";
 import {
   LABEL_CLUSTER_ID,
   LABEL_CREDENTIAL,
@@ -12,6 +13,7 @@ import {
 } from "../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
 import { indexByOrganization } from "../shared/crd/organization.ts";
+import { type Packages, packagesSchema } from "../shared/crd/packages.ts";
 import { storageInventoryKind } from "../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import {
@@ -34,9 +36,7 @@ import {
   type ReflectorMetrics,
 } from "../shared/kube/reflector.ts";
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
-import { type VersionCatalogue, versionCatalogueSchema } from "../shared/kubernetes-version.ts";
-import type { Logger } from "../shared/log.ts";
-import { type Packages, packagesSchema } from "../shared/packages.ts";
+import type { Logger } from "../shared/program/log.ts";
 import { trimCredential } from "./admin-kubeconfig/trim.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
 import { EVENT_SELECTOR } from "./capi/events.ts";
@@ -53,9 +53,9 @@ import {
 } from "./capi/kinds.ts";
 import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
-import { indexByName } from "./duplicate-name.ts";
 import { trimEvent } from "./events/trim.ts";
-import { indexById } from "./identity.ts";
+import { indexByName } from "./identity/duplicate-name.ts";
+import { indexById } from "./identity/identity.ts";
 import {
   INDEX_BLOCKED,
   INDEX_CLUSTER,

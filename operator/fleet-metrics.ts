@@ -4,7 +4,7 @@ import type { Cluster } from "../shared/crd/cluster.ts";
 import { LABEL_ID } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import { toKey } from "../shared/kube/object.ts";
-import { Gauge, type Registry } from "../shared/metrics.ts";
+import { Gauge, type Registry } from "../shared/program/metrics.ts";
 import type { Caches } from "./caches.ts";
 import { LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL } from "./capi/kinds.ts";
 

@@ -6,7 +6,7 @@ import type { ConfigMap } from "../shared/kube/core-kinds.ts";
 import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
-import { decideOwnership } from "./ownership.ts";
+import { decideOwnership } from "./identity/ownership.ts";
 import { readLock } from "./subnets/lock.ts";
 import {
   CLUSTER_ID,

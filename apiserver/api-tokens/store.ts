@@ -1,5 +1,5 @@
 import { and, asc, count, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
-import { NIL_ID } from "../../shared/id.ts";
+import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";

@@ -1,7 +1,6 @@
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
-import type { Role } from "../http/authorization/permissions.ts";
-import { SCOPES, type Scope } from "../http/authorization/permissions.ts";
+import { type Role, SCOPES, type Scope } from "../http/authorization/permissions.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person, TestIssuer } from "../testing/issuer.ts";
 import { createApiToken } from "./changes.ts";

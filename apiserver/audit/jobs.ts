@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
 import { addAuditPartitions, dropOldAuditPartitions } from "./partitions.ts";
 import { recordRefusedRequests } from "./staff-requests.ts";
 import { assignPositions } from "./store.ts";

@@ -1,6 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addAuditPartitions, dropOldAuditPartitions } from "./partitions.ts";
 import { assignPositions, insertAuditEntries, listAuditEntries } from "./store.ts";

@@ -1,4 +1,4 @@
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { redact } from "./redact.ts";

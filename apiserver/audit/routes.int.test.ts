@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";

@@ -6,9 +6,13 @@ import { readStack, waitFor } from "../../e2e/stack/testing.ts";
 import { openWebhookEndpoint } from "../../e2e/testing/webhook-endpoint.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";
-import { createRegistry } from "../../shared/metrics.ts";
-import { type ProjectedCluster, type ProjectedNodePool, projectObservations } from "../projection/index.ts";
-import { projected, projectedPool } from "../projection/testing.ts";
+import { createRegistry } from "../../shared/program/metrics.ts";
+import {
+  type ProjectedCluster,
+  type ProjectedNodePool,
+  projectObservations,
+} from "../resources/project/index.ts";
+import { projected, projectedPool } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startWebhookDeliverer } from "../webhooks/index.ts";
 import { sendAlerts } from "./budget-alerts/send-alerts.ts";

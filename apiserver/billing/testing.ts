@@ -1,4 +1,4 @@
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Database } from "../db/client.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { insertCreditNote, insertCreditNoteLines } from "./credit-notes/store.ts";

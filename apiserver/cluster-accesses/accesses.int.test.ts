@@ -3,12 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
-import { createId } from "../../shared/id.ts";
 import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
 import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,

@@ -1,11 +1,11 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { deleteObject, type ObjectRef, type Resource } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { deleteObject, type ObjectRef, type Resource } from "../resources/write/index.ts";
 import { accessIdOf } from "./present.ts";
 
 /** An access and its public id. */

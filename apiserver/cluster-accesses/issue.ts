@@ -17,12 +17,12 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
-import { createObjectName, isNotApplied } from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin, TokenPrincipal } from "../http/authentication/principal.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { createObjectName, isNotApplied } from "../resources/write/index.ts";
 import { composeKubeconfig } from "./kubeconfig.ts";
 import { summarize } from "./present.ts";
 

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION, LABEL_ID } from "../../shared/crd/names.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/partitions.ts";
 import { auditLog } from "../audit/table.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   addPerson,

@@ -1,7 +1,6 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { createId } from "../../shared/id.ts";
-import { requireCluster, requireNotSuspended } from "../custom-resources/index.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";
@@ -10,7 +9,8 @@ import { objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { findEmails } from "../members/index.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { requireCluster, requireNotSuspended } from "../resources/write/index.ts";
 import { listAccesses, requireAccess, revokeAccess } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";

@@ -1,5 +1,5 @@
 import { and, asc, eq, inArray, lte, sql } from "drizzle-orm";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { type KubeconfigRevocation, kubeconfigRevocations } from "./table.ts";

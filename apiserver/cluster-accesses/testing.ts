@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
-import { createId } from "../../shared/id.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
-import { findCluster, type ProjectedCluster, projectObservations } from "../projection/index.ts";
+import { findCluster, type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { createClientKey } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =

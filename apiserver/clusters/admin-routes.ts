@@ -3,7 +3,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { listClusters } from "../projection/index.ts";
+import { listClusters } from "../resources/project/index.ts";
 import { presentCluster } from "./present.ts";
 import { clusterListQuery, clusterPage } from "./schema.ts";
 import type { CatalogueReader } from "./versions/catalogue.ts";

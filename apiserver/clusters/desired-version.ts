@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 
 /** `MAJOR.MINOR` or `MAJOR.MINOR.PATCH` (spec 4.21), without leading zeros and without a leading `v`. */
 const VERSION_PATTERN = /^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3}))?$/;

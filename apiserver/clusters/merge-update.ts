@@ -1,7 +1,7 @@
-import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 import type { UpdateClusterBody } from "./schema.ts";
 import { findClusterStep } from "./upgrade-step.ts";

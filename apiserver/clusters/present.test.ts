@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
-import { toProjectedCluster } from "../projection/index.ts";
+import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
+import { toProjectedCluster } from "../resources/project/index.ts";
 import { presentCluster } from "./present.ts";
 import { clusterRecord } from "./schema.ts";
 

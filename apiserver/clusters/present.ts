@@ -4,10 +4,10 @@ import {
   compareKubernetesVersions,
   findUpgrade,
   type VersionCatalogue,
-} from "../../shared/kubernetes-version.ts";
+} from "../../shared/crd/kubernetes-version.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
-import { type ProjectedCluster, statusMessageOf } from "../projection/index.ts";
+import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 import type { clusterRecord } from "./schema.ts";
 import { findInstalling } from "./upgrade-step.ts";

@@ -1,7 +1,7 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { type Resource, requireNotSuspended, saveProjection } from "../custom-resources/index.ts";
 import { ApiError } from "../http/errors.ts";
-import { type ProjectedCluster, toProjectedCluster } from "../projection/index.ts";
+import { type ProjectedCluster, toProjectedCluster } from "../resources/project/index.ts";
+import { type Resource, requireNotSuspended, saveProjection } from "../resources/write/index.ts";
 
 /** The wire names of a Cluster's settings, by their path inside `spec`. */
 const WIRE_NAMES = {

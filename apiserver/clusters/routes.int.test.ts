@@ -1,12 +1,12 @@
 import { and, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createId } from "../../shared/id.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { findCluster, projectObservations } from "../projection/index.ts";
+import { findCluster, projectObservations } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { clusterIntents } from "./create/table.ts";
 

@@ -1,5 +1,4 @@
-import { createId } from "../../shared/id.ts";
-import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../custom-resources/index.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
@@ -7,7 +6,8 @@ import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { validationFailed } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
-import { listClusters } from "../projection/index.ts";
+import { listClusters } from "../resources/project/index.ts";
+import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
 import { addAdminClusterRoutes } from "./admin-routes.ts";
 import { createCluster } from "./create/create-cluster.ts";
 import { checkCreate, planCreate } from "./create/plan.ts";

@@ -12,7 +12,7 @@ import {
 import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody, effectsRecord } from "../node-pools/index.ts";
-import { CLUSTER_STATUSES } from "../projection/index.ts";
+import { CLUSTER_STATUSES } from "../resources/project/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./desired-version.ts";
 

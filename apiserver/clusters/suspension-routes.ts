@@ -1,9 +1,9 @@
-import { changeObject, requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
+import { changeObject, requireCluster } from "../resources/write/index.ts";
 import { presentCluster } from "./present.ts";
 import { clustersOf } from "./resource.ts";
 import { clusterRecord, setSuspensionBody } from "./schema.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { VersionCatalogue } from "../../shared/kubernetes-version.ts";
+import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import { findUpgradeStep } from "./upgrade-step.ts";
 
 const CATALOGUE: VersionCatalogue = [

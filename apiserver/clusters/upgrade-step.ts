@@ -4,9 +4,9 @@ import {
   parseKubernetesVersion,
   resolveVersion,
   type VersionCatalogue,
-} from "../../shared/kubernetes-version.ts";
+} from "../../shared/crd/kubernetes-version.ts";
 import type { DetailCode } from "../http/errors.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 
 export type UpgradeStep = { ok: true; version: string } | { ok: false; code: DetailCode; message: string };

@@ -1,10 +1,8 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { writeIntentJobs } from "../custom-resources/index.ts";
-import { writeIntents } from "../custom-resources/table.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
@@ -13,7 +11,9 @@ import {
   findNodePool,
   type ProjectedCluster,
   type ProjectedNodePool,
-} from "../projection/index.ts";
+} from "../resources/project/index.ts";
+import { writeIntentJobs } from "../resources/write/index.ts";
+import { writeIntents } from "../resources/write/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteCluster } from "./write.ts";

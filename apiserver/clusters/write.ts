@@ -1,12 +1,5 @@
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { assessCost } from "../billing/index.ts";
-import {
-  changeObject,
-  createNameReservation,
-  deleteObject,
-  requireNotHeld,
-  type WriteResult,
-} from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -20,8 +13,15 @@ import {
   planStayingPools,
   sumEffects,
 } from "../node-pools/index.ts";
-import { listAllNodePools, type ProjectedCluster } from "../projection/index.ts";
 import { assessQuota } from "../quotas/index.ts";
+import { listAllNodePools, type ProjectedCluster } from "../resources/project/index.ts";
+import {
+  changeObject,
+  createNameReservation,
+  deleteObject,
+  requireNotHeld,
+  type WriteResult,
+} from "../resources/write/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";
 import { clustersOf, requireChangeable } from "./resource.ts";

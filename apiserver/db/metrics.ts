@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
-import { Counter, Gauge, type Registry } from "../../shared/metrics.ts";
+import { Counter, Gauge, type Registry } from "../../shared/program/metrics.ts";
 import type { DatabaseClients } from "./client.ts";
 
 const DEADLINE_MS = 2000;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ConfigError } from "../../shared/config.ts";
+import { ConfigError } from "../../shared/program/config.ts";
 
 const environmentSchema = z.object({ MARINA_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }) });
 

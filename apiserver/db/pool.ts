@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import postgres from "postgres";
-import { currentTenant } from "../../shared/tenant-context.ts";
-import { createTenantSlots, type TenantSlots } from "../../shared/tenant-slots.ts";
+import { currentTenant } from "../../shared/program/tenant-context.ts";
+import { createTenantSlots, type TenantSlots } from "../../shared/program/tenant-slots.ts";
 
 type Sql = postgres.Sql;
 /** What Drizzle needs of a transaction. */

@@ -1,7 +1,7 @@
-import { ExplainedError } from "../../shared/explained-error.ts";
 import { sleep } from "../../shared/kube/sleep.ts";
-import type { Logger } from "../../shared/log.ts";
-import { createRepeatedWarning } from "../../shared/repeated-warning.ts";
+import { ExplainedError } from "../../shared/program/explained-error.ts";
+import type { Logger } from "../../shared/program/log.ts";
+import { createRepeatedWarning } from "../../shared/program/repeated-warning.ts";
 import type { Sql } from "./client.ts";
 import { describeAddress, explainConnectionFault } from "./connection-faults.ts";
 import { describeDatabaseError, isDatabaseUnavailable } from "./errors.ts";

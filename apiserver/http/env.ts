@@ -1,5 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import type { Principal } from "./authentication/principal.ts";
 import type { Membership } from "./authorization/membership.ts";
 

@@ -1,11 +1,10 @@
 import { and, asc, count, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
-import { createId, NIL_ID } from "../../shared/id.ts";
+import { NIL_ID, createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { UserPrincipal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/membership.ts";
-import type { Role } from "../http/authorization/permissions.ts";
-import { rightsOf } from "../http/authorization/permissions.ts";
+import { type Role, rightsOf } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type OrganizationRow, organizations } from "../organizations/index.ts";

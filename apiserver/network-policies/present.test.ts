@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import { presentNetworkPolicy } from "./present.ts";
 import { networkPolicyRecord } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { findSentCidrs } from "../clusters/index.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { networkPolicyRecord } from "./schema.ts";
 
 export type NetworkPolicyRecord = z.output<typeof networkPolicyRecord>;

@@ -1,9 +1,9 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { findCluster } from "../projection/index.ts";
+import { findCluster } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;

@@ -1,8 +1,8 @@
-import { requireCluster } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
+import { requireCluster } from "../resources/write/index.ts";
 import { presentNetworkPolicy } from "./present.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
 import { setNetworkPolicy } from "./set-policy.ts";

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
 import { annotateSentCidrs, clustersOf, findSentCidrs, requireChangeable } from "../clusters/index.ts";
-import { changeObject } from "../custom-resources/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/fields.ts";
-import type { ProjectedCluster } from "../projection/index.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { changeObject } from "../resources/write/index.ts";
 import { auditNetworkPolicy } from "./present.ts";
 import { applyPatch, replacePolicy } from "./replace-policy.ts";
 import type { SetNetworkPolicyBody } from "./schema.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
-import type { ProjectedNodePool } from "../projection/index.ts";
+import type { ProjectedNodePool } from "../resources/project/index.ts";
 import { checkPoolRules } from "./new-node-pool.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./resource.ts";
 

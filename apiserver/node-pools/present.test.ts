@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import { toProjectedNodePool } from "../projection/index.ts";
+import { toProjectedNodePool } from "../resources/project/index.ts";
 import { mergeNodePoolUpdate } from "./merge-update.ts";
 import { presentNodePool } from "./present.ts";
 import { nodePoolRecord, toNodePoolChange, updateNodePoolBody } from "./schema.ts";

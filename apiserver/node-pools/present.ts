@@ -3,7 +3,7 @@ import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscali
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
-import { type ProjectedNodePool, statusMessageOf } from "../projection/index.ts";
+import { type ProjectedNodePool, statusMessageOf } from "../resources/project/index.ts";
 import { type MutablePoolField, WIRE_NAMES } from "./resource.ts";
 import type { nodePoolRecord } from "./schema.ts";
 

@@ -1,6 +1,6 @@
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { type Resource, saveProjection } from "../custom-resources/index.ts";
-import { type ProjectedNodePool, toProjectedNodePool } from "../projection/index.ts";
+import { type ProjectedNodePool, toProjectedNodePool } from "../resources/project/index.ts";
+import { type Resource, saveProjection } from "../resources/write/index.ts";
 
 /** The wire name of each setting of a pool that PUT may change. */
 export const WIRE_NAMES = {

@@ -1,10 +1,10 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { patchLive } from "../custom-resources/kube-write.ts";
-import { findNodePool } from "../projection/index.ts";
+import { findNodePool } from "../resources/project/index.ts";
+import { patchLive } from "../resources/write/kube-write.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;

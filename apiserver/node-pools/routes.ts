@@ -1,3 +1,10 @@
+import type { Deps } from "../deps.ts";
+import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
+import type { Router } from "../http/contract/router.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
+import { listNodePools, type ProjectedNodePool } from "../resources/project/index.ts";
 import {
   createObjectName,
   dryRunQuery,
@@ -6,14 +13,7 @@ import {
   requireNodePool,
   requireNodePoolToChange,
   requireNotSuspended,
-} from "../custom-resources/index.ts";
-import type { Deps } from "../deps.ts";
-import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
-import { pageQuery, toPage } from "../http/contract/page.ts";
-import type { Router } from "../http/contract/router.ts";
-import { ApiError, validationFailed } from "../http/errors.ts";
-import { listNodePools, type ProjectedNodePool } from "../projection/index.ts";
+} from "../resources/write/index.ts";
 import { checkPoolRules } from "./new-node-pool.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";

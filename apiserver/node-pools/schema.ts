@@ -12,7 +12,7 @@ import {
 } from "../http/contract/fields.ts";
 import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
-import { NODE_POOL_STATUSES } from "../projection/index.ts";
+import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
 import { effectsRecord } from "./effects-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 

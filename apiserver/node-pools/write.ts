@@ -1,7 +1,20 @@
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
+import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
+import type { Origin } from "../http/authentication/principal.ts";
+import type { Preconditions } from "../http/contract/etag.ts";
+import { ApiError, validationFailed } from "../http/errors.ts";
+import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
+import {
+  findCluster,
+  findNodePool,
+  listAllNodePools,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+} from "../resources/project/index.ts";
 import {
   changeObject,
   createNameReservation,
@@ -9,20 +22,7 @@ import {
   deleteObject,
   recordCreation,
   type WriteResult,
-} from "../custom-resources/index.ts";
-import type { Queryable } from "../db/client.ts";
-import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
-import type { Preconditions } from "../http/contract/etag.ts";
-import { ApiError, validationFailed } from "../http/errors.ts";
-import {
-  findCluster,
-  findNodePool,
-  listAllNodePools,
-  type ProjectedCluster,
-  type ProjectedNodePool,
-} from "../projection/index.ts";
-import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
+} from "../resources/write/index.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";

@@ -1,5 +1,5 @@
-import { createLogger } from "../../shared/log.ts";
-import { createRegistry } from "../../shared/metrics.ts";
+import { createLogger } from "../../shared/program/log.ts";
+import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApp } from "../app.ts";
 import type { Deps } from "../deps.ts";
 import type { Operation } from "../http/contract/operation.ts";

@@ -2,7 +2,7 @@ import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { formatLimits } from "../../shared/crd/quota.ts";
 import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
 import { ENDED_NAMESPACES_JOB, removeEndedNamespaces } from "./ended-namespaces.ts";
 import {
   ACCESS_QUOTA,

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
 import { namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { organizationJobs } from "./jobs.ts";
 import {

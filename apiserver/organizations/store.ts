@@ -1,6 +1,6 @@
 import { and, asc, count, eq, gt, inArray, isNotNull, isNull, sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
-import { NIL_ID } from "../../shared/id.ts";
+import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { PageRequest } from "../http/contract/page.ts";

@@ -1,8 +1,8 @@
 import { asc, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
-import { type ProjectedCluster, projectObservations } from "../projection/index.ts";
-import { projected } from "../projection/testing.ts";
+import { createId } from "../../shared/program/id.ts";
+import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
+import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { bodySchemaOf } from "./catalog.ts";
 import { emitEvents, type NewWebhookEvent } from "./index.ts";

@@ -1,5 +1,5 @@
 import { and, arrayOverlaps, eq, inArray, isNull } from "drizzle-orm";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { chunk } from "../db/chunk.ts";
 import type { Queryable } from "../db/client.ts";
 import type { EventData, EventType, SentEventType } from "./catalog.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { createId } from "../../shared/id.ts";
-import { findCluster, findNodePool, projectObservations } from "../projection/index.ts";
+import { createId } from "../../shared/program/id.ts";
+import { findCluster, findNodePool, projectObservations } from "../resources/project/index.ts";
 import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
 import { BODY, createDryRunFixture, type DryRunFixture, POOL, readTraces } from "./testing.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 import { BODY, createDryRunFixture, type DryRunFixture, POOL, readTraces } from "./testing.ts";

@@ -8,10 +8,10 @@ import {
   QUOTA_NAMES,
   type QuotaAmounts,
 } from "../../shared/crd/quota.ts";
-import type { Reservation } from "../custom-resources/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError } from "../http/errors.ts";
 import { lockOrganization, readQuotas } from "../organizations/index.ts";
+import type { Reservation } from "../resources/write/index.ts";
 import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
 import { deleteReservations, insertReservations, readUses } from "./store.ts";
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ANNOTATION_QUOTAS, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { parseLimits, poolAmounts, type QuotaAmounts } from "../../shared/crd/quota.ts";
-import { createId } from "../../shared/id.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizationJobs } from "../organizations/index.ts";
-import { findCluster, projectObservations, toProjectedNodePool } from "../projection/index.ts";
+import { findCluster, projectObservations, toProjectedNodePool } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { readUse } from "./store.ts";

@@ -1,7 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import type { Queryable } from "../db/client.ts";
-import { selectQuotaUse } from "../projection/index.ts";
+import { selectQuotaUse } from "../resources/project/index.ts";
 import { quotaReservations } from "./table.ts";
 
 /** Longer than any request: a write whose outcome is unknown counts until its object would have been observed. */

@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
 import { createBackend } from "./backend/create-backend.ts";
 import { purgeEndedCredentials } from "./credentials/store.ts";
 import { sweepFullOrganizations, sweepRegistry } from "./scans/sweep.ts";

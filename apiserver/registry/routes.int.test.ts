@@ -1,7 +1,7 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitForRegistry } from "../../e2e/stack/testing.ts";
-import { startProjector } from "../projection/projector.ts";
+import { startProjector } from "../resources/project/projector.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { recordPushGrant } from "./pushes/store.ts";
 import { pushBlob, pushTestImage, pushTestIndex, testRegistry } from "./testing.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { waitForRegistry } from "../../e2e/stack/testing.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import type { DistributionConfig } from "../registry-config.ts";
 import type { TestApp } from "../testing/app.ts";

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readStack } from "../../e2e/stack/testing.ts";
-import { createRegistry } from "../../shared/metrics.ts";
+import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
 import type { createApp } from "../app.ts";
 import { createAuthenticator } from "../http/authentication/authenticator.ts";
 import type { RateClass, RateLimit } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
-import { projectObservations } from "../projection/index.ts";
-import { projected } from "../projection/testing.ts";
+import { projectObservations } from "../resources/project/index.ts";
+import { projected } from "../resources/project/testing.ts";
 import { createTestedApp, startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;

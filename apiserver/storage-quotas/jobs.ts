@@ -1,8 +1,8 @@
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type StorageInventory, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
 import { findDeletedOrganizations, organizationNamespace } from "../organizations/index.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
 import { publishStorageQuota, toQuotaBytes } from "./publish.ts";
 import { listConfiguredLimits } from "./store.ts";
 

@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { purgeLogEvents } from "../event-log/index.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
 import { purgeTickets } from "./store.ts";
 
 const RETENTION_DAYS = 7;

@@ -8,7 +8,7 @@ import type { PageRequest } from "../http/contract/page.ts";
 import { cursorToPosition, positionToCursor } from "../http/contract/position-page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { isClusterServed } from "../projection/index.ts";
+import { isClusterServed } from "../resources/project/index.ts";
 import { presentEvent } from "./present.ts";
 import { eventPage, eventQuery, streamPassRecord } from "./schema.ts";
 import { createBroadcaster } from "./stream/broadcaster.ts";

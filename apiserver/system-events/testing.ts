@@ -1,4 +1,4 @@
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import type { NewStatusEvent } from "../event-log/index.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {

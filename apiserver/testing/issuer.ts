@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jose";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import type { IssuerConfig } from "../http/authentication/issuer-config.ts";
 import type { Role } from "../http/authorization/permissions.ts";

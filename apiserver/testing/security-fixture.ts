@@ -1,13 +1,13 @@
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { insertTestCreditNote, insertTestInvoice } from "../billing/testing.ts";
 import { createClientKey } from "../cluster-accesses/issue.ts";
 import { ROLES, type Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
-import { findCluster } from "../projection/index.ts";
 import { insertTestCredential, pushAnyImage } from "../registry/testing.ts";
+import { findCluster } from "../resources/project/index.ts";
 import { insertTestAttachment } from "../tickets/attachments/testing.ts";
 import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
 import { addPerson, makeOrganization, type Person, startTestIssuer, type TestIssuer } from "./issuer.ts";

@@ -12,7 +12,7 @@ import {
   type TicketSeverity,
   type TicketStatus,
 } from "../outbox/index.ts";
-import { hasRecentCluster } from "../projection/index.ts";
+import { hasRecentCluster } from "../resources/project/index.ts";
 import type { ResponseTargets } from "../response-targets.ts";
 import { insertMessage } from "./message-store.ts";
 import { auditTicket } from "./present.ts";

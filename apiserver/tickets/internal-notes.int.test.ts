@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
 import { renderOpenApi } from "../openapi/render.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";

@@ -1,5 +1,5 @@
-import { keepFor } from "../../shared/keep-for.ts";
-import { Gauge, Histogram, type Registry } from "../../shared/metrics.ts";
+import { keepFor } from "../../shared/program/keep-for.ts";
+import { Gauge, Histogram, type Registry } from "../../shared/program/metrics.ts";
 import type { Deps } from "../deps.ts";
 import { TICKET_SEVERITIES } from "../outbox/index.ts";
 import type { GivenResponse } from "./add-message.ts";

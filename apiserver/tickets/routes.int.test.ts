@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
-import { clusterRecords } from "../projection/table.ts";
+import { createId } from "../../shared/program/id.ts";
+import { clusterRecords } from "../resources/project/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
 import { createTicketRequests } from "./testing.ts";

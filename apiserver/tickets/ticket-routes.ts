@@ -1,4 +1,4 @@
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";

@@ -1,6 +1,6 @@
 import { desc, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizations } from "../organizations/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";

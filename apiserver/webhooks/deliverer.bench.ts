@@ -1,8 +1,8 @@
 import { createSecretKey } from "node:crypto";
 import { serve } from "../../e2e/bench/remote.ts";
 import { readCpuMs } from "../../e2e/bench/webhooks/programs.ts";
-import { createLogger } from "../../shared/log.ts";
-import { createRegistry } from "../../shared/metrics.ts";
+import { createLogger } from "../../shared/program/log.ts";
+import { createRegistry } from "../../shared/program/metrics.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { startWebhookDeliverer } from "./deliverer.ts";
 

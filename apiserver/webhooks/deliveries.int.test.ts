@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookAttempts, webhookEvents } from "../outbox/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";

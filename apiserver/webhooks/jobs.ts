@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../jobs/periodic.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
 import { deliveryJobs } from "./delivery/jobs.ts";
 import { reencryptSecrets } from "./secrets/reencrypt.ts";
 import { deleteExpiredSecrets } from "./secrets/store.ts";

@@ -4,7 +4,7 @@ import { drizzle } from "drizzle-orm/postgres-js";
 import postgres from "postgres";
 import { serve } from "../../e2e/bench/remote.ts";
 import { nowMs } from "../../e2e/bench/webhooks/programs.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../db/testing.ts";
 import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";

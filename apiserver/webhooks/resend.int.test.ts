@@ -1,6 +1,6 @@
 import { and, eq, notInArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookDeliveries, webhookEvents, webhookQueues, webhooks } from "../outbox/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";

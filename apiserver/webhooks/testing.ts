@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import type { NewWebhookEvent } from "../outbox/index.ts";
 import { webhookDeliveries } from "../outbox/table.ts";

@@ -27,7 +27,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["main.ts", "background.ts", "openapi"],
   ["app.ts"],
   SLICES,
-  ["custom-resources", "projection"],
+  ["resources"],
   ["event-log", "outbox"],
   ["audit"],
   ["deps.ts"],
@@ -40,7 +40,7 @@ const FLOORS: readonly (readonly string[])[] = [
     "invoicing.ts",
     "registry-config.ts",
   ],
-  ["db", "jobs"],
+  ["db", "work"],
 ];
 
 /** What the floors above the slices may import of one. */

@@ -19,7 +19,7 @@ test("imports are found at all", () => {
 
 describe("import rules", () => {
   test.each([
-    ["shared/log.ts", "operator/main.ts"],
+    ["shared/program/log.ts", "operator/main.ts"],
     ["operator/main.ts", "apiserver/app.ts"],
     ["apiserver/app.ts", "operator/capi/cluster-api.ts"],
     ["operator/cluster/watch.ts", "drizzle-orm/postgres-js"],
@@ -32,8 +32,8 @@ describe("import rules", () => {
     ["e2e/stack/stack.ts", "apiserver/db/client.ts"],
     ["apiserver/http/authentication/authenticator.ts", "apiserver/members/index.ts"],
     ["apiserver/db/client.ts", "apiserver/http/errors.ts"],
-    ["apiserver/projection/upsert.ts", "apiserver/system-events/index.ts"],
-    ["apiserver/audit/store.ts", "apiserver/projection/served-objects.ts"],
+    ["apiserver/resources/project/upsert.ts", "apiserver/system-events/index.ts"],
+    ["apiserver/audit/store.ts", "apiserver/resources/project/served-objects.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/app.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/node-pools/store.ts"],
     ["apiserver/clusters/store.ts", "apiserver/organizations/table.ts"],
@@ -48,7 +48,7 @@ describe("import rules", () => {
   test.each([
     ["apiserver/clusters/routes.ts", "apiserver/node-pools/index.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/clusters/store.ts"],
-    ["apiserver/clusters/routes.ts", "apiserver/custom-resources/write-object.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/resources/write/write-object.ts"],
     ["apiserver/clusters/routes.ts", "apiserver/http/errors.ts"],
     ["apiserver/members/table.ts", "apiserver/organizations/table.ts"],
     ["apiserver/app.ts", "apiserver/clusters/routes.ts"],

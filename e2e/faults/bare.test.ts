@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { kubectl, waitFor } from "../stack/testing.ts";

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";

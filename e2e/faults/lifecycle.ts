@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";

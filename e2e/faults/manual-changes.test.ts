@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";

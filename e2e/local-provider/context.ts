@@ -3,7 +3,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import type { CapiMachine } from "./capi-kinds.ts";
 import type { Config } from "./config.ts";
 import type { TenantKeys } from "./etcd.ts";

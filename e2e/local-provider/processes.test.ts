@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import { readStartTime } from "../programs/process-identity.ts";
 import { rotateLog } from "./log-rotation.ts";
 import { backoffMs, hashOfSpec, openProcesses, type Processes, type ProgramSpec } from "./processes.ts";

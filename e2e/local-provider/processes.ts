@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import { cleanEnvironment } from "../programs/environment.ts";
 import {
   identifyProcess,

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import { messageOf } from "../programs/start-error.ts";
 
 /** State of the kube-apiserver that reports the desired version. */

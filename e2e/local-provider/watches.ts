@@ -4,7 +4,7 @@ import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createReflector, type Reflector, type ReflectorMetrics } from "../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../shared/kube/store.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import { type CapiMachine, capiMachineKind, findOwnerName } from "./capi-kinds.ts";
 import { findByTenant, findTenant, INDEX_TENANT, indexByTenant, type Stores } from "./context.ts";
 import type { Controllers } from "./controllers.ts";

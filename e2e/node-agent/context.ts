@@ -1,6 +1,6 @@
 import type { KubeClient } from "../../shared/kube/client.ts";
 import type { Transport } from "../../shared/kube/transport.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import type { Config } from "./config.ts";
 import type { Sources } from "./environment.ts";
 import type { EndpointSlice, Service } from "./kinds.ts";

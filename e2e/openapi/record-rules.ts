@@ -1,4 +1,4 @@
-import { compareKubernetesVersions, parseKubernetesVersion } from "../../shared/kubernetes-version.ts";
+import { compareKubernetesVersions, parseKubernetesVersion } from "../../shared/crd/kubernetes-version.ts";
 
 /** The version that a cluster (by id) was last seen to install; absent when it installs none. */
 export type Installing = Map<string, string>;

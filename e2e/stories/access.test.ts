@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { roleKind, secretKind } from "../../shared/kube/core-kinds.ts";

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { fetchConforming } from "../openapi/conformance.ts";
 import { OBJECT_STORE_HOOK_MS, readStack, waitFor, waitForObjectStore } from "../stack/testing.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";

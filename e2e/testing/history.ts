@@ -5,7 +5,7 @@ import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
 import { type Change, createReflector } from "../../shared/kube/reflector.ts";
 import { createStore } from "../../shared/kube/store.ts";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import { rememberSeen } from "../seen/seen.ts";
 import { findCountLies } from "./count-rules.ts";
 import { findLies } from "./history-rules.ts";

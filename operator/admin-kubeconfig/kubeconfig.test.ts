@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
 import { CLUSTER_ID, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";

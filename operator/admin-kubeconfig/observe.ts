@@ -1,13 +1,13 @@
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { RbacRole, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
-import { hasFinalizer, isDeleting } from "../identity.ts";
+import { hasFinalizer, isDeleting } from "../identity/identity.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findCapi } from "../ownership.ts";
-import type { ServiceAccountName } from "../secret-role.ts";
+import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
 /** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */

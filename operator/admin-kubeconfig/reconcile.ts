@@ -4,8 +4,8 @@ import { type ClusterAccess, isIssued } from "../../shared/crd/cluster-access.ts
 import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
-import { composeRoleMetadata, composeSecretRole, composeSecretRoleBinding } from "../secret-role.ts";
 import { composeAccessBinding, composeAdminBinding, type DesiredBindings } from "../tenant/binding.ts";
+import { composeRoleMetadata, composeSecretRole, composeSecretRoleBinding } from "../tenant/secret-role.ts";
 import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubeconfig.ts";
 import type { ObservedAdminKubeconfig } from "./observe.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { FINALIZER, LABEL_ID, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
@@ -8,7 +8,7 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { type Kind, metadataOnly } from "../../shared/kube/kind.ts";
 import { metadataOf, objectKey } from "../../shared/kube/object.ts";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import type { Caches } from "../caches.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { trimAuthority } from "../capi/secrets.ts";

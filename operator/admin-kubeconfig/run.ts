@@ -6,11 +6,11 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
-import type { AccessHealth } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
-import type { ServiceAccountName } from "../secret-role.ts";
+import type { AccessHealth } from "../tenant/access-health.ts";
 import { type CaCertificate, readCertificateAuthority } from "../tenant/authority.ts";
+import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { issueClientCertificate } from "../tenant/sign.ts";
 import {
   type AdminCredential,

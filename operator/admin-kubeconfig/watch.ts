@@ -1,5 +1,5 @@
-import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
+import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
@@ -7,7 +7,7 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueTo } from "../enqueue.ts";
-import { hasFinalizer } from "../identity.ts";
+import { hasFinalizer } from "../identity/identity.ts";
 import { findChangedAuthority, isTenantChanged } from "../tenant/changes.ts";
 
 /** Adds the key of a cluster for every change that its admin kubeconfig depends on. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nameAdminSecret } from "../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { aCluster, CLUSTER_ID, NAMESPACE } from "../cluster/testing.ts";
 import { clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
 

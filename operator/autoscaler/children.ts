@@ -14,7 +14,7 @@ import {
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
 import { AUTOSCALER_RULES, autoscalerArgs } from "../capi/autoscaler.ts";
 import { nameKubeconfigSecret } from "../capi/secrets.ts";
-import type { PoolDefaults } from "../pool-defaults.ts";
+import type { PoolDefaults } from "../capi/worker-pool.ts";
 
 const SUFFIX = "-autoscaler";
 const KUBECONFIG_DIR = "/etc/kubernetes/cluster";

@@ -3,11 +3,10 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { Deployment, RbacRole, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
-import { isDeleting } from "../identity.ts";
+import type { PoolDefaults } from "../capi/worker-pool.ts";
+import { isDeleting, isSuspended } from "../identity/identity.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findCapi } from "../ownership.ts";
-import type { PoolDefaults } from "../pool-defaults.ts";
-import { isSuspended } from "../suspension.ts";
 import { nameAutoscaler } from "./children.ts";
 
 export interface AutoscalerSettings {

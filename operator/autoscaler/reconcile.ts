@@ -8,7 +8,7 @@ import {
   serviceAccountKind,
 } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { hasFinalizer, isDeleting } from "../identity.ts";
+import { hasFinalizer, isDeleting } from "../identity/identity.ts";
 import { composeAutoscaler } from "./children.ts";
 import type { ObservedAutoscaler } from "./observe.ts";
 

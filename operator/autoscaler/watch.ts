@@ -4,7 +4,7 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueTo, isNewSpec } from "../enqueue.ts";
-import { isOwnerChanged } from "../ownership.ts";
+import { isOwnerChanged } from "../identity/ownership.ts";
 import { clusterOfAutoscaler } from "./children.ts";
 
 /** Adds the key of a cluster for every change that its autoscaler depends on. */

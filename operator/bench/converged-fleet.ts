@@ -12,13 +12,13 @@ import { type ClusterSettings, observeCluster } from "../cluster/observe.ts";
 import { reconcileCluster } from "../cluster/reconcile.ts";
 import { observePool, type PoolSettings } from "../node-pool/observe.ts";
 import { reconcilePool } from "../node-pool/reconcile.ts";
+import { revisionOf } from "../tenant/authority.ts";
 import {
   composeRoleMetadata,
   composeSecretRole,
   composeSecretRoleBinding,
   type ServiceAccountName,
-} from "../secret-role.ts";
-import { revisionOf } from "../tenant/authority.ts";
+} from "../tenant/secret-role.ts";
 import type { ClientCertificate } from "../tenant/sign.ts";
 import { copyObjects, type Template } from "./copy.ts";
 import { type BenchCaches, createBenchCaches } from "./memory.ts";

@@ -1,7 +1,7 @@
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import { trimCredential } from "../admin-kubeconfig/trim.ts";
 import type { Caches } from "../caches.ts";
 import { trimAuthority } from "../capi/secrets.ts";

@@ -2,6 +2,13 @@ import { hashOf } from "../../shared/controller/applied.ts";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { CapiPool } from "./kinds.ts";
 
+/** Values for fields that a pool does not set; they also apply when they change later. */
+export interface PoolDefaults {
+  drainTimeoutSeconds: number;
+  scaleDownDelaySeconds: number;
+  scaleDownUtilizationPercent: number;
+}
+
 /** A node pool in Marina's terms, every default resolved. Memory and disk are GiB. */
 export interface DesiredPool {
   name: string;

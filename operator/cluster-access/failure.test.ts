@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import type { AccessPart } from "../access-health.ts";
+import type { AccessPart } from "../tenant/access-health.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
 import { composeFailure } from "./failure.ts";

@@ -1,5 +1,5 @@
-import { nameTokenSecret } from "../../shared/admin-secret.ts";
 import type { Step } from "../../shared/controller/plan.ts";
+import { nameTokenSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
 import { idOf } from "../../shared/crd/identity.ts";
@@ -7,9 +7,13 @@ import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
-import { composeSecretRole, composeSecretRoleBinding, type ServiceAccountName } from "../secret-role.ts";
 import { composeAccessBinding } from "../tenant/binding.ts";
 import { type AccountToken, requestToken } from "../tenant/issue.ts";
+import {
+  composeSecretRole,
+  composeSecretRoleBinding,
+  type ServiceAccountName,
+} from "../tenant/secret-role.ts";
 import { checkRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";

@@ -1,12 +1,12 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
-import { createId } from "../../shared/id.ts";
 import { objectKey } from "../../shared/kube/object.ts";
+import { createId } from "../../shared/program/id.ts";
 import type { Caches } from "../caches.ts";
-import { findOlderDuplicate } from "../identity.ts";
+import { findOlderDuplicate } from "../identity/identity.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findCapi } from "../ownership.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
 
 /** All that is known about one access when it is reconciled: plain data, no client. */

@@ -4,9 +4,14 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/age.ts";
-import { findIdentityFault, findMissingMetadata, hasFinalizer, isDeleting } from "../identity.ts";
-import { composeNameTaken } from "../ownership.ts";
-import { isSuspended } from "../suspension.ts";
+import {
+  findIdentityFault,
+  findMissingMetadata,
+  hasFinalizer,
+  isDeleting,
+  isSuspended,
+} from "../identity/identity.ts";
+import { composeNameTaken } from "../identity/ownership.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
 

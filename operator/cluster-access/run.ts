@@ -11,15 +11,15 @@ import {
 } from "../../shared/crd/cluster-access.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import type { AccessPart } from "../access-health.ts";
 import type { Caches } from "../caches.ts";
-import { isDeleting } from "../identity.ts";
+import { isDeleting } from "../identity/identity.ts";
 import type { RunContext } from "../run-context.ts";
-import type { ServiceAccountName } from "../secret-role.ts";
+import type { AccessPart } from "../tenant/access-health.ts";
 import { waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
 import type { AccountToken } from "../tenant/issue.ts";
+import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";

@@ -1,8 +1,8 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest, remainingMs } from "../../shared/controller/time.ts";
-import type { AttemptOutcome } from "../access-health.ts";
 import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
-import { isDeleting } from "../identity.ts";
+import { isDeleting } from "../identity/identity.ts";
+import type { AttemptOutcome } from "../tenant/access-health.ts";
 import { type ClusterCondition, clusterCondition } from "./conditions.ts";
 import { ADVICE } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";

@@ -7,10 +7,10 @@ import {
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { explainRejection } from "../capi/explain.ts";
+import { isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
-import { isSuspended, SUSPENDED } from "../suspension.ts";
 import { DEGRADED_REASONS } from "./health.ts";
-import { ADVICE, PAUSED } from "./messages.ts";
+import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 type Conditions = readonly ConditionLike<ClusterConditionType>[];

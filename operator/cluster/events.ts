@@ -4,10 +4,10 @@ import { referTo } from "../../shared/controller/reference.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
-import { count } from "../../shared/plural.ts";
+import { count } from "../../shared/program/plural.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
-import { identifyChange } from "../identify-change.ts";
-import { findLongWait } from "../long-wait.ts";
+import { findLongWait } from "../events/long-wait.ts";
+import { identifyChange } from "../identity/identify-change.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /** What the operator does to a cluster, as the `action` of its Events. */

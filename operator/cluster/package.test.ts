@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Packages } from "../../shared/packages.ts";
+import type { Packages } from "../../shared/crd/packages.ts";
 import { findPackageFault } from "./package.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 

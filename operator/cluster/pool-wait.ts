@@ -2,10 +2,10 @@ import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
-import { count } from "../../shared/plural.ts";
+import { count } from "../../shared/program/plural.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
-import { isHeld } from "../identity.ts";
-import { composeOwnerReference } from "../ownership.ts";
+import { isHeld } from "../identity/identity.ts";
+import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**

@@ -14,10 +14,10 @@ import {
   findMissingIdentity,
   hasFinalizer,
   isReleased,
+  isSuspended,
   readIdentity,
-} from "../identity.ts";
+} from "../identity/identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
-import { isSuspended } from "../suspension.ts";
 import { type Decision, decideChildren } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss } from "./loss.ts";

@@ -5,7 +5,7 @@ import { FINALIZER } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { createLogger } from "../../shared/log.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import { createCaches } from "../create-caches.ts";
 import type { RunContext } from "../run-context.ts";
 import { START, settings } from "../testing.ts";

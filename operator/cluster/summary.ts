@@ -1,9 +1,9 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { explain } from "../capi/explain.ts";
-import { isSuspended, SUSPENDED } from "../suspension.ts";
+import { isSuspended } from "../identity/identity.ts";
 import { type ClusterCondition, clusterCondition, type Facts } from "./conditions.ts";
-import { ADVICE, PAUSED } from "./messages.ts";
+import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;

@@ -4,7 +4,7 @@ import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiCluster, CapiCondition, CapiNetwork } from "../capi/kinds.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
-import { decideOwnership } from "../ownership.ts";
+import { decideOwnership } from "../identity/ownership.ts";
 import { parseSubnetRange } from "../subnets/allocate.ts";
 import { settingsOf } from "../testing.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";

@@ -6,7 +6,7 @@ import {
   parseKubernetesVersion,
   resolveVersion,
   type VersionCatalogue,
-} from "../../shared/kubernetes-version.ts";
+} from "../../shared/crd/kubernetes-version.ts";
 
 /**
  * The full version (no `v`) that a cluster requests. `MAJOR.MINOR` is resolved once and then kept, so that a new patch in

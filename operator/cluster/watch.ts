@@ -1,6 +1,6 @@
-import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
+import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";

@@ -12,8 +12,8 @@ import {
   sourceOfEvent,
 } from "../capi/events.ts";
 import { capiClusterNameOf, capiPoolNameOf } from "../capi/kinds.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
-import { findCapi } from "../ownership.ts";
 
 /** What a Cluster API Event is about, as Marina's objects. */
 export interface EventSubject {

@@ -1,7 +1,6 @@
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
-import type { DesiredPool } from "../capi/worker-pool.ts";
-import type { PoolDefaults } from "../pool-defaults.ts";
+import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 
 /** The entry of a pool in the topology of its cluster: its only child. */
 export function composeDesiredPool(pool: NodePool, defaults: PoolDefaults): DesiredPool {

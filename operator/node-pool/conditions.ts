@@ -2,7 +2,7 @@ import type { NewCondition, Problem } from "../../shared/controller/conditions.t
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType, NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import { count } from "../../shared/plural.ts";
+import { count } from "../../shared/program/plural.ts";
 import { findRejection, findUnpropagatedLabels } from "./blockers.ts";
 import { describeDeletion, describeLateMachine, describeUnhealthyNodes } from "./messages.ts";
 import type { ObservedPool } from "./observe.ts";

@@ -4,9 +4,9 @@ import { referTo } from "../../shared/controller/reference.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { count } from "../../shared/plural.ts";
-import { identifyChange } from "../identify-change.ts";
-import { findLongWait } from "../long-wait.ts";
+import { count } from "../../shared/program/plural.ts";
+import { findLongWait } from "../events/long-wait.ts";
+import { identifyChange } from "../identity/identify-change.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */

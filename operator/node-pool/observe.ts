@@ -3,19 +3,18 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
-import { createId } from "../../shared/id.ts";
+import { createId } from "../../shared/program/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
 import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
-import { findDuplicateName } from "../duplicate-name.ts";
-import { findOlderDuplicate } from "../identity.ts";
-import { findCapi, findPoolObjects } from "../ownership.ts";
-import type { PoolDefaults } from "../pool-defaults.ts";
+import type { PoolDefaults } from "../capi/worker-pool.ts";
+import { findDuplicateName } from "../identity/duplicate-name.ts";
+import { findOlderDuplicate, isSuspended } from "../identity/identity.ts";
+import { findCapi, findPoolObjects } from "../identity/ownership.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
-import { isSuspended } from "../suspension.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
 export interface ObservedPool {

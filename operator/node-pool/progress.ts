@@ -3,8 +3,7 @@ import { earliest } from "../../shared/controller/time.ts";
 import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
-import { hashPoolSettings } from "../capi/worker-pool.ts";
-import type { PoolDefaults } from "../pool-defaults.ts";
+import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
 import { composeDesiredPool } from "./children.ts";
 
 /** How far a pool is from its desired state. */

@@ -3,7 +3,7 @@ import { composePlan, type MetadataChange, type Plan, type Step } from "../../sh
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../capi/kinds.ts";
-import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity.ts";
+import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findLeftover, NO_LEFTOVER } from "./leftover.ts";
 import type { ObservedPool } from "./observe.ts";

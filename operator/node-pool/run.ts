@@ -2,7 +2,7 @@ import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import { describeLeftover } from "./leftover.ts";

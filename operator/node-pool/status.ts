@@ -17,7 +17,7 @@ import type {
   NodePoolStatus,
   NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
-import { findIdentityFault, isDeleting, readIdentity } from "../identity.ts";
+import { findIdentityFault, isDeleting, readIdentity } from "../identity/identity.ts";
 import { decidePoolConditions } from "./conditions.ts";
 import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";

@@ -13,11 +13,10 @@ import {
   machineKind,
   machineSetKind,
 } from "../capi/kinds.ts";
-import { isDeleting } from "../identity.ts";
+import { isDeleting, isSuspended } from "../identity/identity.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findCapi } from "../ownership.ts";
 import type { RunContext } from "../run-context.ts";
-import { isSuspended } from "../suspension.ts";
 import { decideOrphans, type WorkerObjects } from "./decide.ts";
 
 export interface OrphansDeps {

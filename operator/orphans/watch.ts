@@ -2,7 +2,7 @@ import type { Controller } from "../../shared/controller/controller.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueTo } from "../enqueue.ts";
-import { isDeleting } from "../identity.ts";
+import { isDeleting } from "../identity/identity.ts";
 
 /** Adds the key of a cluster when it, or a pool of it, is being deleted. */
 export function watchOrphans(set: CacheSet, controller: Pick<Controller, "add">): void {

@@ -13,9 +13,9 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { isDeleting } from "../identity.ts";
+import { isDeleting } from "../identity/identity.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findCapi } from "../ownership.ts";
 import type { QuotaRequest } from "./admission.ts";
 
 /** The caches from which an organization's usage is counted. */

@@ -1,5 +1,5 @@
 import type { StorageInventorySpec } from "../../shared/crd/storage-inventory.ts";
-import { findIdentityFault, isDeleting } from "../identity.ts";
+import { findIdentityFault, isDeleting } from "../identity/identity.ts";
 import type { ObservedInventory } from "./observe.ts";
 import type { InventoryOutcome } from "./status.ts";
 

@@ -4,7 +4,7 @@ import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import { type StorageDriver, StorageError, type StoragePool } from "./driver.ts";

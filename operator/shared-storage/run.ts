@@ -9,7 +9,7 @@ import {
   type StorageInventoryStatus,
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
-import type { Logger } from "../../shared/log.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
 import { type StorageDriver, StorageError } from "./driver.ts";

@@ -1,8 +1,8 @@
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
+import { hasCapiWithId } from "../identity/ownership.ts";
 import { INDEX_ID } from "../indexes.ts";
-import { hasCapiWithId } from "../ownership.ts";
 import { readLock, type SubnetLock } from "./lock.ts";
 
 /** All that is known about one subnet lock when it is reconciled: plain data, no client. */

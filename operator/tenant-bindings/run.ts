@@ -1,6 +1,5 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import type { AccessHealth } from "../access-health.ts";
 import {
   type AdminCredential,
   composeRequest,
@@ -17,10 +16,11 @@ import { decideBindings, reconcileAdminKubeconfig } from "../admin-kubeconfig/re
 import { type AdminKubeconfigDeps, recordRevision, writeAdminSecret } from "../admin-kubeconfig/run.ts";
 import type { Caches } from "../caches.ts";
 import type { RunContext } from "../run-context.ts";
-import type { ServiceAccountName } from "../secret-role.ts";
+import type { AccessHealth } from "../tenant/access-health.ts";
 import { readCapiAccess } from "../tenant/authority.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";
 import { requestToken } from "../tenant/issue.ts";
+import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";

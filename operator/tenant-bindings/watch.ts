@@ -1,5 +1,5 @@
-import { clusterOfAdminSecret } from "../../shared/admin-secret.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
+import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { CacheSet } from "../caches.ts";

@@ -4,7 +4,7 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import { readCapiCluster } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { clusterOfAuthority, nameKubeconfigSecret } from "../capi/secrets.ts";
-import { isOwnerChanged } from "../ownership.ts";
+import { isOwnerChanged } from "../identity/ownership.ts";
 import { type AuthorityCaches, findAuthority } from "./authority.ts";
 
 /**

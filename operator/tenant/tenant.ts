@@ -7,7 +7,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
-import { findCapi } from "../ownership.ts";
+import { findCapi } from "../identity/ownership.ts";
 import { type Authority, findAuthority, readCapiAccess, readCertificateAuthority } from "./authority.ts";
 import { issueClientCertificate } from "./sign.ts";
 import { createTenantClient, type TenantClient, type TenantClientOptions } from "./tenant-client.ts";

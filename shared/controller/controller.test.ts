@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KubeError, type KubeErrorFields } from "../kube/errors.ts";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import {
   type Controller,
   type ControllerOptions,

@@ -1,6 +1,6 @@
 import { KubeError } from "../kube/errors.ts";
 import { sleep } from "../kube/sleep.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../program/log.ts";
 import { createExpectations, type WatchedCache } from "./expectations.ts";
 import type { Leadership } from "./lease.ts";
 import { StepError } from "./plan.ts";

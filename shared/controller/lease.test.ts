@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Lease } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { createLeaderElection, type LeaderElection } from "./lease.ts";
 
 beforeEach(() => {

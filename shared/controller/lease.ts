@@ -2,7 +2,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { type Lease, leaseKind } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
 import { sleep } from "../kube/sleep.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../program/log.ts";
 import { formatMicroTime } from "./time.ts";
 
 export interface LeaderElectionOptions {

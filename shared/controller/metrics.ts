@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from "../metrics.ts";
+import { Counter, Gauge, Histogram, type Registry } from "../program/metrics.ts";
 import type { ControllerMetrics } from "./controller.ts";
 
 export interface RuntimeMetrics {

@@ -1,5 +1,5 @@
-import { createFairQueue, type FairQueue } from "../fair-queue.ts";
 import { splitKey } from "../kube/object.ts";
+import { createFairQueue, type FairQueue } from "../program/fair-queue.ts";
 
 /** A change: goes first. */
 export const PRIORITY_CHANGE = 0;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { KubeError } from "../kube/errors.ts";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { createRecorder, type RecordedEvent, type RecorderOptions } from "./recorder.ts";
 
 beforeEach(() => {

@@ -2,7 +2,7 @@ import type { KubeClient } from "../kube/client.ts";
 import { eventKind } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
 import { fullJitterMs, sleep } from "../kube/sleep.ts";
-import type { Logger } from "../log.ts";
+import type { Logger } from "../program/log.ts";
 import {
   identifyEvent,
   type Occurrences,

@@ -9,7 +9,7 @@ import { createReflector } from "../kube/reflector.ts";
 import { createStore } from "../kube/store.ts";
 import { startTestProxy, type TestProxy } from "../kube/testing-proxy.ts";
 import { createTransport } from "../kube/transport.ts";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { createController } from "./controller.ts";
 import { createLeaderElection, SOLE_LEADER } from "./lease.ts";
 import { createRecorder, type RecordedEvent } from "./recorder.ts";

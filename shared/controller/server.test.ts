@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { createLogger } from "../log.ts";
-import { createKubeMetrics, createRegistry } from "../metrics.ts";
+import { createKubeMetrics } from "../kube/metrics.ts";
+import { createLogger } from "../program/log.ts";
+import { createRegistry } from "../program/metrics.ts";
 import { createRuntimeMetrics } from "./metrics.ts";
 import { type Checks, type HealthServer, startHealthServer } from "./server.ts";
 

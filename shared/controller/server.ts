@@ -1,7 +1,7 @@
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "../log.ts";
-import type { Registry } from "../metrics.ts";
+import type { Logger } from "../program/log.ts";
+import type { Registry } from "../program/metrics.ts";
 
 /** Checks by name; false, an error, or no result within two seconds is a failure. */
 export type Checks = Record<string, () => boolean | Promise<boolean>>;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { SOLE_LEADER } from "./lease.ts";
 
 const KEYS = 50;

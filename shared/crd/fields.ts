@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { KUBERNETES_VERSION_PATTERN } from "../kubernetes-version.ts";
+import { KUBERNETES_VERSION_PATTERN } from "./kubernetes-version.ts";
 import { UUID_PATTERN } from "./names.ts";
 import { type Rule, withRules } from "./rule.ts";
 

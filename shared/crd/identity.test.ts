@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createId } from "../id.ts";
+import { createId } from "../program/id.ts";
 import { identityOf, idOf } from "./identity.ts";
 import { ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID, LABEL_ID } from "./names.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isWithinOneMinor } from "../kubernetes-version.ts";
 import { clusterKind } from "./cluster.ts";
+import { isWithinOneMinor } from "./kubernetes-version.ts";
 import { bothReturn, objectOf, openTestApi, rejectionOf, type TestApi } from "./testing.ts";
 
 const tooOld =

@@ -1,4 +1,4 @@
-import type { Logger } from "../log.ts";
+import type { Logger } from "../program/log.ts";
 import type { Kind, KubeObject } from "./kind.ts";
 import { objectKey } from "./object.ts";
 import type { Store } from "./store.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/stack/testing.ts";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { createClient, type KubeClient } from "./client.ts";
 import { loadConnection } from "./connection.ts";
 import { type ConfigMap, configMapKind, namespaceKind } from "./core-kinds.ts";

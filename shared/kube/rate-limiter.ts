@@ -1,5 +1,5 @@
-import { createFairQueue } from "../fair-queue.ts";
-import { TokenBucket, type TokenBucketLimit } from "../token-bucket.ts";
+import { createFairQueue } from "../program/fair-queue.ts";
+import { TokenBucket, type TokenBucketLimit } from "../program/token-bucket.ts";
 
 export interface RateLimiter {
   /**

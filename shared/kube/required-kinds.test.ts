@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
 import { findMissingKinds, findNewer, findOlder, type Requirement, requireKinds } from "./required-kinds.ts";
 import { json, type Responder, startTestServer, status } from "./testing.ts";

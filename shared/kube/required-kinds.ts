@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { ExplainedError } from "../explained-error.ts";
-import type { Logger } from "../log.ts";
+import { ExplainedError } from "../program/explained-error.ts";
+import type { Logger } from "../program/log.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind } from "./kind.ts";
 import { listFields, type ObjectSchema } from "./schema-fields.ts";

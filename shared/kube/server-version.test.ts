@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../program/log.ts";
 import { requireServerVersion } from "./server-version.ts";
 import type { TransportResponse } from "./transport.ts";
 

@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { runForTenant } from "../tenant-context.ts";
-import { PATIENT, tryWithLongerDeadlines } from "../testing.ts";
+import { runForTenant } from "../program/tenant-context.ts";
 import { KubeError } from "./errors.ts";
 import {
   closeConnection,
@@ -12,6 +11,7 @@ import {
   status,
   type TestServer,
 } from "./testing.ts";
+import { PATIENT, tryWithLongerDeadlines } from "../program/testing-deadlines.ts";
 import {
   APPLY_PATCH,
   createTransport,

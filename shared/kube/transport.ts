@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import { currentTenant } from "../tenant-context.ts";
+import { currentTenant } from "../program/tenant-context.ts";
 import { type Call, startCall } from "./call.ts";
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";

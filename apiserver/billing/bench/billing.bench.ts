@@ -3,7 +3,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { BillingPage, BillingProgram, Cost, UsageSizes } from "../../../e2e/bench/billing/programs.ts";
 import { serve } from "../../../e2e/bench/remote.ts";
-import { createLogger } from "../../../shared/log.ts";
+import { createLogger } from "../../../shared/program/log.ts";
 import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../../db/testing.ts";
 import { webhookEvents } from "../../outbox/table.ts";

@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/stack/testing.ts";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../outbox/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";

@@ -1,5 +1,5 @@
 import type { Deps } from "../../deps.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { sendAlerts } from "./send-alerts.ts";
 
 const EVERY_MS = 60_000;

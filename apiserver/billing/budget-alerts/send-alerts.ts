@@ -1,4 +1,4 @@
-import { NIL_ID } from "../../../shared/id.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { emitEvents } from "../../outbox/index.ts";

@@ -4,7 +4,7 @@ import { readStack, waitFor as waitForLong } from "../../../e2e/stack/testing.ts
 import { createEngineer, type Engineer } from "../../../e2e/testing/custom-resources.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { startProjector } from "../../projection/projector.ts";
+import { startProjector } from "../../resources/project/projector.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createLedgerMetrics } from "../usage/metrics.ts";
 import { type LedgerDeps, runRound } from "../usage/round.ts";

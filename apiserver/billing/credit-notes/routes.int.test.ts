@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { TestApp, TestRequest } from "../../testing/app.ts";
 import { closeMonth } from "../invoices/close.ts";

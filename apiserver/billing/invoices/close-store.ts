@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, isNull } from "drizzle-orm";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { monthCloses, type WaitingReason, waitingInvoices } from "./table.ts";

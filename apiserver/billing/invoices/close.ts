@@ -1,4 +1,4 @@
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";

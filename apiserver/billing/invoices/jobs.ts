@@ -1,5 +1,5 @@
 import type { Deps } from "../../deps.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { closesAt, monthBefore, monthOf, monthOfPeriod, periodOf } from "../month.ts";
 import { closeMonth, tryCloseOrganization } from "./close.ts";
 import { finishClose, listOpenCloses, listWaiting, requestFirstClose } from "./close-store.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { recomputeInvoices } from "../../../e2e/billing/recompute.ts";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertRates } from "../rate-card/store.ts";

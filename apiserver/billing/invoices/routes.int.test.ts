@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { webhookEvents } from "../../outbox/table.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { type Month, parseMonth } from "../month.ts";

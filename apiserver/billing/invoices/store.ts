@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, lt, sql } from "drizzle-orm";
-import { NIL_ID } from "../../../shared/id.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";

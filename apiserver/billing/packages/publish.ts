@@ -1,6 +1,6 @@
 import { MANAGER_APISERVER, PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
+import type { Packages } from "../../../shared/crd/packages.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
-import type { Packages } from "../../../shared/packages.ts";
 import type { Deps } from "../../deps.ts";
 import { readPackages, readRetirements } from "./store.ts";
 

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, lt, not, notExists, sql } from "drizzle-orm";
 import { alias } from "drizzle-orm/pg-core";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { AuditActor } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";

@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { NIL_ID } from "../../../shared/id.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
 import { centsToEuros, formatMicroEuros, formatPrice } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";

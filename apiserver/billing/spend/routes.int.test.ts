@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";

@@ -1,6 +1,6 @@
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type StorageInventory, storageInventoryKind } from "../../../shared/crd/storage-inventory.ts";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { organizationNamespace } from "../../organizations/index.ts";
 import type { Metered } from "./evidence.ts";

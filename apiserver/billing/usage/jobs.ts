@@ -1,5 +1,5 @@
 import type { Deps } from "../../deps.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { followRegistry, followSharedStorage, type ListStoredImages } from "./figures.ts";
 import { createLedgerMetrics } from "./metrics.ts";
 import { purgeNotes } from "./purge-store.ts";

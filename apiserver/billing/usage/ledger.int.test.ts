@@ -11,7 +11,7 @@ import {
 } from "../../../e2e/testing/custom-resources.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { startProjector } from "../../projection/projector.ts";
+import { startProjector } from "../../resources/project/projector.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { listEvidence } from "./ledger-store.ts";
 import { rebuildIntervals } from "./meters.ts";

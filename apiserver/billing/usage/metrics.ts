@@ -1,4 +1,4 @@
-import { Counter, Gauge, type Registry } from "../../../shared/metrics.ts";
+import { Counter, Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import type { Evidence } from "./evidence.ts";
 
 export interface LedgerMetrics {

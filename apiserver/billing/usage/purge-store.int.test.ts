@@ -1,11 +1,11 @@
 import { asc, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
-import { createRegistry } from "../../../shared/metrics.ts";
+import { createId } from "../../../shared/program/id.ts";
+import { createRegistry } from "../../../shared/program/metrics.ts";
 import { organizations } from "../../organizations/index.ts";
-import { type ProjectedCluster, projectObservations } from "../../projection/index.ts";
-import { projectedClusters } from "../../projection/table.ts";
-import { projected } from "../../projection/testing.ts";
+import { type ProjectedCluster, projectObservations } from "../../resources/project/index.ts";
+import { projectedClusters } from "../../resources/project/table.ts";
+import { projected } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { insertUsage } from "../testing.ts";
 import { listEvidence } from "./ledger-store.ts";

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import { organizations } from "../../organizations/index.ts";
-import { projectedClusters, projectedNodePools } from "../../projection/table.ts";
+import { projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
 import { lockLedger } from "./ledger-store.ts";
 import { usageFigures, usageIntervals, usageSources } from "./table.ts";
 

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { closeMonth } from "../invoices/close.ts";
 import { type Month, parseMonth } from "../month.ts";

@@ -1,15 +1,15 @@
 import { asc, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { NodePoolStatus } from "../../../shared/crd/node-pool.ts";
-import { createId } from "../../../shared/id.ts";
-import { createRegistry } from "../../../shared/metrics.ts";
+import { createId } from "../../../shared/program/id.ts";
+import { createRegistry } from "../../../shared/program/metrics.ts";
 import {
   type ProjectedCluster,
   type ProjectedNodePool,
   projectObservations,
-} from "../../projection/index.ts";
-import { projectionWatches } from "../../projection/table.ts";
-import { projected, projectedPool } from "../../projection/testing.ts";
+} from "../../resources/project/index.ts";
+import { projectionWatches } from "../../resources/project/table.ts";
+import { projected, projectedPool } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { listEvidence } from "./ledger-store.ts";
 import { createLedgerMetrics } from "./metrics.ts";

@@ -1,7 +1,7 @@
-import { createId, NIL_ID } from "../../../shared/id.ts";
+import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { findLastSeenAt } from "../../projection/index.ts";
+import { findLastSeenAt } from "../../resources/project/index.ts";
 import { findClusterEvidence } from "./cluster-evidence.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
 import {

@@ -6,7 +6,7 @@ import {
   projectedClusters,
   projectedNodePools,
   projectionWatches,
-} from "../../projection/table.ts";
+} from "../../resources/project/table.ts";
 import type { SeenCluster, SeenPool, UseEnd } from "./seen.ts";
 import { usageSources } from "./table.ts";
 

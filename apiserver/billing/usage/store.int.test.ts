@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { UsageInterval } from "./interval.ts";
 import { readUsageIntervals } from "./store.ts";

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { LABEL_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { auditLog } from "../../audit/table.ts";
-import type { ProjectedCluster } from "../../projection/index.ts";
+import type { ProjectedCluster } from "../../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
 import { makeAccessObject, makeReady } from "../testing.ts";

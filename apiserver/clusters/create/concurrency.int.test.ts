@@ -2,9 +2,9 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { writeIntents } from "../../custom-resources/table.ts";
+import { writeIntents } from "../../resources/write/table.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 
 let api: TestApp;

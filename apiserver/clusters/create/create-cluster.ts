@@ -4,14 +4,6 @@ import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
-import {
-  createNameReservation,
-  createOrAdopt,
-  isNotApplied,
-  type Reservation,
-  toRefusal,
-  type WriteResult,
-} from "../../custom-resources/index.ts";
 import { runThenRollBack } from "../../db/dry-run.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
@@ -26,14 +18,22 @@ import {
   toNodePoolObject,
 } from "../../node-pools/index.ts";
 import { ensureNamespace, lockOrganization } from "../../organizations/index.ts";
+import { assessQuota, createQuotaReservation } from "../../quotas/index.ts";
 import {
   findCluster,
   hasClusterRecord,
   type ProjectedCluster,
   projectObservations,
   toProjectedNodePool,
-} from "../../projection/index.ts";
-import { assessQuota, createQuotaReservation } from "../../quotas/index.ts";
+} from "../../resources/project/index.ts";
+import {
+  createNameReservation,
+  createOrAdopt,
+  isNotApplied,
+  type Reservation,
+  toRefusal,
+  type WriteResult,
+} from "../../resources/write/index.ts";
 import { auditCluster } from "../present.ts";
 import { clustersOf } from "../resource.ts";
 import { type NewCluster, toClusterObject } from "./new-cluster.ts";

@@ -3,7 +3,7 @@ import { idOf } from "../../../shared/crd/identity.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { abandonStaleCreate, completeCreate } from "./create-cluster.ts";
 import type { NewCluster } from "./new-cluster.ts";
 import { listStaleClusterIntents, purgeIntents } from "./store.ts";

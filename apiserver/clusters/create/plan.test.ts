@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { clusterSpecSchema } from "../../../shared/crd/cluster.ts";
+import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import { nodePoolSpecSchema } from "../../../shared/crd/node-pool.ts";
-import type { VersionCatalogue } from "../../../shared/kubernetes-version.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
 import { createClusterBody } from "../schema.ts";
 import { toClusterObject } from "./new-cluster.ts";

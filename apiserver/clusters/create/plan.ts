@@ -1,4 +1,4 @@
-import { resolveVersion, type VersionCatalogue } from "../../../shared/kubernetes-version.ts";
+import { resolveVersion, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import type { ErrorDetail } from "../../http/errors.ts";
 import { checkPoolRules, type NewNodePool, toNodePoolSpec } from "../../node-pools/index.ts";
 import { maskCidrs } from "../authorized-cidrs.ts";

@@ -1,6 +1,6 @@
-import { createId } from "../../../shared/id.ts";
-import { createObjectName } from "../../custom-resources/index.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
+import { createObjectName } from "../../resources/write/index.ts";
 import type { NewCluster } from "./new-cluster.ts";
 
 /** Who makes the requests. */

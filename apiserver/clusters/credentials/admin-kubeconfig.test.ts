@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
-import { toProjectedCluster } from "../../projection/index.ts";
+import { toProjectedCluster } from "../../resources/project/index.ts";
 import { requireAccessible } from "./admin-kubeconfig.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { nameAdminSecret } from "../../../shared/admin-secret.ts";
+import { nameAdminSecret } from "../../../shared/crd/admin-secret.ts";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
@@ -7,7 +7,7 @@ import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { toRestWords } from "../../http/contract/rest-words.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
-import type { ProjectedCluster } from "../../projection/index.ts";
+import type { ProjectedCluster } from "../../resources/project/index.ts";
 
 const RETRY_SECONDS = 10;
 

@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { ApiError } from "../../http/errors.ts";
-import { findCluster, type ProjectedCluster } from "../../projection/index.ts";
+import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
 import { changeCluster } from "../write.ts";
 

@@ -1,9 +1,9 @@
-import { RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { attachment } from "../../http/contract/attachment.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
+import { RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
+import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import type { NodePoolStatus } from "../../../shared/crd/node-pool.ts";
-import type { VersionCatalogue } from "../../../shared/kubernetes-version.ts";
-import { toProjectedCluster, toProjectedNodePool } from "../../projection/index.ts";
+import { toProjectedCluster, toProjectedNodePool } from "../../resources/project/index.ts";
 import { countWorkers, planUpgrade } from "./plan.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

@@ -1,5 +1,5 @@
-import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/kubernetes-version.ts";
-import type { ProjectedCluster, ProjectedNodePool } from "../../projection/index.ts";
+import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
+import type { ProjectedCluster, ProjectedNodePool } from "../../resources/project/index.ts";
 import { withoutPrefix } from "../desired-version.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
 import { findClusterStep } from "../upgrade-step.ts";

@@ -1,9 +1,9 @@
-import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { listAllNodePools } from "../../projection/index.ts";
+import { listAllNodePools } from "../../resources/project/index.ts";
+import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";

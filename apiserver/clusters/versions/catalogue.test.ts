@@ -3,7 +3,7 @@ import { VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { json, startTestServer, status } from "../../../shared/kube/testing.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
-import { createLogger } from "../../../shared/log.ts";
+import { createLogger } from "../../../shared/program/log.ts";
 import { createCatalogueReader } from "./catalogue.ts";
 
 const entry = { version: "1.34.2", status: "supported" } as const;

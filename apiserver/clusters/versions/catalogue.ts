@@ -1,7 +1,7 @@
+import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/crd/kubernetes-version.ts";
 import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
-import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/kubernetes-version.ts";
-import { runForAll } from "../../../shared/tenant-context.ts";
+import { runForAll } from "../../../shared/program/tenant-context.ts";
 import type { Deps } from "../../deps.ts";
 import { dependencyUnavailable } from "../../http/errors.ts";
 

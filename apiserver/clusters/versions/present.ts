@@ -4,7 +4,7 @@ import {
   compareKubernetesVersions,
   parseKubernetesVersion,
   type VersionCatalogue,
-} from "../../../shared/kubernetes-version.ts";
+} from "../../../shared/crd/kubernetes-version.ts";
 import { toTimestamp } from "../../http/contract/timestamp.ts";
 import { listUpgrades } from "../upgrade-step.ts";
 import type { kubernetesVersionRecord } from "./schema.ts";

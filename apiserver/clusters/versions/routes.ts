@@ -1,8 +1,8 @@
-import { requireCluster } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
+import { requireCluster } from "../../resources/write/index.ts";
 import { withoutPrefix } from "../desired-version.ts";
 import { findInstalling } from "../upgrade-step.ts";
 import type { CatalogueReader } from "./catalogue.ts";

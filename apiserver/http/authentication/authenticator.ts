@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
 import { z } from "zod";
-import type { Logger } from "../../../shared/log.ts";
-import { createRepeatedWarning } from "../../../shared/repeated-warning.ts";
+import type { Logger } from "../../../shared/program/log.ts";
+import { createRepeatedWarning } from "../../../shared/program/repeated-warning.ts";
 import { ApiError, dependencyUnavailable } from "../errors.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
 import { explainIssuerFault } from "./issuer-faults.ts";

@@ -1,7 +1,7 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
 import { expect, test } from "vitest";
-import { createLogger } from "../../../shared/log.ts";
-import { Registry } from "../../../shared/metrics.ts";
+import { createLogger } from "../../../shared/program/log.ts";
+import { Registry } from "../../../shared/program/metrics.ts";
 import { makeMembership } from "../../testing/membership.ts";
 import type { Principal } from "../authentication/principal.ts";
 import type { AccessControl } from "../authorization/guard.ts";

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
-import { currentTenant, type TenantContext } from "../../../shared/tenant-context.ts";
-import { createTenantSlots } from "../../../shared/tenant-slots.ts";
+import { currentTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
+import { createTenantSlots } from "../../../shared/program/tenant-slots.ts";
 import type { Membership } from "../authorization/membership.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
-import { runForTenant, type TenantContext } from "../../../shared/tenant-context.ts";
-import { createTenantSlots, type TenantSlots } from "../../../shared/tenant-slots.ts";
+import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
+import { createTenantSlots, type TenantSlots } from "../../../shared/program/tenant-slots.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, clientGone } from "../errors.ts";

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { core } from "zod";
-import { count } from "../../../shared/plural.ts";
+import { count } from "../../../shared/program/plural.ts";
 import { ApiError, type DetailCode, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 
 type Issue = core.$ZodIssue;

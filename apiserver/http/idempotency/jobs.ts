@@ -1,5 +1,5 @@
 import type { Database } from "../../db/client.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { purgeIdempotencyKeys } from "./store.ts";
 
 const EVERY_MS = 3_600_000;

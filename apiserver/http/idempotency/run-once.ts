@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Context } from "hono";
 import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";

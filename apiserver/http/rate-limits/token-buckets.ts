@@ -1,4 +1,4 @@
-import { TokenBucket } from "../../../shared/token-bucket.ts";
+import { TokenBucket } from "../../../shared/program/token-bucket.ts";
 import type { RateLimit } from "../limits.ts";
 
 /** The state of one bucket. */

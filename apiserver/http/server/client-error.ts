@@ -1,6 +1,6 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { type ErrorCode, statusOf } from "../errors.ts";
 import { SECURITY_HEADERS } from "./observe.ts";
 

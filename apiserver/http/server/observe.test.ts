@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
-import { createLogger } from "../../../shared/log.ts";
-import { Registry } from "../../../shared/metrics.ts";
+import { createLogger } from "../../../shared/program/log.ts";
+import { Registry } from "../../../shared/program/metrics.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import { handleError, handleUnmatched } from "../handle-error.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Context, MiddlewareHandler } from "hono";
-import type { Logger } from "../../../shared/log.ts";
-import { Counter, Histogram, type Registry } from "../../../shared/metrics.ts";
+import type { Logger } from "../../../shared/program/log.ts";
+import { Counter, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFreePort } from "../../../e2e/programs/free-port.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
-import { createRegistry } from "../../../shared/metrics.ts";
+import { createRegistry } from "../../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../../api-tokens/index.ts";
 import { mintToken } from "../../api-tokens/secret.ts";
 import type { AppParts } from "../../app.ts";

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
-import { createLogger } from "../../../shared/log.ts";
-import { createRegistry } from "../../../shared/metrics.ts";
+import { createLogger } from "../../../shared/program/log.ts";
+import { createRegistry } from "../../../shared/program/metrics.ts";
 import type { Principal } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
 import { observe } from "./observe.ts";

@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
-import { PATIENT } from "../../../shared/testing.ts";
+import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import { DEFAULT_REQUEST_LIMITS, type RequestLimits } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
 

@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import ipaddr from "ipaddr.js";
-import type { Logger } from "../../../shared/log.ts";
+import type { Logger } from "../../../shared/program/log.ts";
 import type { HttpEnv } from "../env.ts";
 
 /**

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/stack/testing.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { auditLog } from "../../audit/table.ts";
-import { findNodePool, projectObservations } from "../../projection/index.ts";
+import { findNodePool, projectObservations } from "../../resources/project/index.ts";
 import { holdKey, startTestApp, type TestApp } from "../../testing/app.ts";
 
 let api: TestApp;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
-import { toProjectedNodePool } from "../../projection/index.ts";
+import { toProjectedNodePool } from "../../resources/project/index.ts";
 import { pageMachines, presentNode } from "./present.ts";
 import { nodeRecord } from "./schema.ts";
 

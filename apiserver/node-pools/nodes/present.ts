@@ -3,7 +3,7 @@ import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
 import type { NodePool, NodePoolMachine } from "../../../shared/crd/node-pool.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { notFound } from "../../http/errors.ts";
-import type { ProjectedNodePool } from "../../projection/index.ts";
+import type { ProjectedNodePool } from "../../resources/project/index.ts";
 import type { NodeStatusName, nodeRecord } from "./schema.ts";
 
 export type NodeRecord = z.output<typeof nodeRecord>;

@@ -1,12 +1,12 @@
 import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
-import { changeObject, requireNodePool, requireNodePoolToChange } from "../../custom-resources/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError } from "../../http/errors.ts";
-import type { ProjectedNodePool } from "../../projection/index.ts";
+import type { ProjectedNodePool } from "../../resources/project/index.ts";
+import { changeObject, requireNodePool, requireNodePoolToChange } from "../../resources/write/index.ts";
 import { nodePoolsOf } from "../resource.ts";
 import { isReplacing, pageMachines, presentNode, requireMachine } from "./present.ts";
 import { nodeName, nodePage, nodeRecord } from "./schema.ts";

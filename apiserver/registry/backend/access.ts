@@ -1,4 +1,4 @@
-import { Counter, type Registry } from "../../../shared/metrics.ts";
+import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { dependencyUnavailable } from "../../http/errors.ts";
 import { noRegistry } from "../require-registry.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { projectObservations } from "../../projection/index.ts";
-import { projected } from "../../projection/testing.ts";
+import { projectObservations } from "../../resources/project/index.ts";
+import { projected } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { registryJobs } from "../index.ts";
 

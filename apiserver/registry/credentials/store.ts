@@ -1,9 +1,9 @@
 import { and, asc, count, eq, gt, inArray, isNotNull, isNull } from "drizzle-orm";
-import { NIL_ID } from "../../../shared/id.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { notFound } from "../../http/errors.ts";
-import { clusterRecords } from "../../projection/table.ts";
+import { clusterRecords } from "../../resources/project/table.ts";
 import { type CredentialRow, registryCredentials } from "./table.ts";
 
 /** The credentials of an organization's clusters that are not deleted, ordered by id; one row more than `limit`. */

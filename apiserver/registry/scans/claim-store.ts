@@ -1,5 +1,5 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/set-excluded.ts";
 import type { ScanReport } from "../report.ts";

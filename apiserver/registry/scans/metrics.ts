@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from "../../../shared/metrics.ts";
+import { Counter, Gauge, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import type { ScanFault } from "./scan-error.ts";
 
 export interface ScannerMetrics {

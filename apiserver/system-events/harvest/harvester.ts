@@ -5,9 +5,9 @@ import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import type { Deps } from "../../deps.ts";
 import { appendEvents, findHarvested, type NewSystemEvent } from "../../event-log/index.ts";
-import { createBatchQueue } from "../../jobs/batch-queue.ts";
-import { runAsLeader } from "../../jobs/leader.ts";
-import { findClusterIds, findClusterIdsOfPools } from "../../projection/index.ts";
+import { findClusterIds, findClusterIdsOfPools } from "../../resources/project/index.ts";
+import { createBatchQueue } from "../../work/batch-queue.ts";
+import { runAsLeader } from "../../work/leader.ts";
 import { type HarvestedEvent, harvestEvent } from "./harvest-event.ts";
 
 const BATCH_SIZE = 200;

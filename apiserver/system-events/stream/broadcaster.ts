@@ -1,8 +1,8 @@
-import type { Logger } from "../../../shared/log.ts";
+import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { EVENTS_CHANNEL, type EventRange } from "../../event-log/index.ts";
-import { findServedClusterIds } from "../../projection/index.ts";
+import { findServedClusterIds } from "../../resources/project/index.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
 
 /** How long notifications are gathered before the clusters named in them are read. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Sql } from "../../db/client.ts";
 import { appendEvents } from "../../event-log/index.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { PATIENT } from "../../../shared/testing.ts";
+import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import type { Subscriber } from "./broadcaster.ts";
 import type { Chunk, ReadResult } from "./event-reader.ts";
 import { type EventStream, type FeedRequest, openEventStream } from "./event-stream.ts";

@@ -1,5 +1,5 @@
-import type { Logger } from "../../../shared/log.ts";
-import { Counter, Gauge, type Registry } from "../../../shared/metrics.ts";
+import type { Logger } from "../../../shared/program/log.ts";
+import { Counter, Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import type { SystemEventsConfig } from "../../config.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { type Principal, principalKey } from "../../http/authentication/principal.ts";

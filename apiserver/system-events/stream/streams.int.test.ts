@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
 import { appendEvents } from "../../event-log/index.ts";

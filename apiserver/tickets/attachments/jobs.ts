@@ -1,5 +1,5 @@
 import type { Deps } from "../../deps.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import { deleteDiscarded, discardUnbound, listUploadsToRemove, markUploadRemoved } from "./store.ts";
 import { finalKey, uploadKey } from "./stored-file.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { readStack } from "../../../e2e/stack/testing.ts";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { AttachmentStorage } from "../../attachment-storage.ts";
 import type { Deps } from "../../deps.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";

@@ -1,4 +1,4 @@
-import type { Logger } from "../../../shared/log.ts";
+import type { Logger } from "../../../shared/program/log.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import type { Attempted, Held, Released } from "./completion-store.ts";
 

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { SentEventType } from "../../outbox/catalog.ts";
 import type { DeliveryClaim, DeliveryTrigger } from "../../outbox/table.ts";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createRegistry } from "../../../shared/metrics.ts";
+import { createRegistry } from "../../../shared/program/metrics.ts";
 import { deliveryJobs } from "./jobs.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
 import { BATCH_SIZE } from "./retention-store.ts";

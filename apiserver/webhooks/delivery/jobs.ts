@@ -1,5 +1,5 @@
 import type { Deps } from "../../deps.ts";
-import type { PeriodicJob } from "../../jobs/periodic.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
 import { cancelForDeleted, cancelHeldTooLong } from "./cancel-store.ts";
 import { reviewFailing } from "./failing-store.ts";
 import { purgeDeletedWebhooks, purgeDeliveries, purgeWebhookEvents } from "./retention-store.ts";

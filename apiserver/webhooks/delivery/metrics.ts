@@ -1,5 +1,5 @@
-import { keepFor } from "../../../shared/keep-for.ts";
-import { Counter, Gauge, Histogram, type Registry } from "../../../shared/metrics.ts";
+import { keepFor } from "../../../shared/program/keep-for.ts";
+import { Counter, Gauge, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../../outbox/table.ts";
 import type { CompletionResult } from "./completion-store.ts";

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "../../../shared/log.ts";
+import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { createBatchQueue } from "../../jobs/batch-queue.ts";
 import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
+import { createBatchQueue } from "../../work/batch-queue.ts";
 import { type AttemptParts, type AttemptSender, attempt, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim-store.ts";
 import { type Completion, completeDeliveries } from "./completion-store.ts";

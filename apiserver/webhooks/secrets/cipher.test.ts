@@ -1,6 +1,6 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { decryptSecret, type EncryptedSecret, encryptSecret, UndecryptableSecretError } from "./cipher.ts";
 
 const key = { id: "current", key: createSecretKey(randomBytes(32)) };

@@ -1,4 +1,4 @@
-import { NIL_ID } from "../../../shared/id.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { decryptSecret, encryptSecret, UndecryptableSecretError } from "./cipher.ts";
 import { listSecretsOfOtherKeys, replaceCiphertext } from "./store.ts";

@@ -1,4 +1,4 @@
-import { createId } from "../../../shared/id.ts";
+import { createId } from "../../../shared/program/id.ts";
 import type { WebhookKey } from "../../config.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { tryWithLongerDeadlines } from "../../../shared/testing.ts";
+import { tryWithLongerDeadlines } from "../../../shared/program/testing-deadlines.ts";
 import { classifyError } from "./error-class.ts";
 import { createResolver, type Resolver } from "./resolver.ts";
 import { type DnsServer, startDnsServer } from "./testing-dns.ts";

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, test, vi } from "vitest";
-import { tryWithLongerDeadlines } from "../../../shared/testing.ts";
+import { tryWithLongerDeadlines } from "../../../shared/program/testing-deadlines.ts";
 import type { SenderOptions } from "./send.ts";
 import { type Listening, startReceiver } from "./testing-receiver.ts";
 import {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/stack/testing.ts";
-import { createId } from "../../id.ts";
+import { createId } from "../../program/id.ts";
 import { FINALIZER, LABEL_ID } from "../names.ts";
 import { openWorld, pathOf, type Writer } from "./testing.ts";
 import { attempt, make, merge, type Request, remove, replace, type World } from "./testing-attempts.ts";

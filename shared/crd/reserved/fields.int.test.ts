@@ -1,5 +1,5 @@
 import { beforeAll, test } from "vitest";
-import { createId } from "../../id.ts";
+import { createId } from "../../program/id.ts";
 import {
   ANNOTATION_DELETE_MISSING_POOLS,
   ANNOTATION_HOLD,

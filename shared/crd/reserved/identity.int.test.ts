@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, test } from "vitest";
-import { createId } from "../../id.ts";
+import { createId } from "../../program/id.ts";
 import { LABEL_ID, LABEL_ORG_ID } from "../names.ts";
 import { openWorld } from "./testing.ts";
 import {

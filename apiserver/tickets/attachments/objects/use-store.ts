@@ -1,5 +1,5 @@
-import { keepFor } from "../../../../shared/keep-for.ts";
-import { Counter, type Registry } from "../../../../shared/metrics.ts";
+import { keepFor } from "../../../../shared/program/keep-for.ts";
+import { Counter, type Registry } from "../../../../shared/program/metrics.ts";
 import type { Deps } from "../../../deps.ts";
 import { ApiError } from "../../../http/errors.ts";
 import { createObjectStore, type ObjectStore } from "./object-store.ts";

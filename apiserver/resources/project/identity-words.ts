@@ -1,0 +1,87 @@
+import { inArray } from "drizzle-orm";
+import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
+import { type IdentityWord, identityOf, idOf } from "../../../shared/crd/identity.ts";
+import { ANNOTATION_IDENTITY, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { KubeError } from "../../../shared/kube/errors.ts";
+import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Deps } from "../../deps.ts";
+import { type Caches, findOrgId } from "./caches.ts";
+import { clusterRecords, nodePoolRecords } from "./table.ts";
+
+interface Place {
+  orgId: string;
+  namespace: string;
+  objectName: string;
+}
+
+/** Where an object came with an id, compared with where the records have that id. */
+export function decideWord(came: Place, recorded: Place | undefined): IdentityWord {
+  if (recorded === undefined) return "new";
+  const isSame =
+    recorded.orgId === came.orgId &&
+    recorded.namespace === came.namespace &&
+    recorded.objectName === came.objectName;
+  return isSame ? "known" : "refused";
+}
+
+/**
+ * Whether an object came with an id of which nothing has been said yet, as from a backup. It must not be projected before
+ * its word is decided: the projection makes the record that decides.
+ */
+export function needsWord(object: Cluster | NodePool): boolean {
+  return identityOf(object) === "unconfirmed";
+}
+
+/** Says of each of these objects what the records know of its id. An object that has changed meanwhile comes again. */
+export async function giveWords(
+  deps: Pick<Deps, "db" | "kube" | "log">,
+  caches: Pick<Caches, "namespaces">,
+  objects: readonly (Cluster | NodePool)[],
+): Promise<void> {
+  const recorded = await findPlaces(
+    deps.db,
+    objects.flatMap((object) => idOf(object) ?? []),
+  );
+  for (const object of objects) {
+    const { namespace = "", name: objectName } = object.metadata;
+    const orgId = findOrgId(caches, namespace);
+    const id = idOf(object);
+    if (orgId === undefined || id === undefined) continue;
+    const word = decideWord({ orgId, namespace, objectName }, recorded.get(id));
+    await annotate(deps, object, word);
+    if (word === "refused") deps.log.warn({ id, namespace, name: objectName }, "the id of another object");
+  }
+}
+
+async function annotate({ kube }: Pick<Deps, "kube">, object: Cluster | NodePool, word: IdentityWord) {
+  const { namespace, name, resourceVersion } = object.metadata;
+  const kind = ("clusterName" in object.spec ? nodePoolKind : clusterKind) as unknown as Kind<KubeObject>;
+  const patch = { metadata: { resourceVersion, annotations: { [ANNOTATION_IDENTITY]: word } } };
+  try {
+    await kube.mergePatch(kind, namespace, name, patch, { fieldManager: MANAGER_APISERVER });
+  } catch (error) {
+    if (!(error instanceof KubeError && (error.isConflict || error.isNotFound))) throw error;
+  }
+}
+
+async function findPlaces(db: Queryable, ids: readonly string[]): Promise<Map<string, Place>> {
+  if (ids.length === 0) return new Map();
+  const rows = [];
+  for (const table of [clusterRecords, nodePoolRecords]) {
+    const columns = {
+      id: table.id,
+      orgId: table.orgId,
+      namespace: table.namespace,
+      objectName: table.objectName,
+    };
+    rows.push(
+      ...(await db
+        .select(columns)
+        .from(table)
+        .where(inArray(table.id, [...ids]))),
+    );
+  }
+  return new Map(rows.map(({ id, ...place }) => [id, place]));
+}

@@ -1,0 +1,76 @@
+import { describe, expect, test } from "vitest";
+import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
+import { findOutsideChanges, findOutsideCreation, outsideWritersOf } from "./outside-changes.ts";
+
+function anEntry(
+  manager: string,
+  fields: string[],
+  change: Partial<ManagedFieldsEntry> = {},
+): ManagedFieldsEntry {
+  return {
+    manager,
+    operation: "Update",
+    time: "2026-11-21T09:00:00Z",
+    fieldsV1: { "f:spec": { ".": {}, ...Object.fromEntries(fields.map((field) => [`f:${field}`, {}])) } },
+    ...change,
+  };
+}
+const later = { time: "2026-11-21T10:00:00Z" };
+const spec = { desiredNodes: 2, maxNodes: 5 };
+
+describe("who writes past REST", () => {
+  test.each<[string, ManagedFieldsEntry[], string[]]>([
+    ["kubectl and GitOps, the latest last", [anEntry("b", ["x"], later), anEntry("a", ["x"])], ["a", "b"]],
+    ["kubectl scale too", [anEntry("a", ["x"], { subresource: "scale" })], ["a"]],
+    ["not the platform", [anEntry("marina-operator", ["x"]), anEntry("marina-apiserver", ["x"])], []],
+    ["not who writes the status", [anEntry("a", ["x"], { subresource: "status" })], []],
+    ["not who holds nothing of the spec", [anEntry("a", [], { fieldsV1: { "f:metadata": {} } })], []],
+  ])("is %s", (_, managedFields, managers) => {
+    expect(outsideWritersOf(managedFields).map(({ manager }) => manager)).toEqual(managers);
+  });
+});
+
+describe("a change past REST", () => {
+  const seen = (entries: ManagedFieldsEntry[], now: Record<string, unknown>) => ({
+    writers: outsideWritersOf(entries),
+    spec: now,
+  });
+  const before = seen([anEntry("argocd", ["desiredNodes"], { operation: "Apply" })], spec);
+
+  test("is attributed to its manager, with the values before and after", () => {
+    const after = seen([anEntry("argocd", ["desiredNodes"], { operation: "Apply", ...later })], {
+      ...spec,
+      desiredNodes: 4,
+    });
+    expect(findOutsideChanges(before, after)).toEqual([
+      { manager: "argocd", before: { desiredNodes: 2 }, after: { desiredNodes: 4 } },
+    ]);
+  });
+
+  test("is attributed once, to the latest writer that manages the field", () => {
+    const entries = [
+      anEntry("argocd", ["desiredNodes"], { operation: "Apply" }),
+      anEntry("kubectl-edit", ["desiredNodes"], later),
+    ];
+    expect(findOutsideChanges(before, seen(entries, { ...spec, desiredNodes: 4 }))).toEqual([
+      { manager: "kubectl-edit", before: { desiredNodes: 2 }, after: { desiredNodes: 4 } },
+    ]);
+  });
+
+  test("is none when REST changed the field, or nothing changed", () => {
+    const same = [anEntry("argocd", ["desiredNodes"], { operation: "Apply" })];
+    expect(findOutsideChanges(before, seen(same, { ...spec, maxNodes: 9 }))).toEqual([]);
+    const again = [anEntry("argocd", ["desiredNodes"], { operation: "Apply", ...later })];
+    expect(findOutsideChanges(before, seen(again, spec))).toEqual([]);
+  });
+});
+
+test("a creation outside REST is attributed to its first writer, with the fields that it set", () => {
+  const entries = [anEntry("kubectl", ["maxNodes"]), anEntry("kubectl-edit", ["desiredNodes"], later)];
+  expect(findOutsideCreation({ writers: outsideWritersOf(entries), spec })).toEqual({
+    manager: "kubectl",
+    before: {},
+    after: { maxNodes: 5 },
+  });
+  expect(findOutsideCreation({ writers: [], spec })).toBeUndefined();
+});

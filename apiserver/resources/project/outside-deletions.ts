@@ -1,0 +1,68 @@
+import { sql } from "drizzle-orm";
+import type { OutsideAudit } from "../../audit/index.ts";
+import { auditLog } from "../../audit/table.ts";
+import type { Queryable } from "../../db/client.ts";
+import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
+import { projectedClusters } from "./table.ts";
+
+/** The Kubernetes API does not say who deleted an object. */
+const UNKNOWN_MANAGER = "unknown";
+/** By its name: the folder that has the table builds on this one. */
+const writeIntents = sql.identifier("write_intents");
+/** Between the clocks of Postgres and the Kubernetes API, and the time that a request takes. */
+const TOLERANCE = sql`interval '10 minutes'`;
+
+/** Whether the deletion of an object was requested since it was stored. */
+export function isNewlyDeleted(
+  stored: ProjectedObject["object"] | undefined,
+  object: ProjectedObject,
+): boolean {
+  return (
+    stored?.metadata.deletionTimestamp === undefined && object.object.metadata.deletionTimestamp !== undefined
+  );
+}
+
+/**
+ * The audits of those of these deletions that were requested directly in the Kubernetes API: a request by REST has
+ * committed its intent, and then its audit row in the intent's place. A pool that ends with its cluster is not among them.
+ */
+export async function findOutsideDeletions(
+  tx: Queryable,
+  objects: readonly ProjectedObject[],
+): Promise<OutsideAudit[]> {
+  if (objects.length === 0) return [];
+  const deletions = objects.map((object) => ({
+    id: object.id,
+    org_id: object.orgId,
+    action: isPool(object) ? "node_pool.delete" : "cluster.delete",
+    cluster_id: isPool(object) ? clusterIdOf(object) : null,
+    at: object.object.metadata.deletionTimestamp ?? new Date().toISOString(),
+  }));
+  const rows = await tx.execute<{ id: string }>(sql`
+    select id from json_to_recordset(${JSON.stringify(deletions)}::text::json)
+      as deletion (id text, org_id uuid, action text, cluster_id uuid, at timestamptz)
+    where not exists (select from ${auditLog} as entry
+        where entry.org_id = deletion.org_id and entry.action = deletion.action
+          and entry.target_id = deletion.id and entry.at > deletion.at - ${TOLERANCE})
+      and not exists (select from ${writeIntents} as intent
+        where intent.verb = 'delete' and intent.entry -> 'target' ->> 'id' = deletion.id)
+      and (cluster_id is null or exists (select from ${projectedClusters} as cluster
+        where cluster.id = deletion.cluster_id and cluster.deleted_at is null
+          and cluster.object -> 'metadata' ->> 'deletionTimestamp' is null))`);
+  const found = new Set(rows.map(({ id }) => id));
+  return objects.filter(({ id }) => found.has(id)).map(toAudit);
+}
+
+function toAudit(object: ProjectedObject): OutsideAudit {
+  const kind = isPool(object) ? "node_pool" : "cluster";
+  return {
+    manager: UNKNOWN_MANAGER,
+    entry: {
+      action: `${kind}.delete`,
+      orgId: object.orgId,
+      target: { kind, id: object.id },
+      before: { ...object.object.spec },
+      result: "done",
+    },
+  };
+}

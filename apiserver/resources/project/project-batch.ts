@@ -1,0 +1,206 @@
+import { inArray } from "drizzle-orm";
+import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
+import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import { toKey } from "../../../shared/kube/object.ts";
+import type { Store } from "../../../shared/kube/store.ts";
+import { Counter, type Registry } from "../../../shared/program/metrics.ts";
+import type { Deps } from "../../deps.ts";
+import type { Observation } from "./batches.ts";
+import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
+import { giveWords, needsWord } from "./identity-words.ts";
+import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
+import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
+import { projectedClusters, projectedNodePools } from "./table.ts";
+import { projectObservations } from "./upsert.ts";
+
+/** Work of the projector: an object by its key, a deleted object, or the search for objects deleted while unwatched. */
+export type Work =
+  | { kind: "Cluster" | "NodePool"; key: string }
+  | { kind: "missing" }
+  | { gone: Cluster | NodePool };
+
+/** The key under which work is queued once. */
+export function keyOf(work: Work): string {
+  if ("gone" in work) return `gone ${work.gone.metadata.uid}`;
+  return "key" in work ? `${work.kind} ${work.key}` : work.kind;
+}
+
+/** Objects in one transaction: each takes a lock, of which Postgres has a few thousand, and a part of each statement. */
+const TRANSACTION_SIZE = 100;
+
+interface Known {
+  resourceVersion: bigint;
+  clusterId: string | null;
+  deleted: boolean;
+}
+
+/**
+ * Projects the cached state of some objects. An object that is stored in this version needs no transaction. One that is
+ * stored in a newer version is read live first: either the cache lags behind a recent write, or etcd was restored and
+ * the older version is right.
+ */
+export async function projectBatch(deps: Deps, caches: Caches, batch: readonly Work[]): Promise<void> {
+  const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
+  const found = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
+  const isSilent = ({ object, gone }: CachedObject) => !gone && needsWord(object);
+  await giveWords(
+    deps,
+    caches,
+    found.filter(isSilent).map(({ object }) => object),
+  );
+  const cached = found.filter((one) => !isSilent(one));
+  const known = await findKnown(
+    deps,
+    cached.map(({ object }) => object.metadata.uid ?? ""),
+  );
+  const observations: Observation[] = batch.some(isSearch) ? await findMissingObjects(deps, caches) : [];
+  for (const { object, gone } of cached) {
+    const observation = await toObservation(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
+    if (observation !== undefined) observations.push(observation);
+  }
+  for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
+    const part = observations.slice(start, start + TRANSACTION_SIZE);
+    const { refused, missedTransitions } = await deps.db.transaction((tx) => projectObservations(tx, part));
+    missedTransitionsOf(deps.metrics).inc(missedTransitions);
+    for (const id of refused) deps.log.warn({ id }, "object is not served: its id belongs to another object");
+  }
+}
+
+/** `marina_apiserver_transitions_missed_total`, which the projector counts; one in each registry. */
+function missedTransitionsOf(registry: Registry): Counter {
+  const name = "marina_apiserver_transitions_missed_total";
+  const help =
+    "Transitions that nobody saw while the status of their object listed them: no webhook is told of them";
+  const known = registry.getSingleMetric(name) as Counter | undefined;
+  return known ?? new Counter({ name, help, registers: [registry] });
+}
+
+interface CachedObject {
+  object: Cluster | NodePool;
+  gone: boolean;
+}
+
+function toCachedObject(caches: Caches, work: Work): CachedObject | undefined {
+  if ("gone" in work) return { object: work.gone, gone: true };
+  if (work.kind === "missing") return undefined;
+  const object = (work.kind === "Cluster" ? caches.clusters : caches.nodePools).get(work.key);
+  return object === undefined ? undefined : { object, gone: false };
+}
+
+async function toObservation(
+  deps: Deps,
+  caches: Caches,
+  object: Cluster | NodePool,
+  gone: boolean,
+  known: Known | undefined,
+): Promise<Observation | undefined> {
+  if (gone) return toDeletion(deps, caches, object);
+  const projected = project(caches, object);
+  if (projected === undefined) return undefined;
+  if (known === undefined) return { object: projected };
+  if (known.deleted) return undefined;
+  const hasOtherCluster = "clusterId" in projected && projected.clusterId !== known.clusterId;
+  if (projected.resourceVersion > known.resourceVersion || hasOtherCluster) return { object: projected };
+  if (projected.resourceVersion === known.resourceVersion) return undefined;
+
+  const live = await readLive(deps, object);
+  if (live === undefined) return undefined;
+  const current = project(caches, live);
+  if (current === undefined || current.resourceVersion === known.resourceVersion) return undefined;
+  return { object: current, authoritative: true };
+}
+
+/**
+ * The stored row determines where the object belonged; what it was at last is the newer of both. One that was never stored
+ * gets a tombstone too.
+ */
+async function toDeletion(
+  deps: Deps,
+  caches: Caches,
+  object: Cluster | NodePool,
+): Promise<Observation | undefined> {
+  const stored = await findByUid(deps.db, object.metadata.uid ?? "");
+  const last = stored === undefined ? project(caches, object) : withLastState(stored, object);
+  return last === undefined ? undefined : { object: last, gone: true };
+}
+
+function withLastState(stored: ProjectedObject, object: Cluster | NodePool): ProjectedObject {
+  const last = isNodePool(object)
+    ? toProjectedNodePool(object, stored.orgId, clusterIdOf(stored))
+    : toProjectedCluster(object, stored.orgId);
+  if (last === undefined || last.resourceVersion <= stored.resourceVersion) return stored;
+  return { ...stored, resourceVersion: last.resourceVersion, object: last.object } as ProjectedObject;
+}
+
+function project(caches: Caches, object: Cluster | NodePool): ProjectedObject | undefined {
+  return isNodePool(object) ? projectNodePool(caches, object) : projectCluster(caches, object);
+}
+
+async function readLive({ kube }: Deps, object: Cluster | NodePool): Promise<Cluster | NodePool | undefined> {
+  const { namespace, name } = object.metadata;
+  return isNodePool(object)
+    ? kube.get(nodePoolKind, namespace, name)
+    : kube.get(clusterKind, namespace, name);
+}
+
+async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<string, Known>> {
+  if (uids.length === 0) return new Map();
+  const clusters = await db
+    .select({
+      uid: projectedClusters.uid,
+      resourceVersion: projectedClusters.resourceVersion,
+      deletedAt: projectedClusters.deletedAt,
+    })
+    .from(projectedClusters)
+    .where(inArray(projectedClusters.uid, [...uids]));
+  const nodePools = await db
+    .select({
+      uid: projectedNodePools.uid,
+      resourceVersion: projectedNodePools.resourceVersion,
+      deletedAt: projectedNodePools.deletedAt,
+      clusterId: projectedNodePools.clusterId,
+    })
+    .from(projectedNodePools)
+    .where(inArray(projectedNodePools.uid, [...uids]));
+  const rows = [...clusters.map((row) => ({ ...row, clusterId: null })), ...nodePools];
+  return new Map(
+    rows.map(({ uid, resourceVersion, clusterId, deletedAt }) => [
+      uid,
+      { resourceVersion, clusterId, deleted: deletedAt !== null },
+    ]),
+  );
+}
+
+function isNodePool(object: Cluster | NodePool): object is NodePool {
+  return "clusterName" in object.spec;
+}
+
+/**
+ * Objects that are still projected but missing in the Kubernetes API: deleted while no watch was open. Each is confirmed
+ * by a live read, since it may have been created after the list in which it is missing.
+ */
+async function findMissingObjects(deps: Deps, caches: Caches): Promise<Observation[]> {
+  const objects = await listObjectNames(deps.db);
+  return [
+    ...(await confirmMissing(deps, clusterKind, caches.clusters, objects.clusters)),
+    ...(await confirmMissing(deps, nodePoolKind, caches.nodePools, objects.nodePools)),
+  ];
+}
+
+async function confirmMissing<T extends KubeObject>(
+  deps: Deps,
+  kind: Kind<T>,
+  cache: Store<T>,
+  objects: readonly ObjectName[],
+): Promise<Observation[]> {
+  const observations: Observation[] = [];
+  for (const { uid, namespace, name } of objects) {
+    if (cache.get(toKey(namespace, name))?.metadata.uid === uid) continue;
+    const live = await deps.kube.get(kind, namespace, name);
+    if (live?.metadata.uid === uid) continue;
+    const stored = await findByUid(deps.db, uid);
+    if (stored !== undefined) observations.push({ object: stored, gone: true });
+  }
+  return observations;
+}

@@ -1,0 +1,170 @@
+import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
+import { idOf } from "../../../shared/crd/identity.ts";
+import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
+import { type Namespace, namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { objectKey } from "../../../shared/kube/object.ts";
+import { type Change, createReflector, type Reflector } from "../../../shared/kube/reflector.ts";
+import { createStore } from "../../../shared/kube/store.ts";
+import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
+import type { Deps } from "../../deps.ts";
+import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
+import { runAsLeader } from "../../work/leader.ts";
+import type { Caches } from "./caches.ts";
+import { keyOf, projectBatch, type Work } from "./project-batch.ts";
+import { recordWatches } from "./watches.ts";
+
+const BATCH_SIZE = 100;
+
+export interface Projector {
+  /** Whether this process leads and has projected everything that the Kubernetes API held when it started. */
+  synced(): boolean;
+  /** Resolves when the signal has aborted and the last write is done. */
+  stopped: Promise<void>;
+}
+
+/**
+ * Keeps the projection equal to the Kubernetes API: one process of all replicas watches Clusters and NodePools and
+ * writes every change to the database. Runs until the signal aborts; after lost leadership it campaigns again.
+ */
+export function startProjector(deps: Deps, signal: AbortSignal): Projector {
+  let synced = false;
+  const stopped = runAsLeader(
+    { sql: deps.sql, log: deps.log, name: "projector", signal },
+    async (leading) => {
+      try {
+        await lead(deps, leading, () => {
+          synced = true;
+        });
+      } finally {
+        synced = false;
+      }
+    },
+  );
+  return { synced: () => synced, stopped };
+}
+
+async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Promise<void> {
+  const caches: Caches = {
+    namespaces: createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization }),
+    clusters: createStore<Cluster>({ namespace: ({ metadata }) => [metadata.namespace ?? ""] }),
+    nodePools: createStore<NodePool>({
+      namespace: ({ metadata }) => [metadata.namespace ?? ""],
+      cluster: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
+    }),
+  };
+  const queue = createBatchQueue<Work>({
+    name: "projector",
+    batchSize: BATCH_SIZE,
+    keyOf: keyOf,
+    run: (batch) => projectBatch(deps, caches, batch),
+    log: deps.log,
+    signal,
+  });
+  observeFailing(deps.metrics, queue);
+  await follow(deps, caches, queue, signal, onSynced);
+  await queue.stopped;
+}
+
+/** `marina_apiserver_projection_failing_objects`, of the replica that projects; the metric of a former term is replaced. */
+function observeFailing(registry: Registry, queue: Pick<BatchQueue<Work>, "failing">): void {
+  const name = "marina_apiserver_projection_failing_objects";
+  registry.removeSingleMetric(name);
+  new Gauge({
+    name,
+    help: "Objects whose projection has failed for half a minute: REST shows them as they were, and their usage stands still",
+    registers: [registry],
+    collect() {
+      this.set(queue.failing());
+    },
+  });
+}
+
+/** Namespaces first, since they determine the organization; then clusters, then pools, which belong to clusters. */
+async function follow(
+  deps: Deps,
+  caches: Caches,
+  queue: BatchQueue<Work>,
+  signal: AbortSignal,
+  onSynced: () => void,
+): Promise<void> {
+  const aborted = new Promise<void>((resolve) => {
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+  const reflectors = createReflectors(deps, caches, queue);
+  for (const reflector of reflectors) {
+    reflector.start(signal);
+    await Promise.race([reflector.synced, aborted]);
+    if (signal.aborted) return;
+  }
+  queue.add({ kind: "missing" });
+  await Promise.race([queue.idle(), aborted]);
+  if (signal.aborted) return;
+  onSynced();
+  await recordWatches(deps, signal, {
+    isCurrent: () => reflectors.every((reflector) => reflector.staleMs() === 0),
+    settle: () => queue.idle(),
+  });
+}
+
+function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): Reflector[] {
+  const { kube: client, log, kubeMetrics: metrics } = deps;
+  const onRelist = (epoch: number) => {
+    if (epoch > 1) queue.add({ kind: "missing" });
+  };
+  return [
+    createReflector({
+      client,
+      log,
+      metrics,
+      kind: namespaceKind,
+      store: caches.namespaces,
+      labelSelector: LABEL_ORG_ID,
+      onChange: ({ object }) => addNamespace(caches, object.metadata.name, queue),
+    }),
+    createReflector({
+      client,
+      log,
+      metrics,
+      kind: clusterKind,
+      store: caches.clusters,
+      keepManagedFields: true,
+      onChange: (change) => onClusterChange(caches, change, queue),
+      onRelist,
+    }),
+    createReflector({
+      client,
+      log,
+      metrics,
+      kind: nodePoolKind,
+      store: caches.nodePools,
+      keepManagedFields: true,
+      onChange: ({ type, object }) =>
+        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) }),
+      onRelist,
+    }),
+  ];
+}
+
+/** A pool is projected with the id of its cluster, so a cluster that is new or gets its id has its pools projected too. */
+function onClusterChange(
+  caches: Caches,
+  { type, object, previous }: Change<Cluster>,
+  queue: BatchQueue<Work>,
+): void {
+  const key = objectKey(object);
+  queue.add(type === "deleted" ? { gone: object } : { kind: "Cluster", key });
+  if (type === "deleted") return;
+  if (type === "updated" && previous !== undefined && idOf(previous) === idOf(object)) return;
+  for (const pool of caches.nodePools.byIndex("cluster", key))
+    queue.add({ kind: "NodePool", key: objectKey(pool) });
+}
+
+/** A Namespace that arrives late, or is assigned to an organization, makes its objects visible. */
+function addNamespace(caches: Caches, namespace: string, queue: BatchQueue<Work>): void {
+  for (const cluster of caches.clusters.byIndex("namespace", namespace))
+    queue.add({ kind: "Cluster", key: objectKey(cluster) });
+  for (const pool of caches.nodePools.byIndex("namespace", namespace))
+    queue.add({ kind: "NodePool", key: objectKey(pool) });
+}

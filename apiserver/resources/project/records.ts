@@ -1,0 +1,118 @@
+import { and, eq, gte, inArray, isNull, or, sql } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import type { Batch } from "./batches.ts";
+import { clusterIdOf, type ProjectedObject } from "./project.ts";
+import { clusterRecords, nodePoolRecords } from "./table.ts";
+
+const TABLES = { cluster: clusterRecords, node_pool: nodePoolRecords };
+
+/**
+ * Creates or updates the durable records of objects, and returns by id which it was. An object whose id belongs to an
+ * object with another namespaced name is left out.
+ */
+export async function upsertRecords(
+  tx: Queryable,
+  kind: Batch["kind"],
+  objects: readonly ProjectedObject[],
+): Promise<Map<string, "created" | "updated">> {
+  if (objects.length === 0) return new Map();
+  const records = TABLES[kind];
+  const rows = await tx
+    .insert(records)
+    .values(objects.map(toRecord))
+    .onConflictDoUpdate({
+      target: records.id,
+      set: {
+        name: sql`excluded.name`,
+        deletedAt: null,
+        ...(kind === "node_pool" ? { clusterId: sql`excluded.cluster_id` } : {}),
+      },
+      setWhere: sql`(${records.orgId}, ${records.namespace}, ${records.objectName})
+        = (excluded.org_id, excluded.namespace, excluded.object_name)`,
+    })
+    // A row version that no transaction has locked or replaced was inserted by this statement.
+    .returning({ id: records.id, isNew: sql<boolean>`xmax = 0` });
+  return new Map(rows.map(({ id, isNew }) => [id, isNew ? "created" : "updated"]));
+}
+
+/** Marks the records of objects as deleted; returns the ids of those that were not marked yet. */
+export async function closeRecords(
+  tx: Queryable,
+  kind: Batch["kind"],
+  objects: readonly ProjectedObject[],
+): Promise<Set<string>> {
+  if (objects.length === 0) return new Set();
+  const records = TABLES[kind];
+  const isOneOfThese = objects.map(({ id, orgId, namespace, name }) =>
+    and(
+      eq(records.id, id),
+      eq(records.orgId, orgId),
+      eq(records.namespace, namespace),
+      eq(records.objectName, name),
+    ),
+  );
+  const rows = await tx
+    .update(records)
+    .set({ deletedAt: sql`now()` })
+    .where(and(isNull(records.deletedAt), or(...isOneOfThese)))
+    .returning({ id: records.id });
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Whether the organization ever had this cluster, deleted or not. */
+export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: clusterRecords.id })
+    .from(clusterRecords)
+    .where(and(eq(clusterRecords.orgId, orgId), eq(clusterRecords.id, clusterId)));
+  return rows.length > 0;
+}
+
+/** Whether the organization has this cluster, or had it and deleted it within the last days. */
+export async function hasRecentCluster(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  withinDays: number,
+): Promise<boolean> {
+  const rows = await db
+    .select({ id: clusterRecords.id })
+    .from(clusterRecords)
+    .where(
+      and(
+        eq(clusterRecords.orgId, orgId),
+        eq(clusterRecords.id, clusterId),
+        or(
+          isNull(clusterRecords.deletedAt),
+          gte(clusterRecords.deletedAt, sql`now() - make_interval(days => ${withinDays})`),
+        ),
+      ),
+    );
+  return rows.length > 0;
+}
+
+/** The cluster of each of these pools, also of deleted ones; unknown ones are left out. */
+export async function findClusterIdsOfPools(
+  db: Queryable,
+  poolIds: readonly string[],
+): Promise<Map<string, string>> {
+  if (poolIds.length === 0) return new Map();
+  const rows = await db
+    .select({ id: nodePoolRecords.id, clusterId: nodePoolRecords.clusterId })
+    .from(nodePoolRecords)
+    .where(inArray(nodePoolRecords.id, [...poolIds]));
+  return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
+}
+
+function toRecord(object: ProjectedObject) {
+  return {
+    id: object.id,
+    orgId: object.orgId,
+    clusterId: clusterIdOf(object),
+    namespace: object.namespace,
+    objectName: object.name,
+    name: object.displayName,
+    createdAt: new Date(object.object.metadata.creationTimestamp ?? 0),
+    deletedAt: null,
+  };
+}

@@ -1,0 +1,166 @@
+import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
+import { NIL_ID } from "../../../shared/program/id.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { PageRequest } from "../../http/contract/page.ts";
+import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
+import type { ClusterStatusName } from "./status.ts";
+import { projectedClusters, projectedNodePools } from "./table.ts";
+
+const { deletedAt: _clusterDeletedAt, ...clusterColumns } = getTableColumns(projectedClusters);
+const {
+  deletedAt: _poolDeletedAt,
+  quotaNodes: _quotaNodes,
+  quotaVcpus: _quotaVcpus,
+  quotaMemoryGB: _quotaMemoryGB,
+  ...nodePoolColumns
+} = getTableColumns(projectedNodePools);
+
+/** The columns of a ProjectedCluster and of a ProjectedNodePool. */
+export { clusterColumns, nodePoolColumns };
+
+/** A cluster of the organization that is not deleted. */
+export async function findCluster(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedCluster | undefined> {
+  const [cluster] = await db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+  return cluster;
+}
+
+export interface ClusterFilter extends PageRequest {
+  status?: ClusterStatusName | undefined;
+  /** The whole name, ignoring case. */
+  name?: string | undefined;
+}
+
+/** A page of the organization's clusters (of all clusters without one), ordered by id; one row more than `limit`. */
+export async function listClusters(
+  db: Queryable,
+  orgId: string | undefined,
+  filter: ClusterFilter,
+): Promise<ProjectedCluster[]> {
+  const conditions: (SQL | undefined)[] = [
+    orgId === undefined ? isNull(projectedClusters.deletedAt) : isLiveCluster(orgId),
+  ];
+  if (filter.cursor !== undefined) conditions.push(gt(projectedClusters.id, filter.cursor));
+  if (filter.status !== undefined) conditions.push(eq(projectedClusters.status, filter.status));
+  if (filter.name !== undefined)
+    conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
+  const rows = await db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(and(...conditions))
+    .orderBy(asc(projectedClusters.id))
+    .limit(filter.limit + 1);
+  return rows;
+}
+
+/** A pool of the organization's cluster that is not deleted. */
+export async function findNodePool(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  poolId: string,
+): Promise<ProjectedNodePool | undefined> {
+  const [pool] = await db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId)));
+  return pool;
+}
+
+/** A page of the cluster's pools, ordered by id; one row more than `limit`. */
+export async function listNodePools(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  { cursor = NIL_ID, limit }: PageRequest,
+): Promise<ProjectedNodePool[]> {
+  return db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor)))
+    .orderBy(asc(projectedNodePools.id))
+    .limit(limit + 1);
+}
+
+/** Every pool of the cluster, ordered by id. */
+export async function listAllNodePools(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+): Promise<ProjectedNodePool[]> {
+  const rows = await db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(isLivePool(orgId, clusterId))
+    .orderBy(asc(projectedNodePools.id));
+  return rows;
+}
+
+/** Whether there is a cluster with this object name that is not being deleted. */
+export async function isClusterStaying(db: Queryable, namespace: string, name: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: projectedClusters.id })
+    .from(projectedClusters)
+    .where(
+      and(
+        eq(projectedClusters.namespace, namespace),
+        eq(projectedClusters.name, name),
+        isNull(projectedClusters.deletedAt),
+        ne(projectedClusters.status, "deleting"),
+      ),
+    );
+  return rows.length > 0;
+}
+
+/** Whether the organization has this cluster and it is not deleted. */
+export async function isClusterServed(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: projectedClusters.id })
+    .from(projectedClusters)
+    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+  return rows.length > 0;
+}
+
+/** Which of these clusters exist and are not deleted. */
+export async function findServedClusterIds(db: Queryable, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await db
+    .select({ id: projectedClusters.id })
+    .from(projectedClusters)
+    .where(and(inArray(projectedClusters.id, [...ids]), isNull(projectedClusters.deletedAt)));
+  return new Set(rows.map(({ id }) => id));
+}
+
+function isLiveCluster(orgId: string) {
+  return and(eq(projectedClusters.orgId, orgId), isNull(projectedClusters.deletedAt));
+}
+
+function isLivePool(orgId: string, clusterId: string) {
+  return and(
+    eq(projectedNodePools.orgId, orgId),
+    eq(projectedNodePools.clusterId, clusterId),
+    isNull(projectedNodePools.deletedAt),
+  );
+}
+
+function escapeLike(text: string): string {
+  return text.replaceAll(/[\\%_]/g, (character) => `\\${character}`);
+}
+
+/**
+ * A query of the quota use of each object of an organization: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
+ * An object counts until it is deleted, however it was created.
+ */
+export function selectQuotaUse(orgId: string): SQL {
+  return sql`
+    select id as object_id, 1 as clusters, 0 as node_pools, 0 as nodes, 0 as vcpus, 0 as memory_gb
+    from ${projectedClusters} where org_id = ${orgId} and deleted_at is null
+    union all
+    select id, 0, 1, quota_nodes, quota_vcpus, quota_memory_gb
+    from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null`;
+}

@@ -1,0 +1,84 @@
+import { desc, eq, inArray, isNull } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
+import { clusterColumns, nodePoolColumns } from "./served-objects.ts";
+import { projectedClusters, projectedNodePools } from "./table.ts";
+
+/** The stored object with this metadata.uid, tombstones included. */
+export async function findByUid(
+  db: Queryable,
+  uid: string,
+): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
+  const clusters = await db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(eq(projectedClusters.uid, uid));
+  if (clusters[0] !== undefined) return clusters[0];
+  const nodePools = await db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(eq(projectedNodePools.uid, uid));
+  return nodePools[0];
+}
+
+/** The last stored object with this public id, tombstones included. */
+export async function findLastSeen(
+  db: Queryable,
+  id: string,
+): Promise<ProjectedCluster | ProjectedNodePool | undefined> {
+  const newest = (table: typeof projectedClusters | typeof projectedNodePools) => desc(table.resourceVersion);
+  const clusters = await db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(eq(projectedClusters.id, id))
+    .orderBy(newest(projectedClusters))
+    .limit(1);
+  if (clusters[0] !== undefined) return clusters[0];
+  const nodePools = await db
+    .select(nodePoolColumns)
+    .from(projectedNodePools)
+    .where(eq(projectedNodePools.id, id))
+    .orderBy(newest(projectedNodePools))
+    .limit(1);
+  return nodePools[0];
+}
+
+/** All objects that are not deleted, to compare them with the Kubernetes API. */
+export async function listObjectNames(
+  db: Queryable,
+): Promise<{ clusters: ObjectName[]; nodePools: ObjectName[] }> {
+  const columns = (table: typeof projectedClusters | typeof projectedNodePools) => ({
+    uid: table.uid,
+    namespace: table.namespace,
+    name: table.name,
+  });
+  const clusters = await db
+    .select(columns(projectedClusters))
+    .from(projectedClusters)
+    .where(isNull(projectedClusters.deletedAt));
+  const nodePools = await db
+    .select(columns(projectedNodePools))
+    .from(projectedNodePools)
+    .where(isNull(projectedNodePools.deletedAt));
+  return { clusters, nodePools };
+}
+
+export interface ObjectName {
+  uid: string;
+  namespace: string;
+  name: string;
+}
+
+/** The cluster to which each of these objects belongs or belonged, by metadata.uid; unknown ones are left out. */
+export async function findClusterIds(db: Queryable, uids: readonly string[]): Promise<Map<string, string>> {
+  if (uids.length === 0) return new Map();
+  const clusters = await db
+    .select({ uid: projectedClusters.uid, clusterId: projectedClusters.id })
+    .from(projectedClusters)
+    .where(inArray(projectedClusters.uid, [...uids]));
+  const nodePools = await db
+    .select({ uid: projectedNodePools.uid, clusterId: projectedNodePools.clusterId })
+    .from(projectedNodePools)
+    .where(inArray(projectedNodePools.uid, [...uids]));
+  return new Map([...clusters, ...nodePools].map(({ uid, clusterId }) => [uid, clusterId]));
+}

@@ -1,0 +1,163 @@
+import { sql } from "drizzle-orm";
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+import type { Cluster } from "../../../shared/crd/cluster.ts";
+import { MAX_NODES_PER_POOL } from "../../../shared/crd/fields.ts";
+import type { NodePool } from "../../../shared/crd/node-pool.ts";
+import type { OutsideWriter } from "./outside-changes.ts";
+import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
+
+/**
+ * Columns of both projections: the last observed custom resource (without managedFields) and what lists filter and order
+ * by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late observation cannot restore it.
+ */
+const projectionColumns = <Status extends string>() => ({
+  uid: uuid().primaryKey(),
+  id: uuid().notNull(),
+  orgId: uuid("org_id").notNull(),
+  namespace: text().notNull(),
+  name: text().notNull(),
+  displayName: text("display_name").notNull(),
+  /** Written only by the projection, from the closed lists of status.ts. */
+  status: text().$type<Status>().notNull(),
+  resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
+  updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
+  outsideWriters: jsonb("outside_writers").$type<OutsideWriter[]>().notNull().default([]),
+  deletedAt: timestamp("deleted_at", { withTimezone: true }),
+});
+
+export const projectedClusters = pgTable(
+  "projected_clusters",
+  {
+    ...projectionColumns<ClusterStatusName>(),
+    networkUpdatedAt: timestamp("network_updated_at", { withTimezone: true }).notNull(),
+    object: jsonb().$type<Cluster>().notNull(),
+  },
+  (table) => [
+    uniqueIndex("projected_clusters_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
+    uniqueIndex("projected_clusters_object_key")
+      .on(table.namespace, table.name)
+      .where(sql`${table.deletedAt} is null`),
+    index("projected_clusters_org_idx").on(table.orgId, table.id).where(sql`${table.deletedAt} is null`),
+  ],
+);
+
+const settingOf = (field: string) => sql.raw(`((object -> 'spec' ->> '${field}')::int)`);
+const limitOf = (field: string) => sql`coalesce(${settingOf(field)}, 0)`;
+const quotaNodes = sql`case
+  when ${limitOf("maxVCPUs")} > ${limitOf("minVCPUs")} or ${limitOf("maxMemoryGB")} > ${limitOf("minMemoryGB")}
+  then greatest(1, least(${sql.raw(String(MAX_NODES_PER_POOL))}, ${settingOf("maxVCPUs")} / ${settingOf("vcpus")}, ${settingOf("maxMemoryGB")} / ${settingOf("memoryGB")}))
+  else ${settingOf("desiredNodes")} end`;
+
+export const projectedNodePools = pgTable(
+  "projected_node_pools",
+  {
+    ...projectionColumns<NodePoolStatusName>(),
+    clusterId: uuid("cluster_id").notNull(),
+    object: jsonb().$type<NodePool>().notNull(),
+    /** What quotas count: the rule of poolAmounts, as generated columns so that a sum reads no object. */
+    quotaNodes: integer("quota_nodes").generatedAlwaysAs(quotaNodes),
+    quotaVcpus: integer("quota_vcpus").generatedAlwaysAs(sql`(${quotaNodes}) * ${settingOf("vcpus")}`),
+    quotaMemoryGB: integer("quota_memory_gb").generatedAlwaysAs(
+      sql`(${quotaNodes}) * ${settingOf("memoryGB")}`,
+    ),
+  },
+  (table) => [
+    index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
+    uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
+    // Every new object looks for one that it replaces: without this index a rebuild scans the table each time.
+    uniqueIndex("projected_node_pools_object_key")
+      .on(table.namespace, table.name)
+      .where(sql`${table.deletedAt} is null`),
+    index("projected_node_pools_cluster_idx")
+      .on(table.clusterId, table.id)
+      .where(sql`${table.deletedAt} is null`),
+  ],
+);
+
+/** The permanent record of an object: tickets, usage, events and invoices refer to it. */
+const recordColumns = () => ({
+  id: uuid().primaryKey(),
+  orgId: uuid("org_id").notNull(),
+  namespace: text().notNull(),
+  objectName: text("object_name").notNull(),
+  name: text().notNull(),
+  createdAt: timestamp("created_at", { withTimezone: true }).notNull(),
+  deletedAt: timestamp("deleted_at", { withTimezone: true }),
+});
+
+export const clusterRecords = pgTable("cluster_records", recordColumns(), (table) => [
+  index("cluster_records_org_idx").on(table.orgId, table.id),
+]);
+
+export const nodePoolRecords = pgTable(
+  "node_pool_records",
+  { ...recordColumns(), clusterId: uuid("cluster_id").notNull() },
+  (table) => [index("node_pool_records_cluster_idx").on(table.clusterId, table.id)],
+);
+
+/**
+ * Names of clusters in an organization and of pools in a cluster (`scope` is its id). A row with a lease was reserved by
+ * a request whose object has not been observed yet; without a lease the object has the name.
+ */
+export const nameReservations = pgTable(
+  "name_reservations",
+  {
+    scope: uuid().notNull(),
+    /** The name in lower case. */
+    nameKey: text("name_key").notNull(),
+    objectId: uuid("object_id").notNull(),
+    leasedUntil: timestamp("leased_until", { withTimezone: true }),
+  },
+  (table) => [
+    primaryKey({ columns: [table.scope, table.nameKey] }),
+    index("name_reservations_object_idx").on(table.objectId),
+  ],
+);
+
+/** The durable log of transitions of clusters and node pools; each one once, whichever process observed it first. */
+export const transitions = pgTable(
+  "transitions",
+  {
+    id: bigint({ mode: "number" }).primaryKey().generatedAlwaysAsIdentity(),
+    objectKind: text("object_kind", { enum: ["cluster", "node_pool"] }).notNull(),
+    objectId: uuid("object_id").notNull(),
+    orgId: uuid("org_id").notNull(),
+    clusterId: uuid("cluster_id").notNull(),
+    type: text().notNull(),
+    at: timestamp({ withTimezone: true }).notNull(),
+    sequence: integer(),
+    details: jsonb().$type<Record<string, string>>().notNull(),
+    recordedAt: timestamp("recorded_at", { withTimezone: true }).notNull().defaultNow(),
+  },
+  (table) => [
+    check("transitions_object_kind", sql`${table.objectKind} in ('cluster', 'node_pool')`),
+    uniqueIndex("transitions_once_key").on(table.objectId, table.type, table.at),
+    uniqueIndex("transitions_lifetime_key")
+      .on(table.objectId, table.type)
+      .where(sql`${table.type} in ('created', 'ready', 'deleted')`),
+  ],
+);
+
+/** The times in which the projection followed the Kubernetes API without a gap. */
+export const projectionWatches = pgTable(
+  "projection_watches",
+  {
+    id: uuid().primaryKey(),
+    startedAt: timestamp("started_at", { withTimezone: true, precision: 3 }).notNull(),
+    /** Everything that existed then was projected. */
+    seenAt: timestamp("seen_at", { withTimezone: true, precision: 3 }).notNull(),
+  },
+  (table) => [index("projection_watches_seen_idx").on(table.seenAt)],
+);

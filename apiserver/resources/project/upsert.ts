@@ -1,0 +1,231 @@
+import { sql } from "drizzle-orm";
+import { recordOutsideAudits } from "../../audit/index.ts";
+import type { Queryable } from "../../db/client.ts";
+import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../event-log/index.ts";
+import { emitEvents, type NewWebhookEvent } from "../../outbox/index.ts";
+import { type Batch, nameScopeOf, type Observation, toBatches } from "./batches.ts";
+import { confirmNames, releaseNames } from "./name-reservations.ts";
+import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
+import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
+import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
+import { closeRecords, upsertRecords } from "./records.ts";
+import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
+import { recordTransitions } from "./transition-log.ts";
+import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
+
+/** What became of observations. */
+export interface Projected {
+  /** The ids of objects that were refused because another object already has their id. */
+  refused: string[];
+  /** How many transitions nobody saw while a status listed them. */
+  missedTransitions: number;
+}
+
+/**
+ * Projects observations in one transaction with everything that follows from them: durable records, name reservations,
+ * the transition log, the status events of the live feed and the events for webhooks. An observation older than the stored one changes nothing.
+ * Every statement handles many objects, so the number of round trips does not grow with them.
+ */
+export async function projectObservations(
+  tx: Queryable,
+  observations: readonly Observation[],
+): Promise<Projected> {
+  await lockObjects(tx, observations);
+  const refused: string[] = [];
+  const events: NewStatusEvent[] = [];
+  const webhookEvents: NewWebhookEvent[] = [];
+  let missedTransitions = 0;
+  for (const { kind, gone, present } of toBatches(observations)) {
+    const deletions = await remove(
+      tx,
+      kind,
+      gone.map(({ object }) => object),
+    );
+    const outcome = await upsert(tx, kind, present, events);
+    refused.push(...outcome.refused);
+    events.push(...outcome.events);
+    missedTransitions += outcome.missedTransitions;
+    webhookEvents.push(...deletions, ...outcome.webhookEvents);
+  }
+  await emitEvents(tx, webhookEvents);
+  await appendEvents(tx, events);
+  return { refused, missedTransitions };
+}
+
+/**
+ * One writer per object; always in the same order, so that two transactions never deadlock. From here on statements are
+ * planned each time: a plan cached while the tables were empty, as in a rebuild, scans them entirely.
+ */
+async function lockObjects(tx: Queryable, observations: readonly Observation[]): Promise<void> {
+  const uids = [...new Set(observations.map(({ object }) => object.uid))].sort();
+  if (uids.length === 0) return;
+  await tx.execute(sql`select set_config('plan_cache_mode', 'force_custom_plan', true),
+      pg_advisory_xact_lock(hashtextextended('marina object ' || uid, 0))
+    from json_array_elements_text(${JSON.stringify(uids)}::text::json) as uid`);
+}
+
+/** An object to write, and its stored row. */
+interface Step {
+  object: ProjectedObject;
+  stored: Stored | undefined;
+}
+
+async function upsert(
+  tx: Queryable,
+  kind: Batch["kind"],
+  observations: readonly Observation[],
+  eventsBefore: readonly NewStatusEvent[],
+): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
+  if (observations.length === 0) return { refused: [], missedTransitions: 0, events: [], webhookEvents: [] };
+  const storedByUid = await findStored(tx, kind, observations.map(toObject));
+  const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
+    const stored = storedByUid.get(object.uid);
+    return mayWrite(object, stored, authoritative) ? [{ object, stored }] : [];
+  });
+  const introduced = steps.filter(needsRecord);
+  const records = await upsertRecords(tx, kind, introduced.map(toObject));
+  const isRefused = (step: Step) => needsRecord(step) && !records.has(step.object.id);
+  const accepted = steps.filter((step) => !isRefused(step));
+  const named = accepted.filter(needsRecord).map(toObject);
+  const recordedStatuses = await findRecordedStatuses(
+    tx,
+    kind,
+    accepted.filter(({ stored }) => stored === undefined).map(toObject),
+    records,
+    eventsBefore,
+  );
+  await confirmNames(
+    tx,
+    named.map((object) => ({ scope: nameScopeOf(object), name: object.displayName, objectId: object.id })),
+  );
+  await writeRows(tx, kind, accepted.map(toObject));
+  const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
+  await recordOutsideAudits(tx, [
+    ...named.filter(({ id }) => records.get(id) === "created").flatMap(auditsOfCreation),
+    ...accepted.flatMap(({ object, stored }) =>
+      stored === undefined ? [] : auditsOfChanges(stored, object),
+    ),
+    ...(await findOutsideDeletions(tx, deleted.map(toObject))),
+  ]);
+  const { events: webhookEvents, missed } = await recordTransitions(
+    tx,
+    accepted
+      .filter(({ object, stored }) => stored === undefined || hasNewTransitions(stored.object, object.object))
+      .map(({ object }) => ({ object, entries: transitionEntriesOf(object) })),
+  );
+  return {
+    webhookEvents,
+    missedTransitions: missed,
+    refused: steps.filter(isRefused).map(({ object }) => object.id),
+    events: accepted.flatMap(({ object, stored }) => {
+      const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;
+      return previousStatus === object.status ? [] : [toStatusEvent(object, previousStatus)];
+    }),
+  };
+}
+
+function toObject({ object }: { object: ProjectedObject }): ProjectedObject {
+  return object;
+}
+
+function mayWrite(object: ProjectedObject, stored: Stored | undefined, authoritative: boolean): boolean {
+  if (mayReplace(stored, { resourceVersion: object.resourceVersion, authoritative })) return true;
+  return stored?.deletedAt === null && stored.clusterId !== clusterIdOf(object);
+}
+
+/** Whether the object is new, was renamed or belongs to another cluster: its record and name must be checked. */
+function needsRecord({ object, stored }: Step): boolean {
+  return (
+    stored === undefined ||
+    stored.clusterId !== clusterIdOf(object) ||
+    stored.displayName !== object.displayName
+  );
+}
+
+/**
+ * The last recorded status of objects without a row: that of the object that each replaced, or, for a lost row that is
+ * being rebuilt, that of the last event in the feed.
+ */
+async function findRecordedStatuses(
+  tx: Queryable,
+  kind: Batch["kind"],
+  objects: readonly ProjectedObject[],
+  records: ReadonlyMap<string, "created" | "updated">,
+  eventsBefore: readonly NewStatusEvent[],
+): Promise<Map<string, string>> {
+  const recorded = await retireReplaced(tx, kind, objects);
+  const lost = objects.filter(({ id }) => !recorded.has(id) && records.get(id) === "updated");
+  const statuses = await findLastStatuses(tx, lost.map(subjectOf));
+  lost.forEach((object, n) => {
+    const status = findLastIn(eventsBefore, object) ?? statuses[n];
+    if (status !== undefined) recorded.set(object.id, status);
+  });
+  return recorded;
+}
+
+/** Events are appended last, so those of an earlier batch are not in the feed yet. */
+function findLastIn(events: readonly NewStatusEvent[], object: ProjectedObject): string | undefined {
+  const { clusterId, nodePoolId } = subjectOf(object);
+  return events.findLast((event) => event.clusterId === clusterId && event.nodePoolId === nodePoolId)?.payload
+    .status;
+}
+
+function toStatusEvent(object: ProjectedObject, previousStatus: string | null): NewStatusEvent {
+  const message = object.object.status?.message ?? null;
+  return {
+    kind: "status",
+    ...subjectOf(object),
+    payload: { status: object.status, previousStatus, message, at: new Date().toISOString() },
+  };
+}
+
+function subjectOf(object: ProjectedObject) {
+  return { clusterId: clusterIdOf(object), nodePoolId: isPool(object) ? object.id : null };
+}
+
+/**
+ * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, its names
+ * are released, and its deletion is recorded in the transition log, and in the audit log when it was requested directly in
+ * the Kubernetes API and has not been seen before. Returns the webhook events of the deletions.
+ */
+async function remove(
+  tx: Queryable,
+  kind: Batch["kind"],
+  objects: readonly ProjectedObject[],
+): Promise<NewWebhookEvent[]> {
+  if (objects.length === 0) return [];
+  const stored = await findStored(tx, kind, objects);
+  const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);
+  await writeRows(tx, kind, undeleted, new Date());
+  const served = await findServedIds(
+    tx,
+    kind,
+    objects.map(({ id }) => id),
+  );
+  const closed = await closeRecords(
+    tx,
+    kind,
+    objects.filter(({ id }) => !served.has(id)),
+  );
+  const gone = objects.filter(({ id }) => closed.has(id));
+  if (gone.length === 0) return [];
+  const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
+    object.metadata.deletionTimestamp !== undefined;
+  await recordOutsideAudits(
+    tx,
+    await findOutsideDeletions(
+      tx,
+      gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object)),
+    ),
+  );
+  const { events } = await recordTransitions(
+    tx,
+    gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
+  );
+  await releaseNames(
+    tx,
+    gone.map(({ id }) => id),
+  );
+  await notifyReaders(tx, [...new Set(gone.map(clusterIdOf))]);
+  return events;
+}

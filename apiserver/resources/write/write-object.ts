@@ -1,0 +1,264 @@
+import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
+import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
+import { currentTenant } from "../../../shared/program/tenant-context.ts";
+import type { AuditEntry } from "../../audit/index.ts";
+import type { Queryable } from "../../db/client.ts";
+import { runThenRollBack } from "../../db/dry-run.ts";
+import type { Deps } from "../../deps.ts";
+import type { Origin } from "../../http/authentication/principal.ts";
+import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
+import { ApiError, notFound } from "../../http/errors.ts";
+import { requireUnmanaged } from "./field-owner.ts";
+import { discardIntent, openIntent, recordWrite } from "./intents.ts";
+import {
+  createOrAdopt,
+  deleteLive,
+  isNotApplied,
+  type ObjectPatch,
+  patchLive,
+  toRefusal,
+} from "./kube-write.ts";
+import type { Reservation } from "./reservations.ts";
+import type { ObjectRef, Resource, WriteResult } from "./resource.ts";
+import type { WriteIntent } from "./table.ts";
+
+interface DeleteRequest<P, E> extends WriteRequest {
+  preconditions?: Preconditions | undefined;
+  plan: (current: P) => WritePlan<E>;
+}
+
+/** A last attempt that begins then ends within the deadline of a request: one Kubernetes write takes at most 25 s. */
+const RETRY_FOR_MS = 20_000;
+
+const RETRY_BASE_MS = 50;
+
+const RETRY_CAP_MS = 1_000;
+
+/** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
+interface ChangePlan<E> extends WritePlan<E>, Pick<ObjectPatch, "spec" | "annotations"> {
+  /** The fields of `spec` that change, as dotted paths; default: the keys of `spec`. */
+  fields?: readonly string[];
+}
+
+interface ChangeRequest<P, E> extends WriteRequest {
+  preconditions?: Preconditions | undefined;
+  /** Field manager of the patch; default `marina-apiserver`. */
+  fieldManager?: string;
+  /** Decides by the object as it is now; called again when it has changed since. Throws the refusal. */
+  plan: (current: P) => ChangePlan<E>;
+}
+
+interface CreateRequest<T, E> extends WriteRequest, WritePlan<E> {
+  /** The public id, which `object` carries as a label. */
+  id: string;
+  object: T;
+}
+
+export type WriteDeps = Pick<Deps, "db" | "kube" | "now">;
+
+/** The part of a request that every write has. */
+export interface WriteRequest {
+  /** Of the audit row: `<resource>.<verb>`. */
+  action: string;
+  /** Every check is made, the result is computed, and nothing is stored. */
+  dryRun?: boolean;
+}
+
+/** What a slice decides, from the object as it is. */
+export interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
+  reservations?: readonly Reservation[];
+  /** What else the write does; called by a dry run only. Throws what `reservations` would. */
+  effects?: (db: Queryable) => Promise<E>;
+}
+
+/** One call of the Kubernetes API, and what goes with it. */
+interface Write<T, E> extends WriteRequest, WritePlan<E> {
+  verb: WriteIntent["verb"];
+  objectId: string;
+  /** Of the object as it was read; of one to be created, as it will be. */
+  metadata: ObjectMeta;
+  /** Undefined when the object has changed since it was read. */
+  apply: (options: { dryRun: boolean }) => Promise<{ object: T; gone?: boolean } | undefined>;
+}
+
+/**
+ * Creates a custom resource whose id and name are fixed; safe to repeat with the same ones. Throws 409 conflict when the
+ * object name belongs to another object, and what `writeObject` throws.
+ */
+export async function createObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
+  deps: WriteDeps,
+  origin: Origin,
+  resource: Resource<T, P>,
+  request: CreateRequest<T, E>,
+): Promise<WriteResult<P, E>> {
+  const { id, object } = request;
+  const written = await writeObject(deps, origin, resource, {
+    ...request,
+    verb: "create",
+    objectId: id,
+    metadata: object.metadata,
+    apply: async (options) => ({ object: await createOrAdopt(deps.kube, resource.kind, object, options) }),
+  });
+  if (written === undefined) throw new Error("a create cannot be outdated");
+  return written;
+}
+
+/**
+ * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, on the version
+ * that was read. When it has changed since, it is read and decided again after a random wait, for at most 20 s: concurrent
+ * changes all succeed, in some order. Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `plan`
+ * throws, and what `writeObject` throws.
+ */
+export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
+  deps: WriteDeps,
+  origin: Origin,
+  resource: Resource<T, P>,
+  known: P,
+  request: ChangeRequest<P, E>,
+): Promise<WriteResult<P, E>> {
+  const { preconditions, fieldManager } = request;
+  const retryUntil = performance.now() + RETRY_FOR_MS;
+  for (let attempt = 1; performance.now() < retryUntil; attempt++) {
+    const live = await readLive(deps, resource, known);
+    requireMatch(preconditions, objectTag(live.metadata));
+    const plan = request.plan(resource.project(live));
+    const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
+    if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
+      return keepObject(deps, resource, live, { ...request, ...plan });
+    requireUnmanaged(live.metadata.managedFields, fields, resource.wireNames);
+    const patch = { spec, annotations, requestId: origin.requestId, fieldManager };
+    const written = await writeObject(deps, origin, resource, {
+      ...request,
+      ...plan,
+      verb: "change",
+      objectId: known.id,
+      metadata: live.metadata,
+      async apply(options) {
+        const object = await patchLive(deps.kube, resource.kind, live, patch, options);
+        return object && { object };
+      },
+    });
+    if (written !== undefined) return written;
+    await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
+  }
+  throw new ApiError("conflict", `The ${resource.noun} is being changed by other requests; try again.`, {
+    retryAfterSeconds: 1,
+  });
+}
+
+/**
+ * Requests the deletion of a custom resource; it is served with status deleting until its finalizers are removed. An
+ * object that is being deleted already is returned as it is. Throws 404, 412 for If-Match, and what `writeObject` throws.
+ */
+export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
+  deps: WriteDeps,
+  origin: Origin,
+  resource: Resource<T, P>,
+  known: P,
+  request: DeleteRequest<P, E>,
+): Promise<WriteResult<P, E>> {
+  const live = await readLive(deps, resource, known);
+  requireMatch(request.preconditions, objectTag(live.metadata));
+  const plan = request.plan(resource.project(live));
+  if (live.metadata.deletionTimestamp !== undefined)
+    return keepObject(deps, resource, live, { ...request, ...plan });
+  const written = await writeObject(deps, origin, resource, {
+    ...request,
+    ...plan,
+    verb: "delete",
+    objectId: known.id,
+    metadata: live.metadata,
+    apply: ({ dryRun }) => deleteLive(deps.kube, resource.kind, live, { dryRun, now: deps.now() }),
+  });
+  if (written === undefined) throw new Error("a deletion depends on no version");
+  return written;
+}
+
+/**
+ * Writes one custom resource. Intent and reservations are committed first, then the object is written, then audit row and
+ * projection are committed together; what a crash leaves between them is completed by the sweep. A write that certainly
+ * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the
+ * Kubernetes API refuses, what the reservations throw, and the KubeError of a write that is not confirmed.
+ */
+export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
+  deps: WriteDeps,
+  origin: Origin,
+  resource: Resource<T, P>,
+  write: Write<T, E>,
+): Promise<WriteResult<P, E> | undefined> {
+  if (write.dryRun === true) return tryWrite(deps, resource, write);
+  const { action, before, after, reservations = [] } = write;
+  const target = { kind: resource.targetKind, id: write.objectId };
+  const intent = await openIntent(deps.db, origin, reservations, {
+    kind: resource.kindName,
+    verb: write.verb,
+    metadata: write.metadata,
+    entry: {
+      action,
+      orgId: resource.orgId,
+      target,
+      ...(before === undefined ? {} : { before }),
+      ...(after === undefined ? {} : { after }),
+      result: "done",
+    },
+  });
+  let written: Awaited<ReturnType<typeof write.apply>>;
+  try {
+    written = await write.apply({ dryRun: false });
+  } catch (error) {
+    if (isNotApplied(error) || error instanceof ApiError) await discardIntent(deps.db, intent, reservations);
+    throw toRefusal(error, resource.wireNames);
+  }
+  if (written === undefined) {
+    await discardIntent(deps.db, intent, reservations);
+    return undefined;
+  }
+  const object = resource.project(written.object);
+  const { gone = false } = written;
+  await deps.db.transaction(async (tx) => {
+    await recordWrite(tx, intent);
+    for (const one of reservations) await one.complete(tx);
+    await resource.save(tx, object, { gone });
+  });
+  return { object, effects: undefined };
+}
+
+async function tryWrite<T extends KubeObject, P extends ObjectRef, E>(
+  deps: WriteDeps,
+  resource: Resource<T, P>,
+  { reservations = [], effects: findEffects, apply }: Write<T, E>,
+): Promise<WriteResult<P, E> | undefined> {
+  const effects = await runThenRollBack(deps.db, async (tx) => {
+    const found = await findEffects?.(tx);
+    for (const one of reservations) await one.take(tx);
+    return found;
+  });
+  try {
+    const written = await apply({ dryRun: true });
+    return written && { object: resource.project(written.object), effects };
+  } catch (error) {
+    throw toRefusal(error, resource.wireNames);
+  }
+}
+
+/** The result of a request that changes nothing. */
+export async function keepObject<T extends KubeObject, P extends ObjectRef, E>(
+  deps: WriteDeps,
+  resource: Resource<T, P>,
+  live: T,
+  { dryRun = false, effects }: Pick<Write<T, E>, "dryRun" | "effects">,
+): Promise<WriteResult<P, E>> {
+  return { object: resource.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
+}
+
+/** The object as the Kubernetes API has it now. One that is gone is not served from then on: throws 404. */
+export async function readLive<T extends KubeObject, P extends ObjectRef>(
+  deps: Pick<Deps, "db" | "kube">,
+  resource: Resource<T, P>,
+  known: P,
+): Promise<T> {
+  const live = await deps.kube.get(resource.kind, known.namespace, known.name);
+  if (live?.metadata.uid === known.uid) return live;
+  await deps.db.transaction((tx) => resource.save(tx, known, { gone: true }));
+  throw notFound(resource.noun);
+}

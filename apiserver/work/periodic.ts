@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../shared/program/log.ts";
+import type { Sql } from "../db/client.ts";
+import { runAsLeader } from "./leader.ts";
+
+/** Reconciles state with what it should be; safe to run twice, or to skip. */
+export interface PeriodicJob {
+  name: string;
+  everyMs: number;
+  run(signal: AbortSignal): Promise<void>;
+}
+
+export interface PeriodicOptions {
+  sql: Sql;
+  log: Logger;
+  signal: AbortSignal;
+}
+
+/**
+ * Runs every job on one of all replicas: at once, then at its own interval (with up to 10 % jitter). A failing job is
+ * logged and runs again at its next interval. Resolves when `signal` aborts.
+ */
+export async function runPeriodically(options: PeriodicOptions, jobs: readonly PeriodicJob[]): Promise<void> {
+  await runAsLeader({ ...options, name: "periodic-jobs" }, async (signal) => {
+    await Promise.all(jobs.map((job) => repeat(job, options.log, signal)));
+  });
+}
+
+async function repeat(job: PeriodicJob, log: Logger, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await job.run(signal);
+    } catch (error) {
+      log.warn(
+        { job: job.name, message: error instanceof Error ? error.message : String(error) },
+        "job failed",
+      );
+    }
+    await sleep(job.everyMs * (1 + Math.random() / 10), undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,24 @@
+import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
+
+interface ReportedStatus {
+  message?: string | undefined;
+  conditions?: readonly ConditionLike<string>[] | undefined;
+}
+
+/** Progress is slow by nature: a Warning about it would be a false alarm. */
+const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
+
+/**
+ * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in progress
+ * when an object becomes ready is not one: it has only just become the reason.
+ */
+export function findLongWait(last: ReportedStatus | undefined, next: ReportedStatus): Problem | undefined {
+  const reconciling = findCondition(next.conditions, "Reconciling");
+  if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
+  const isReady = (status?: ReportedStatus) => findCondition(status?.conditions, "Ready")?.status === "True";
+  if (isReady(next) && !isReady(last)) return undefined;
+  const before = findCondition(last?.conditions, "Reconciling");
+  const isReported = last?.message !== undefined && before?.reason === reconciling.reason;
+  const { reason, message } = reconciling;
+  return isReported || SLOW_REASONS.has(reason) ? undefined : { reason, message };
+}

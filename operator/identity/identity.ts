@@ -1,0 +1,119 @@
+import type { Problem } from "../../shared/controller/conditions.ts";
+import type { MetadataChange } from "../../shared/controller/plan.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { type Identified, type IdentityState, identityOf, idOf } from "../../shared/crd/identity.ts";
+import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import type { Organization } from "../../shared/crd/organization.ts";
+import { findOldest, isOlder } from "../../shared/kube/age.ts";
+import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { Store } from "../../shared/kube/store.ts";
+import { INDEX_ID } from "../indexes.ts";
+
+export function indexById(object: KubeObject): string[] {
+  const id = idOf(object);
+  return id === undefined ? [] : [id];
+}
+
+/** "namespace/name" of an older object with the same id. */
+export function findOlderDuplicate(store: Store<KubeObject>, object: Identified): string | undefined {
+  const { metadata } = object;
+  const id = idOf(object);
+  const sameId = id === undefined ? [] : store.byIndex(INDEX_ID, id);
+  const older = findOldest(sameId.filter((other) => isOlder(other.metadata, metadata)))?.metadata;
+  return older && `${older.namespace}/${older.name}`;
+}
+
+/** Why the identity of an object keeps it from being reconciled; undefined = nothing does. */
+export function findIdentityFault(
+  organization: Organization,
+  olderDuplicate: string | undefined,
+  identity: IdentityState = "confirmed",
+): Problem | undefined {
+  if (organization.kind === "unknown") {
+    const message = `This namespace belongs to no organization; put the object into the namespace of one, or have the label ${LABEL_ORG_ID} set.`;
+    return { reason: "UnknownOrganization", message };
+  }
+  if (organization.kind === "duplicate") {
+    const message = `The organization of this namespace uses the older namespace ${organization.namespace}; create the object there.`;
+    return { reason: "DuplicateOrganization", message };
+  }
+  if (identity === "refused") {
+    const message = `The label ${LABEL_ID} has the id of another object; delete this one and create it again without the label.`;
+    return { reason: "DuplicateID", message };
+  }
+  if (olderDuplicate !== undefined) {
+    const message = `An older object has the same label ${LABEL_ID}; delete this one and create it again without the label.`;
+    return { reason: "DuplicateID", message };
+  }
+  if (identity !== "unconfirmed") return undefined;
+  const message = `The object came with the label ${LABEL_ID}, as from a backup; it waits until the API server has looked up the id. If this lasts, look at the API server of the platform.`;
+  return { reason: "WaitingForIdentity", message };
+}
+
+/** How far a cluster or pool is with its id. What the operator runs already for this very object needs no word. */
+export function readIdentity(object: Identified, runs: boolean): IdentityState {
+  const state = identityOf(object);
+  return state === "unconfirmed" && runs ? "known" : state;
+}
+
+/** An object that is being deleted and whose finalizer the operator has removed: nothing of it is left. */
+export function isReleased({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined && !hasFinalizer(metadata);
+}
+
+/** A pool whose machines may be made: the operator holds it, and its id is its own. */
+export function isHeld({ pool, capi }: { pool: KubeObject; capi: object | undefined }): boolean {
+  const identity = readIdentity(pool, capi !== undefined);
+  return hasFinalizer(pool.metadata) && identity !== "refused" && identity !== "unconfirmed";
+}
+
+/** What an object lacks of id, organization and finalizer; undefined = nothing. */
+export function findMissingMetadata(
+  { metadata }: Identified,
+  organizationId: string,
+  candidateId: string,
+): MetadataChange | undefined {
+  const labels = {
+    ...(metadata.labels?.[LABEL_ID] === undefined && { [LABEL_ID]: candidateId }),
+    ...(metadata.labels?.[LABEL_ORG_ID] === undefined && { [LABEL_ORG_ID]: organizationId }),
+  };
+  const change = { ...(Object.keys(labels).length > 0 && { labels }), ...findMissingFinalizer(metadata) };
+  return Object.keys(change).length === 0 ? undefined : change;
+}
+
+/**
+ * The same of an object whose status holds its id. An id that is given is marked as new in the same write, so that a crash
+ * before the status leaves nothing to wait for; once the status has it the mark goes, for in a backup it would be untrue.
+ */
+export function findMissingIdentity(
+  object: Identified,
+  organizationId: string,
+  candidateId: string,
+): MetadataChange | undefined {
+  const state = identityOf(object);
+  const missing = findMissingMetadata(object, organizationId, candidateId);
+  if (state === "none") return { ...missing, annotations: { [ANNOTATION_IDENTITY]: "new" } };
+  const isMarked = object.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
+  return state === "confirmed" && isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
+}
+
+/** For what is not reconciled for its identity: without the finalizer nobody could delete it. */
+export function findMissingFinalizer(metadata: ObjectMeta): { finalizer: string } | undefined {
+  return hasFinalizer(metadata) ? undefined : { finalizer: FINALIZER };
+}
+
+export function hasFinalizer(metadata: ObjectMeta): boolean {
+  return metadata.finalizers?.includes(FINALIZER) ?? false;
+}
+
+export function isDeleting({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/**
+ * Whether the operator may change nothing of this cluster and its node pools, and issue no access. A deletion is carried out
+ * all the same: whoever must keep a cluster holds it. Admin kubeconfigs are rotated and rights revoked as ever.
+ */
+export function isSuspended(cluster: Cluster | undefined): boolean {
+  return cluster?.spec.suspend === true && cluster.metadata.deletionTimestamp === undefined;
+}
