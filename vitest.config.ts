@@ -1,19 +1,19 @@
 import { defineConfig } from "vitest/config";
 
 const onStack = {
-  globalSetup: ["e2e/stack/vitest-global-setup.ts"],
-  setupFiles: ["e2e/seen/vitest-setup.ts"],
+  globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
+  setupFiles: ["e2e/contract/seen/vitest-setup.ts"],
   // Of what hangs: on a slow machine with neighbours a story takes some minutes.
   testTimeout: 600_000,
   hookTimeout: 900_000,
   expect: { poll: { timeout: 200_000 } },
 };
 
-const LAST = "e2e/seen/{responses,logs,messages,machines,rights}.test.ts";
+const LAST = "e2e/contract/seen/{responses,logs,messages,machines,rights}.test.ts";
 
 export default defineConfig({
   test: {
-    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
+    reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     // Stories and integration tests wait for the stack most of their time: more workers than cores.
     maxWorkers: 4,
     // Modules are read once a worker, not once a file, which halves the unit tests. Helpers register hooks in functions.
@@ -29,7 +29,7 @@ export default defineConfig({
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
           exclude: [
             "**/*.{int,long}.test.ts",
-            "e2e/{stories,faults,ceph,install}/**",
+            "e2e/{stories,faults,install,contract/ceph}/**",
             LAST,
             "node_modules/**",
           ],

@@ -67,7 +67,7 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () 
     symlinkSync(realpathSync(join(root, "node_modules")), join(copy, "node_modules"));
     followThePage();
     run("drizzle-kit", "generate", "--config", "apiserver/db/drizzle.config.ts", "--name", "notes");
-    run("node", "e2e/openapi/generate-client.ts");
+    run("node", "e2e/contract/openapi/generate-client.ts");
   }, 900_000);
 
   afterAll(() => rmSync(copy, { recursive: true }));
@@ -85,14 +85,16 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () 
       "run",
       "--project",
       "unit",
-      "e2e/architecture",
+      "e2e/checks/architecture",
       "apiserver/security.test.ts",
     );
     expect(output).toContain("3 passed");
   });
 
   test("has its operations in the OpenAPI document", () => {
-    const { paths } = JSON.parse(readFileSync(join(copy, "e2e/openapi/generated/openapi.json"), "utf8"));
+    const { paths } = JSON.parse(
+      readFileSync(join(copy, "e2e/contract/openapi/generated/openapi.json"), "utf8"),
+    );
     expect(Object.keys(paths["/api/v1/organizations/{orgID}/notes"])).toEqual(["post", "get"]);
   });
 

@@ -4,11 +4,11 @@ import { connect, createServer } from "node:net";
 import { join } from "node:path";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { cleanEnvironment } from "../e2e/programs/environment.ts";
-import { findFreePort } from "../e2e/programs/free-port.ts";
-import { DIST } from "../e2e/stack/marina.ts";
-import { readPartEnvironment } from "../e2e/stack/part-environment.ts";
-import { readStack, waitFor } from "../e2e/stack/testing.ts";
+import { cleanEnvironment } from "../e2e/platform/programs/environment.ts";
+import { findFreePort } from "../e2e/platform/programs/free-port.ts";
+import { DIST } from "../e2e/platform/stack/marina.ts";
+import { readPartEnvironment } from "../e2e/platform/stack/part-environment.ts";
+import { readStack, waitFor } from "../e2e/platform/stack/testing.ts";
 import { grantRights } from "./db/grants.ts";
 import { createTestDatabase, type TestDatabase } from "./db/testing.ts";
 

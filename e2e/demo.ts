@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { isBuildNode } from "./stack/builds.ts";
-import type { StackInfo } from "./stack/stack-info.ts";
+import { isBuildNode } from "./platform/stack/builds.ts";
+import type { StackInfo } from "./platform/stack/stack-info.ts";
 import type { Waiting } from "./testing/reported-wait.ts";
 import { type OnStep, runTenantStory } from "./testing/tenant-story.ts";
 

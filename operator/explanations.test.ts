@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { findTenantTextFault } from "../e2e/seen/message-forms.ts";
+import { findTenantTextFault } from "../e2e/contract/seen/message-forms.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
 import { createStore } from "../shared/kube/store.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { recomputeInvoices } from "../../e2e/billing/recompute.ts";
-import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { recomputeInvoices } from "../../e2e/contract/billing/recompute.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { openWebhookEndpoint } from "../../e2e/testing/webhook-endpoint.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { dirname, join } from "node:path";
 import postgres from "postgres";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { cleanEnvironment } from "../../e2e/programs/environment.ts";
-import { readPartEnvironment } from "../../e2e/stack/part-environment.ts";
-import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { cleanEnvironment } from "../../e2e/platform/programs/environment.ts";
+import { readPartEnvironment } from "../../e2e/platform/stack/part-environment.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
 
 const PROGRAM = join(import.meta.dirname, "migrate.ts");

@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { expect, test } from "vitest";
-import { readStack } from "../../e2e/stack/testing.ts";
+import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { migrate } from "./migrate.ts";
 import { createTestDatabase } from "./testing.ts";
 

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { runForTenant } from "../../shared/program/tenant-context.ts";
 import { connectDatabase, type DatabaseClients } from "./client.ts";

@@ -1,6 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitFor } from "../../e2e/stack/testing.ts";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, jwtVerify } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack, waitForRegistry } from "../../e2e/stack/testing.ts";
+import { readStack, waitForRegistry } from "../../e2e/platform/stack/testing.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { recordPushGrant } from "./pushes/store.ts";

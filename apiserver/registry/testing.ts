@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { waitForRegistry } from "../../e2e/stack/testing.ts";
+import { waitForRegistry } from "../../e2e/platform/stack/testing.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import type { DistributionConfig } from "../registry-config.ts";

@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readStack } from "../../e2e/stack/testing.ts";
+import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import {
   BYTES_PER_GIB,

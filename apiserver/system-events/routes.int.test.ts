@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack } from "../../e2e/stack/testing.ts";
+import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";

@@ -1,9 +1,9 @@
 import { createSecretKey } from "node:crypto";
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
-import { requireConformance } from "../../e2e/openapi/conformance.ts";
-import { findSeenFolder } from "../../e2e/seen/seen.ts";
-import { readStack } from "../../e2e/stack/testing.ts";
+import { requireConformance } from "../../e2e/contract/openapi/conformance.ts";
+import { findSeenFolder } from "../../e2e/contract/seen/seen.ts";
+import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { createKubeMetrics } from "../../shared/kube/metrics.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { PATIENT } from "../../shared/program/testing-deadlines.ts";
 import { createLogger } from "../../shared/program/log.ts";
+import { PATIENT } from "../../shared/program/testing-deadlines.ts";
 import { createBatchQueue } from "./batch-queue.ts";
 
 interface Work {

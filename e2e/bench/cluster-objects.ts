@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import type { Stack } from "../stack/stack.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 export const FIELD_MANAGER = "engineer";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import postgres from "postgres";
-import { startStack } from "../stack/stack.ts";
+import { startStack } from "../platform/stack/stack.ts";
 import { benchFollowing } from "./followed-clusters.ts";
 import { measurePages } from "./pages.ts";
 import { CLUSTERS, clusterId, seedClusters } from "./projected-clusters.ts";

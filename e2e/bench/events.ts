@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { readCpuSeconds, readMemoryMB } from "../programs/proc.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
+import { readCpuSeconds, readMemoryMB } from "../platform/programs/proc.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
 import { createTenant } from "../testing/tenant.ts";
 import { type Figure, report } from "./report.ts";
 

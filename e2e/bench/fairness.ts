@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
-import { startStack } from "../stack/stack.ts";
+import { startStack } from "../platform/stack/stack.ts";
 import { median, percentile, until } from "./measure.ts";
 import { type Figure, report } from "./report.ts";
 

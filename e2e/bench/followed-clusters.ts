@@ -6,7 +6,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
 import { createFleet, createOrganization, FIELD_MANAGER, type Fleet } from "./cluster-objects.ts";
 import { percentile, secondsSince, until } from "./measure.ts";
 import { type PoolWriting, timePoolWrites } from "./pool-writes.ts";

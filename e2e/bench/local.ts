@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startStack } from "../stack/stack.ts";
+import { startStack } from "../platform/stack/stack.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 import { median } from "./measure.ts";
 import { type Figure, report } from "./report.ts";

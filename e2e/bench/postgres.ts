@@ -1,10 +1,10 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { ensureCertificates } from "../stack/certificates.ts";
-import { choosePorts } from "../stack/ports.ts";
-import { databaseUrlsOf, postgresHome, postgresNodes } from "../stack/postgres.ts";
-import { ensureSecrets } from "../stack/secrets.ts";
-import { createSupervisor, endLeftovers } from "../stack/supervisor.ts";
+import { ensureCertificates } from "../platform/stack/certificates.ts";
+import { choosePorts } from "../platform/stack/ports.ts";
+import { databaseUrlsOf, postgresHome, postgresNodes } from "../platform/stack/postgres.ts";
+import { ensureSecrets } from "../platform/stack/secrets.ts";
+import { createSupervisor, endLeftovers } from "../platform/stack/supervisor.ts";
 
 export interface Postgres {
   /** May create databases. */

@@ -1,5 +1,5 @@
-import { listProcesses, type Stat, TICKS_PER_SECOND } from "../programs/proc.ts";
-import type { Stack } from "../stack/stack.ts";
+import { listProcesses, type Stat, TICKS_PER_SECOND } from "../platform/programs/proc.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 
 /**
  * Processor seconds of each running process of a stack by its name, with those of its descendants, the ended ones too:

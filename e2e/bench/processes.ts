@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { DEFAULT_PROVIDER } from "../stack/provider.ts";
-import { startStack } from "../stack/stack.ts";
+import { DEFAULT_PROVIDER } from "../platform/stack/provider.ts";
+import { startStack } from "../platform/stack/stack.ts";
 import { median } from "./measure.ts";
 import { report } from "./report.ts";
 

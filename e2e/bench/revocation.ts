@@ -1,5 +1,5 @@
-import type { StackInfo } from "../stack/stack-info.ts";
-import { USERS } from "../stack/users.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { USERS } from "../platform/stack/users.ts";
 import { readCredential, untilRefused } from "../testing/credentials.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 import { median, until } from "./measure.ts";

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
-import type { Stack } from "../stack/stack.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 import { BATCH_SIZE, BATCHES, type BenchRequest, CONNECTIONS, sendBatch, WARM_UP_BATCHES } from "./load.ts";
 import { median } from "./measure.ts";
 import type { Figure } from "./report.ts";

@@ -4,8 +4,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
-import { readMemoryMB } from "../programs/proc.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
+import { readMemoryMB } from "../platform/programs/proc.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { type Figure, report } from "./report.ts";
 
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench");

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { USERS } from "../stack/users.ts";
+import { USERS } from "../platform/stack/users.ts";
 import { ORGANIZATIONS } from "./tenants.ts";
 
 /** How many records there are. */

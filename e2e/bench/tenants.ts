@@ -4,7 +4,7 @@ import { storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 
 export const ORGANIZATIONS = 2000;
 const MEMBERS = 20;

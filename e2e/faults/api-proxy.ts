@@ -4,7 +4,7 @@ import { Agent, createServer, request as requestUpstream } from "node:https";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import type { StackInfo } from "../stack/stack-info.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { readCredential } from "../testing/credentials.ts";
 
 /** A request of the program behind the proxy. */

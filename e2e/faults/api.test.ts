@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { fetchConforming } from "../openapi/conformance.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { waitFor } from "../stack/testing.ts";
+import { fetchConforming } from "../contract/openapi/conformance.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 
 /** Far above what a request may take, 10 s for a statement and 5 s for a connection, on any machine; below a request that hangs. */
 const DEADLINE_MS = 60_000;

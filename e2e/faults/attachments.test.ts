@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { OBJECT_STORE_HOOK_MS, waitFor } from "../stack/testing.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { OBJECT_STORE_HOOK_MS, waitFor } from "../platform/stack/testing.ts";
 import { startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 

@@ -1,9 +1,9 @@
 import { buildBundles } from "../../build.ts";
 import { leaseKind } from "../../shared/kube/core-kinds.ts";
-import { CAPI_MANAGERS } from "../stack/cluster-api-manifests.ts";
-import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { kubectl } from "../stack/testing.ts";
+import { CAPI_MANAGERS } from "../platform/stack/cluster-api-manifests.ts";
+import { PLATFORM_NAMESPACE } from "../platform/stack/marina.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { type ApiProxy, openApiProxy } from "./api-proxy.ts";
 import { type OperatorProcess, startOperator } from "./operator-process.ts";

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { type Call, type Fault, openApiProxy, refusalOf } from "./api-proxy.ts";
 import { type BareStack, startBareStack } from "./bare-stack.ts";
 import { type Any, withDefinition } from "./changed-definition.ts";

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { recomputeInvoices } from "../billing/recompute.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { waitFor } from "../stack/testing.ts";
+import { recomputeInvoices } from "../contract/billing/recompute.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, waitForCluster } from "../testing/custom-resources.ts";
 import { startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";

@@ -1,5 +1,5 @@
-import type { StackInfo } from "../stack/stack-info.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the version of a definition, as any change needs it
 export type Any = any;

@@ -1,4 +1,4 @@
-import { waitFor } from "../stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import type { BareStack, Organization } from "./bare-stack.ts";
 import { type Identities, identify, LIFECYCLE, type Step } from "./lifecycle.ts";
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import type { Stack } from "../stack/stack.ts";
-import { kubectl } from "../stack/testing.ts";
+import type { Stack } from "../platform/stack/stack.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import { type Engineer, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 import { startOperator } from "./operator-process.ts";
 

@@ -6,8 +6,8 @@ import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { eventKind } from "../../shared/kube/core-kinds.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { waitFor } from "../stack/testing.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, type Feed, type Tenant } from "../testing/tenant.ts";
 

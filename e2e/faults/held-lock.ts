@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { waitFor } from "../stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import type { SecondApiserver } from "../testing/second-apiserver.ts";
 
 export interface Hold {

@@ -6,8 +6,8 @@ import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { makeRequest } from "../testing/credentials.ts";
 import {
   capiClusterKind,

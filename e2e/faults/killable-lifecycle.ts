@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { waitFor } from "../stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import type { BareStack } from "./bare-stack.ts";
 import { expectSame, type Identities, identify, LIFECYCLE, listLeftovers, type Step } from "./lifecycle.ts";
 import type { OperatorProcess } from "./operator-process.ts";

@@ -5,7 +5,7 @@ import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { PLATFORM_NAMESPACE } from "../stack/marina.ts";
+import { PLATFORM_NAMESPACE } from "../platform/stack/marina.ts";
 import {
   capiClusterKind,
   type Engineer,

@@ -4,10 +4,10 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { readStartTime } from "../programs/process-identity.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { readStartTime } from "../platform/programs/process-identity.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster } from "../stories/local/real-cluster.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
@@ -246,7 +246,7 @@ async function start(dir: string): Promise<{ child: ChildProcess; info: StackInf
   const file = join(dir, "stack.json");
   rmSync(file, { force: true });
   const env = { ...process.env, MARINA_API_PORT: "18950" };
-  const child = spawn(process.execPath, [join(ROOT, "e2e", "stack", "start.ts"), "--dir", dir], {
+  const child = spawn(process.execPath, [join(ROOT, "e2e", "platform", "stack", "start.ts"), "--dir", dir], {
     stdio: "ignore",
     env,
   });

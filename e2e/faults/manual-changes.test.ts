@@ -3,7 +3,7 @@ import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import { waitFor } from "../stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 import { type BareStack, startBareStack } from "./bare-stack.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { StackInfo } from "../stack/stack-info.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 
 /** An operator beside the stack's own, with other settings. */
 export interface OperatorProcess {

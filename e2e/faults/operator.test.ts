@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {
   capiClusterKind,
   clusterClassKind,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { type ApiResponse, createTenant, type Tenant } from "../testing/tenant.ts";
 

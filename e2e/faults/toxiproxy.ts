@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { ensureTestTool } from "../stack/test-tools.ts";
-import { waitFor } from "../stack/testing.ts";
+import { ensureTestTool } from "../platform/stack/test-tools.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 
 /** A TCP proxy in front of the server of a kubeconfig, whose connections can be made half-open. */
 export interface Toxiproxy {

@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** Faults kill parts of the stack, so this suite has a stack of its own and runs its files one after another. */
 export default defineConfig({
   test: {
-    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
+    reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["e2e/faults/*.test.ts"],
     testTimeout: 600_000,
     hookTimeout: 900_000,

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Stack, startStack } from "../stack/stack.ts";
-import { waitFor } from "../stack/testing.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { type SecondApiserver, startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 import { type HeldEndpoint, type HeldResponse, startHeldEndpoint } from "./held-endpoint.ts";

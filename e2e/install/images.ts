@@ -3,9 +3,9 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, write
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeImageRoot } from "../../image.ts";
-import { messageOf } from "../programs/start-error.ts";
-import { ROOT } from "../stack/marina.ts";
-import { imagesOf } from "../stack/workloads.ts";
+import { messageOf } from "../platform/programs/start-error.ts";
+import { ROOT } from "../platform/stack/marina.ts";
+import { imagesOf } from "../platform/stack/workloads.ts";
 import { CHART } from "./release.ts";
 
 const run = promisify(execFile);

@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { messageOf } from "../programs/start-error.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { messageOf } from "../platform/programs/start-error.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { expectStatus, type Feed } from "../testing/tenant.ts";
 import { PREVIOUS_VERSION, VERSION, writeMixedChart } from "./images.ts";
 import { openRelease, type Release } from "./release.ts";

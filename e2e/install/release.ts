@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
-import { loopbackOfService } from "../node-agent/addresses.ts";
-import { ROOT } from "../stack/marina.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
-import { kubectl } from "../stack/testing.ts";
+import { loopbackOfService } from "../platform/node-agent/addresses.ts";
+import { ROOT } from "../platform/stack/marina.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import { namedObjects, type Values } from "./values.ts";
 
 const run = promisify(execFile);

@@ -1,5 +1,5 @@
-import type { StackInfo } from "../stack/stack-info.ts";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 import type { Release } from "./release.ts";
 

@@ -1,9 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TestProject } from "vitest/node";
-import { createProgress } from "../stack/progress.ts";
-import { type Stack, startStack } from "../stack/stack.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
+import { createProgress } from "../platform/stack/progress.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { writeImage, writePreviousVersion } from "./images.ts";
 import { openRelease, type Release } from "./release.ts";
 import { requiredValues, storyValues } from "./values.ts";

@@ -6,10 +6,10 @@ const onRelease = {
   hookTimeout: 900_000,
 };
 
-/** Installations of the chart, whose Pods run as processes (e2e/node-agent): Linux and root are needed. */
+/** Installations of the chart, whose Pods run as processes (e2e/platform/node-agent): Linux and root are needed. */
 export default defineConfig({
   test: {
-    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
+    reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     maxWorkers: 3,
     projects: [
       // The stories of tenants, engineers and pipelines as they are, on an installed release.

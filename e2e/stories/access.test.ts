@@ -4,8 +4,8 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
-import { USERS } from "../stack/users.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
+import { USERS } from "../platform/stack/users.ts";
 import {
   ask,
   type Credential,

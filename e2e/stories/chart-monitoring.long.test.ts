@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { kubectl, readStack } from "../stack/testing.ts";
+import { kubectl, readStack } from "../platform/stack/testing.ts";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "charts", "marina", "monitoring");
 const stack = readStack();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {
   pathOfChart,
   REQUIRED_VALUES,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { kubectl, waitFor } from "../stack/testing.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { pathOfChart, REQUIRED_VALUES, runHelm, type Values } from "../testing/chart.ts";
 
 const NAMESPACE = `chart-preconditions-${randomUUID().slice(0, 8)}`;

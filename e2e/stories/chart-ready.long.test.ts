@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { findFreePort } from "../programs/free-port.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { findFreePort } from "../platform/programs/free-port.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 
 /** Runs the script of the test's Pod with these programs in place of the Services. */

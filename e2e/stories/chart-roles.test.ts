@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { kubectl, readStack } from "../stack/testing.ts";
+import { kubectl, readStack } from "../platform/stack/testing.ts";
 import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { OLDEST_VERSION } from "../../shared/kube/server-version.ts";
-import { OPERATOR_HEAP_GROWTH } from "../stack/marina.ts";
-import { kubectl } from "../stack/testing.ts";
+import { OPERATOR_HEAP_GROWTH } from "../platform/stack/marina.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import {
   findRefusal,
   pathOfChart,

@@ -3,7 +3,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   capiClusterKind,
   conditionOf,

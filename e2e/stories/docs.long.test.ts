@@ -2,8 +2,8 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { places } from "../openapi/document.ts";
-import { readStack } from "../stack/testing.ts";
+import { places } from "../contract/openapi/document.ts";
+import { readStack } from "../platform/stack/testing.ts";
 import { findBrowser, startBrowser } from "../testing/browser.ts";
 
 const executablePath = findBrowser();

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { beforeAll, expect, test } from "vitest";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { findBrowser, startBrowser } from "../testing/browser.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 

@@ -4,7 +4,7 @@ import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { roleKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, conditionOf, createEngineer, type Engineer } from "../testing/custom-resources.ts";
 
 const stack = readStack();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { waitFor } from "../stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import {
   FLUX,
   type Managed,

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
-import { fetchConforming } from "../openapi/conformance.ts";
-import { document } from "../openapi/document.ts";
-import { readStack } from "../stack/testing.ts";
+import { fetchConforming } from "../contract/openapi/conformance.ts";
+import { document } from "../contract/openapi/document.ts";
+import { readStack } from "../platform/stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const ENVELOPE = {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readStack } from "../stack/testing.ts";
+import { readStack } from "../platform/stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const stack = readStack();

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { composeDevelopmentObjects } from "../kind/development-objects.ts";
-import { ensureCluster, ensureOrganization, waitUntilRunning } from "../kind/first-cluster.ts";
-import { composeNetworkPlugin, readNetworkPlugin } from "../kind/network-plugin.ts";
-import { type Command, planSteps, type Step } from "../kind/plan.ts";
-import { requireCommand, runCommand } from "../kind/run-command.ts";
+import { composeDevelopmentObjects } from "../platform/kind/development-objects.ts";
+import { ensureCluster, ensureOrganization, waitUntilRunning } from "../platform/kind/first-cluster.ts";
+import { composeNetworkPlugin, readNetworkPlugin } from "../platform/kind/network-plugin.ts";
+import { type Command, planSteps, type Step } from "../platform/kind/plan.ts";
+import { requireCommand, runCommand } from "../platform/kind/run-command.ts";
 import {
   CLUSTER_API_VERSION,
   DEVELOPMENT_NAMESPACE,
@@ -16,14 +16,14 @@ import {
   KUBERNETES_VERSIONS,
   PLATFORM_NAMESPACE,
   PORTS,
-} from "../kind/settings.ts";
-import { composeTestSettings } from "../kind/testing.ts";
-import { composeClassValues, composeMarinaValues } from "../kind/values.ts";
-import { fetchGoModule } from "../stack/go-module.ts";
-import type { Manifest } from "../stack/kube-api.ts";
-import { ROOT } from "../stack/marina.ts";
-import { kubectl, readStack } from "../stack/testing.ts";
-import { GO_MODULE_DIR } from "../stack/tools.ts";
+} from "../platform/kind/settings.ts";
+import { composeTestSettings } from "../platform/kind/testing.ts";
+import { composeClassValues, composeMarinaValues } from "../platform/kind/values.ts";
+import { fetchGoModule } from "../platform/stack/go-module.ts";
+import type { Manifest } from "../platform/stack/kube-api.ts";
+import { ROOT } from "../platform/stack/marina.ts";
+import { kubectl, readStack } from "../platform/stack/testing.ts";
+import { GO_MODULE_DIR } from "../platform/stack/tools.ts";
 import { type Rendered, renderChart } from "../testing/chart.ts";
 import { installDefinitions } from "../testing/infrastructure-provider.ts";
 import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   createEngineer,
   type Engineer,

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import { openSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { fetchConforming } from "../openapi/conformance.ts";
-import { findSeenFolder } from "../seen/seen.ts";
-import { readPartEnvironment } from "../stack/part-environment.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { fetchConforming } from "../contract/openapi/conformance.ts";
+import { findSeenFolder } from "../contract/seen/seen.ts";
+import { readPartEnvironment } from "../platform/stack/part-environment.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const PORT = 18_080;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer, machineKind } from "../testing/custom-resources.ts";
 import { createTenant } from "../testing/tenant.ts";
 

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
-import { ensureCrane, ensureGrype, writeVulnerabilityDatabase } from "../stack/registry.ts";
-import { readStack, waitFor, waitForRegistry } from "../stack/testing.ts";
+import { ensureCrane, ensureGrype, writeVulnerabilityDatabase } from "../platform/stack/registry.ts";
+import { readStack, waitFor, waitForRegistry } from "../platform/stack/testing.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const run = promisify(execFile);

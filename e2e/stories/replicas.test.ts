@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { type SecondApiserver, startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 

@@ -6,7 +6,7 @@ import {
   ANNOTATION_REQUEST_ID,
   LABEL_ID,
 } from "../../shared/crd/names.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, conditionOf, createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 

@@ -3,7 +3,7 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   capiClusterKind,
   conditionOf,

@@ -1,7 +1,7 @@
 import { open, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();

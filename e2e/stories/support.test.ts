@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { fetchConforming } from "../openapi/conformance.ts";
-import { OBJECT_STORE_HOOK_MS, readStack, waitFor, waitForObjectStore } from "../stack/testing.ts";
+import { fetchConforming } from "../contract/openapi/conformance.ts";
+import { OBJECT_STORE_HOOK_MS, readStack, waitFor, waitForObjectStore } from "../platform/stack/testing.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 import { openWebhookEndpoint, type WebhookEndpoint } from "../testing/webhook-endpoint.ts";
 

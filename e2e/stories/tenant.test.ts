@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readStack } from "../stack/testing.ts";
+import { readStack } from "../platform/stack/testing.ts";
 import { runTenantStory } from "../testing/tenant-story.ts";
 
 test("a tenant creates, watches, uses, scales and deletes a cluster by REST alone", async () => {

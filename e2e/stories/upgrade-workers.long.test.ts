@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant } from "../testing/tenant.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readStack, waitFor } from "../stack/testing.ts";
+import { readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   conditionOf,
   createEngineer,

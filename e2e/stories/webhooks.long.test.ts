@@ -4,7 +4,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, describe, expect, test } from "vitest";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 import { failNode } from "../testing/tenant-kubeconfig.ts";

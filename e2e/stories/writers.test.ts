@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_REQUEST_ID, GROUP } from "../../shared/crd/names.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 

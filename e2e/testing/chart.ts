@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { parseAllDocuments } from "yaml";
-import { readStack } from "../stack/testing.ts";
+import { readStack } from "../platform/stack/testing.ts";
 
 const CHARTS = join(import.meta.dirname, "..", "..", "charts");
 

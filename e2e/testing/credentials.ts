@@ -6,7 +6,7 @@ import { join } from "node:path";
 import "reflect-metadata";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { parse } from "yaml";
-import { waitFor } from "../stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 
 /** A client certificate and its key, and the API server that it is for. PEM. */
 export interface Credential {

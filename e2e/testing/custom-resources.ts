@@ -7,8 +7,8 @@ import { loadConnection } from "../../shared/kube/connection.ts";
 import { type Event, eventKind, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type Kind, type KubeObject } from "../../shared/kube/kind.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
-import { waitFor } from "../stack/testing.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { followHistory, type History } from "./history.ts";
 
 /** A person with kubectl or a pipeline: custom resources in one organization, no REST. */

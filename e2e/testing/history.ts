@@ -6,7 +6,7 @@ import { apiVersionOf, type Kind, type KubeObject } from "../../shared/kube/kind
 import { type Change, createReflector } from "../../shared/kube/reflector.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
-import { rememberSeen } from "../seen/seen.ts";
+import { rememberSeen } from "../contract/seen/seen.ts";
 import { findCountLies } from "./count-rules.ts";
 import { findLies } from "./history-rules.ts";
 import { findEventLies, type Sighting } from "./moment-rules.ts";

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse, stringify } from "yaml";
-import { readCapiManifests } from "../stack/cluster-api-manifests.ts";
-import { fetchGoModule } from "../stack/go-module.ts";
-import type { Manifest } from "../stack/kube-api.ts";
-import { kubectl, readStack } from "../stack/testing.ts";
+import { readCapiManifests } from "../platform/stack/cluster-api-manifests.ts";
+import { fetchGoModule } from "../platform/stack/go-module.ts";
+import type { Manifest } from "../platform/stack/kube-api.ts";
+import { kubectl, readStack } from "../platform/stack/testing.ts";
 
 const MODULE_DIR = join(import.meta.dirname, "..", "stack", "tools", "providers");
 /** The kinds of a provider that cluster classes use. */
@@ -12,7 +12,7 @@ const USED = /^(dev|kubevirt|openstack|vsphere|proxmox|aws)(cluster|machine)(tem
 
 /**
  * Where the definitions of an infrastructure provider are: with Cluster API, or in the folder of a kustomization in a Go module that
- * e2e/stack/tools/providers/go.mod names.
+ * e2e/platform/stack/tools/providers/go.mod names.
  */
 export type ProviderDefinitions = "cluster-api" | { module: string; folder: string };
 

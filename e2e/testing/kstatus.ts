@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { ensureTestTool } from "../stack/test-tools.ts";
+import { ensureTestTool } from "../platform/stack/test-tools.ts";
 
 /** The status of an object as computed by sigs.k8s.io/cli-utils, like Flux and kpt. */
 export type KStatus = "InProgress" | "Current" | "Failed" | "Terminating" | "NotFound" | "Unknown";

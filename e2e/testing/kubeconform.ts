@@ -3,8 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
-import { ensureTestTool } from "../stack/test-tools.ts";
-import { kubectl } from "../stack/testing.ts";
+import { ensureTestTool } from "../platform/stack/test-tools.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import type { Rendered } from "./chart.ts";
 
 interface Schema {

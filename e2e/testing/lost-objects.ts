@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 
 const TIMEOUT_MS = 60_000;
 

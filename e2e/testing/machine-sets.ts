@@ -5,8 +5,8 @@ import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
-import { waitFor } from "../stack/testing.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, machineKind } from "./custom-resources.ts";
 
 const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ensurePythonPackages } from "../stack/python.ts";
+import { ensurePythonPackages } from "../platform/stack/python.ts";
 
 const run = promisify(execFile);
 /** The official Kubernetes client on PyPI. */

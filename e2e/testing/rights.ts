@@ -1,4 +1,4 @@
-import type { Manifest } from "../stack/kube-api.ts";
+import type { Manifest } from "../platform/stack/kube-api.ts";
 
 /** What one rule of a Role or ClusterRole allows: one verb on one resource. */
 export interface Right {

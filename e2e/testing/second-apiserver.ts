@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { parseEnv } from "node:util";
-import { cleanEnvironment } from "../programs/environment.ts";
-import { DIST } from "../stack/marina.ts";
-import { waitFor } from "../stack/testing.ts";
+import { cleanEnvironment } from "../platform/programs/environment.ts";
+import { DIST } from "../platform/stack/marina.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 
 /** Another replica of the stack's API server, on a port of its own. */
 export interface SecondApiserver {

@@ -6,7 +6,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { capiClusterKind, clusterClassKind } from "./custom-resources.ts";
 
 const BY_HAND = { fieldManager: "test" };

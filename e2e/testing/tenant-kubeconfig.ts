@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { kubectl } from "../stack/testing.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import type { Engineer } from "./custom-resources.ts";
 
 /** Lends a file with Cluster API's own kubeconfig of a cluster. */

@@ -1,7 +1,7 @@
 import { EventSource } from "eventsource";
-import { fetchConforming } from "../openapi/conformance.ts";
-import { findPlace } from "../openapi/document.ts";
-import type { operations } from "../openapi/generated/client.ts";
+import { fetchConforming } from "../contract/openapi/conformance.ts";
+import { findPlace } from "../contract/openapi/document.ts";
+import type { operations } from "../contract/openapi/generated/client.ts";
 
 /** A response of the API: the status, the headers and the parsed body (text where it is not JSON). */
 export interface ApiResponse<T, S extends number = number> {

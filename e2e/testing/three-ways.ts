@@ -4,7 +4,7 @@ import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { kubectl, readStack, waitFor } from "../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { createTenant, type Tenant } from "./tenant.ts";
 
 export const FLUX = "kustomize-controller";

@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { text } from "node:stream/consumers";
-import type { Delivery } from "../stack/receiver.ts";
-import type { StackInfo } from "../stack/stack-info.ts";
+import type { Delivery } from "../platform/stack/receiver.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 
 /** An endpoint of the stack's webhook receiver. */
 export interface WebhookEndpoint {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findTenantTextFault } from "../../e2e/seen/message-forms.ts";
+import { findTenantTextFault } from "../../e2e/contract/seen/message-forms.ts";
 import { explain, explainRejection } from "./explain.ts";
 import { toTenantWords } from "./tenant-words.ts";
 

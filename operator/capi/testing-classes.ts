@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { stringify } from "yaml";
-import { kubectl, readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { installDefinitions, type ProviderDefinitions } from "../../e2e/testing/infrastructure-provider.ts";
 import { readClusterClass } from "./cluster-class.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "./topology.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { waitFor } from "../../e2e/stack/testing.ts";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";

@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { makeRequest } from "../../e2e/testing/credentials.ts";
 import { createEngineer, type Engineer } from "../../e2e/testing/custom-resources.ts";
 import { createSimulatedTenant } from "../../e2e/testing/simulated-tenant.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createClient, type KubeClient } from "../kube/client.ts";
 import { loadConnection } from "../kube/connection.ts";
 import { type ConfigMap, configMapKind, eventKind, leaseKind, namespaceKind } from "../kube/core-kinds.ts";

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitFor } from "../../e2e/stack/testing.ts";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "./cluster.ts";
 import { nodePoolKind } from "./node-pool.ts";
 import { storageInventoryKind } from "./storage-inventory.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { readStack, waitFor } from "../../e2e/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../program/log.ts";
 import { createClient, type KubeClient } from "./client.ts";
 import { loadConnection } from "./connection.ts";

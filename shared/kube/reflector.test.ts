@@ -1,11 +1,11 @@
 import { afterEach, expect, test, vi } from "vitest";
 import { createLogger } from "../program/log.ts";
+import { PATIENT } from "../program/testing-deadlines.ts";
 import { createClient } from "./client.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
 import { type Change, createReflector, type ReflectorOptions } from "./reflector.ts";
 import { createStore } from "./store.ts";
 import { json, type Responder, startTestServer, status, toStatus, watchLines } from "./testing.ts";
-import { PATIENT } from "../program/testing-deadlines.ts";
 import { createTransport } from "./transport.ts";
 
 const thingKind = defineKind<KubeObject>({

@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { runForTenant } from "../program/tenant-context.ts";
+import { PATIENT, tryWithLongerDeadlines } from "../program/testing-deadlines.ts";
 import { KubeError } from "./errors.ts";
 import {
   closeConnection,
@@ -11,7 +12,6 @@ import {
   status,
   type TestServer,
 } from "./testing.ts";
-import { PATIENT, tryWithLongerDeadlines } from "../program/testing-deadlines.ts";
 import {
   APPLY_PATCH,
   createTransport,

@@ -1,6 +1,6 @@
 import { and, asc, eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { waitFor } from "../../../e2e/stack/testing.ts";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../outbox/table.ts";

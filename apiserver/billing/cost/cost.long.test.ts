@@ -1,6 +1,6 @@
 import { and, eq, isNull } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readStack, waitFor as waitForLong } from "../../../e2e/stack/testing.ts";
+import { readStack, waitFor as waitForLong } from "../../../e2e/platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../../../e2e/testing/custom-resources.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { recomputeInvoices } from "../../../e2e/billing/recompute.ts";
+import { recomputeInvoices } from "../../../e2e/contract/billing/recompute.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { type Month, parseMonth } from "../month.ts";

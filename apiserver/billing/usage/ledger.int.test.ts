@@ -1,8 +1,8 @@
 import { eq } from "drizzle-orm";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readPartEnvironment } from "../../../e2e/stack/part-environment.ts";
-import { readStack, waitFor as waitForLong } from "../../../e2e/stack/testing.ts";
+import { readPartEnvironment } from "../../../e2e/platform/stack/part-environment.ts";
+import { readStack, waitFor as waitForLong } from "../../../e2e/platform/stack/testing.ts";
 import {
   createEngineer,
   type Engineer,

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitFor } from "../../../e2e/stack/testing.ts";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { auditLog } from "../../audit/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";

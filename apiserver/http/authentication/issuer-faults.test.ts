@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { findFreePort } from "../../../e2e/programs/free-port.ts";
+import { findFreePort } from "../../../e2e/platform/programs/free-port.ts";
 import { issuerSchema } from "./issuer-config.ts";
 import { explainIssuerFault } from "./issuer-faults.ts";
 import { createIssuerKeys } from "./issuer-keys.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { makeMembership } from "../../testing/membership.ts";
 import type { Principal } from "../authentication/principal.ts";
-import type { Role } from "../authorization/permissions.ts";
 import type { ApiError } from "../errors.ts";
 import { type Access, authorize } from "./guard.ts";
+import type { Role } from "./permissions.ts";
 
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Role } from "../authorization/permissions.ts";
+import type { Role } from "./permissions.ts";
 import { hasPermission, PERMISSIONS, type Permission, permissionsOf } from "./permissions.ts";
 
 describe("roles and permissions", () => {

@@ -6,7 +6,6 @@ import { makeMembership } from "../../testing/membership.ts";
 import type { Principal } from "../authentication/principal.ts";
 import type { AccessControl } from "../authorization/guard.ts";
 import type { Role } from "../authorization/permissions.ts";
-import type { Router } from "../contract/router.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, notFound } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
@@ -14,6 +13,7 @@ import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { createRequestLimiter } from "../rate-limits/rate-limit.ts";
 import { observe } from "../server/observe.ts";
 import { addRoute } from "./add-route.ts";
+import type { Router } from "./router.ts";
 import { createTenantLimits } from "./tenant-work.ts";
 
 const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

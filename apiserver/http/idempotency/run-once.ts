@@ -5,8 +5,8 @@ import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
-import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "../idempotency/store.ts";
 import { canonicalJson } from "./json-value.ts";
+import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "./store.ts";
 
 declare const RAN_ONCE: unique symbol;
 

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findFreePort } from "../../../e2e/programs/free-port.ts";
+import { findFreePort } from "../../../e2e/platform/programs/free-port.ts";
 import { createClient } from "../../../shared/kube/client.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";

@@ -1,6 +1,6 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { waitFor } from "../../../e2e/stack/testing.ts";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { auditLog } from "../../audit/table.ts";
 import { findNodePool, projectObservations } from "../../resources/project/index.ts";

@@ -1,5 +1,5 @@
 import { afterAll } from "vitest";
-import { waitForRegistry } from "../../../e2e/stack/testing.ts";
+import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { parseRepository } from "../names.ts";
 import { findScan, PRIORITIES, requestScan } from "../scans/store.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/stack/registry.ts";
-import { waitForRegistry } from "../../../e2e/stack/testing.ts";
+import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/platform/stack/registry.ts";
+import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { startImageScanner } from "../index.ts";
 import {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { waitForRegistry } from "../../../e2e/stack/testing.ts";
+import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createDistribution } from "../backend/distribution.ts";

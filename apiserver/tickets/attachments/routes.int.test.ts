@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/stack/testing.ts";
+import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import {
   addPerson,

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { readStack } from "../../../e2e/stack/testing.ts";
+import { readStack } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import type { AttachmentStorage } from "../../attachment-storage.ts";
 import type { Deps } from "../../deps.ts";

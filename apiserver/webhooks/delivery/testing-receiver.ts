@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { ensureCertificates } from "../../../e2e/stack/certificates.ts";
+import { ensureCertificates } from "../../../e2e/platform/stack/certificates.ts";
 
 export interface Received {
   path: string;

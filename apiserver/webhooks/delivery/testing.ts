@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Agent, request } from "node:https";
 import { asc, eq, sql } from "drizzle-orm";
-import { readStack } from "../../../e2e/stack/testing.ts";
+import { readStack } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";

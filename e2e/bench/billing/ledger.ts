@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { type Stack, startStack } from "../../stack/stack.ts";
+import { type Stack, startStack } from "../../platform/stack/stack.ts";
 import { secondsSince, until } from "../measure.ts";
 import { readStackCpuSeconds } from "../proc.ts";
 import { report } from "../report.ts";

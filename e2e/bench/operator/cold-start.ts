@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { readCpuSeconds, readMemoryMB } from "../../programs/proc.ts";
+import { readCpuSeconds, readMemoryMB } from "../../platform/programs/proc.ts";
 import { secondsSince } from "../measure.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";
 import type { FleetCluster } from "./fleet-cluster.ts";

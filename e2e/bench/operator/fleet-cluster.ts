@@ -1,24 +1,29 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { type Certificates, ensureCertificates } from "../../stack/certificates.ts";
-import { crdsStep } from "../../stack/cluster-api.ts";
-import { type CapiManifests, readCapiManifests } from "../../stack/cluster-api-manifests.ts";
-import { describeOperatorEnvironment } from "../../stack/environment.ts";
-import { createKubeApi, type KubeApi, type Manifest } from "../../stack/kube-api.ts";
+import { type Certificates, ensureCertificates } from "../../platform/stack/certificates.ts";
+import { crdsStep } from "../../platform/stack/cluster-api.ts";
+import { type CapiManifests, readCapiManifests } from "../../platform/stack/cluster-api-manifests.ts";
+import { describeOperatorEnvironment } from "../../platform/stack/environment.ts";
+import { createKubeApi, type KubeApi, type Manifest } from "../../platform/stack/kube-api.ts";
 import {
   AUDIT_LOG,
   MANAGEMENT_PORTS,
   managementClusterNodes,
   managementServerOf,
   writeKubeconfig,
-} from "../../stack/management-cluster.ts";
-import { PLATFORM_NAMESPACE, platformSteps } from "../../stack/marina.ts";
-import { choosePorts, type Ports } from "../../stack/ports.ts";
-import { requireOpenPort } from "../../stack/probes.ts";
-import type { Part } from "../../stack/process-part.ts";
-import { createSupervisor, endLeftovers, type Node, type ProcessNode } from "../../stack/supervisor.ts";
-import { ensureTools } from "../../stack/tools.ts";
+} from "../../platform/stack/management-cluster.ts";
+import { PLATFORM_NAMESPACE, platformSteps } from "../../platform/stack/marina.ts";
+import { choosePorts, type Ports } from "../../platform/stack/ports.ts";
+import { requireOpenPort } from "../../platform/stack/probes.ts";
+import type { Part } from "../../platform/stack/process-part.ts";
+import {
+  createSupervisor,
+  endLeftovers,
+  type Node,
+  type ProcessNode,
+} from "../../platform/stack/supervisor.ts";
+import { ensureTools } from "../../platform/stack/tools.ts";
 import { until } from "../measure.ts";
 import { BENCH_DIR } from "./bench-dir.ts";
 import { exitCodeOf, putLines } from "./etcd.ts";

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { readCpuSeconds, readMemoryMB } from "../../programs/proc.ts";
+import { readCpuSeconds, readMemoryMB } from "../../platform/programs/proc.ts";
 import { percentile } from "../measure.ts";
 import { type Figure, report } from "../report.ts";
 import { countRequests, countWrites, endOf } from "./audit.ts";

@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
-import { MEMORY_ENVIRONMENT, runBundle } from "../../stack/marina.ts";
-import { requireHttpOk } from "../../stack/probes.ts";
-import { createPart, type Part, type ProcessSpec } from "../../stack/process-part.ts";
+import { MEMORY_ENVIRONMENT, runBundle } from "../../platform/stack/marina.ts";
+import { requireHttpOk } from "../../platform/stack/probes.ts";
+import { createPart, type Part, type ProcessSpec } from "../../platform/stack/process-part.ts";
 
 /** An operator as shipped, started and killed by a benchmark. */
 export interface OperatorProcess {

@@ -11,8 +11,8 @@ import { loadConnection } from "../../../shared/kube/connection.ts";
 import { configMapKind, namespaceKind, secretKind } from "../../../shared/kube/core-kinds.ts";
 import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kind.ts";
 import { createTransport } from "../../../shared/kube/transport.ts";
-import { DIST, PLATFORM_NAMESPACE } from "../../stack/marina.ts";
-import { startStack } from "../../stack/stack.ts";
+import { DIST, PLATFORM_NAMESPACE } from "../../platform/stack/marina.ts";
+import { startStack } from "../../platform/stack/stack.ts";
 import { until } from "../measure.ts";
 import { BENCH_DIR } from "./bench-dir.ts";
 

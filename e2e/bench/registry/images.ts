@@ -3,8 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { ensureCrane } from "../../stack/registry.ts";
-import type { StackInfo } from "../../stack/stack-info.ts";
+import { ensureCrane } from "../../platform/stack/registry.ts";
+import type { StackInfo } from "../../platform/stack/stack-info.ts";
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_PROVIDER } from "../../stack/provider.ts";
-import { startStack } from "../../stack/stack.ts";
+import { DEFAULT_PROVIDER } from "../../platform/stack/provider.ts";
+import { startStack } from "../../platform/stack/stack.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { until } from "../measure.ts";
 import { createImages } from "./images.ts";

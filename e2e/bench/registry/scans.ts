@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { ensureGrype, writeVulnerabilityDatabase } from "../../stack/registry.ts";
+import { ensureGrype, writeVulnerabilityDatabase } from "../../platform/stack/registry.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { median, secondsSince, until } from "../measure.ts";
 import { readMetrics } from "../operator/metrics.ts";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
-import { readCpuSeconds } from "../../programs/proc.ts";
+import { readCpuSeconds } from "../../platform/programs/proc.ts";
 import { percentile } from "../measure.ts";
 import { report } from "../report.ts";
 import type { RegistryBench } from "./images.ts";

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { ensureCertificates } from "../../stack/certificates.ts";
+import { ensureCertificates } from "../../platform/stack/certificates.ts";
 import { type Postgres, startPostgres } from "../postgres.ts";
 import { type Remote, startRemote } from "../remote.ts";
 import {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { waitFor } from "../../stack/testing.ts";
+import { waitFor } from "../../platform/stack/testing.ts";
 import { type Call, openApiProxy } from "../api-proxy.ts";
 import { type BareStack, startBareStack } from "../bare-stack.ts";
 import { createConvergedCluster, getStep } from "../converged-cluster.ts";

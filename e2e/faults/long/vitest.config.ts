@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 /** Tests that take minutes: a kill after every write, and the deadlines of silent connections. Not part of the gate. */
 export default defineConfig({
   test: {
-    reporters: ["default", "./e2e/test-report/vitest-reporter.ts"],
+    reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["e2e/faults/long/*.test.ts"],
     testTimeout: 1_200_000,
     hookTimeout: 300_000,

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "vitest";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
-import { kubectl, readStack, waitFor } from "../../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { withFile } from "../../testing/credentials.ts";
 import { conditionOf, createEngineer, type Engineer } from "../../testing/custom-resources.ts";
 import { createSimulatedTenant } from "../../testing/simulated-tenant.ts";

@@ -4,7 +4,7 @@ import "reflect-metadata";
 import { Pkcs10CertificateRequestGenerator } from "@peculiar/x509";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { kubectl, readStack, waitFor } from "../../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, type RealCluster } from "./real-cluster.ts";
 
 const KEY_TYPE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };

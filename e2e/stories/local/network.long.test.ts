@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { readStack, waitFor } from "../../stack/testing.ts";
+import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, type RealCluster } from "./real-cluster.ts";
 
 let cluster: RealCluster;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readStack, waitFor } from "../../stack/testing.ts";
+import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
 
 const DRAIN_TIMEOUT_SECONDS = 30;

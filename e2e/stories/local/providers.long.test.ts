@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { kubectl, readStack, waitFor } from "../../stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
 import { fetchKubeconfig, waitForRunning } from "./real-cluster.ts";
 

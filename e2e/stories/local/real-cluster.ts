@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../../programs/start-error.ts";
-import type { StackInfo } from "../../stack/stack-info.ts";
-import { kubectl, waitFor } from "../../stack/testing.ts";
+import { messageOf } from "../../platform/programs/start-error.ts";
+import type { StackInfo } from "../../platform/stack/stack-info.ts";
+import { kubectl, waitFor } from "../../platform/stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
 
 /** A running cluster of alice, and every access to it. */

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { kubectl, readStack, waitFor } from "../../stack/testing.ts";
-import { USERS } from "../../stack/users.ts";
+import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
+import { USERS } from "../../platform/stack/users.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
 import { createRealCluster, type RealCluster } from "./real-cluster.ts";
 

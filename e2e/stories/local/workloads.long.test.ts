@@ -1,8 +1,8 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import { createAuthority, issueCertificate } from "../../local-provider/pki.ts";
-import { kubectl, readStack, waitFor } from "../../stack/testing.ts";
+import { createAuthority, issueCertificate } from "../../platform/local-provider/pki.ts";
+import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, fetchKubeconfig, type RealCluster } from "./real-cluster.ts";
 
 let cluster: RealCluster;

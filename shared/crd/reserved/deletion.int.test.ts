@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
-import { waitFor } from "../../../e2e/stack/testing.ts";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../program/id.ts";
 import { FINALIZER, LABEL_ID } from "../names.ts";
 import { openWorld, pathOf, type Writer } from "./testing.ts";

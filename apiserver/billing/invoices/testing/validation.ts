@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ensureMustang, findInvoiceFaults } from "../../../../e2e/invoices/mustang.ts";
+import { ensureMustang, findInvoiceFaults } from "../../../../e2e/contract/invoices/mustang.ts";
 import { toInvoicePdf } from "../pdf/write.ts";
 import { toInvoiceXml } from "../xml.ts";
 import { aLine, anInvoice } from "./documents.ts";

@@ -1,0 +1,30 @@
+import { basename } from "node:path";
+import { SLICES } from "./floors.ts";
+import { isTestFile } from "./imports.ts";
+
+const MAX_LINES = 300;
+const GENERATED = /^e2e\/contract\/openapi\/generated\//;
+
+/** What is written in which file of a slice: a file whose text matches has such a name. */
+const SLICE_FILES: readonly { matches: RegExp; name: RegExp; rule: string }[] = [
+  { matches: /\bpgTable\(/, name: /^table\.ts$/, rule: "tables stand in table.ts" },
+  { matches: /\baddRoute\(/, name: /^(.+-)?routes\.ts$/, rule: "routes stand in routes.ts" },
+  { matches: /\.openapi\("/, name: /^(.+-)?schema\.ts$/, rule: "wire shapes stand in schema.ts" },
+  { matches: /: PeriodicJob\b/, name: /^jobs\.ts$/, rule: "periodic jobs stand in jobs.ts" },
+  { matches: /^export .* from "/m, name: /^index\.ts$/, rule: "only index.ts re-exports" },
+  { matches: /from "drizzle-orm"/, name: /^((.+-)?store|table)\.ts$/, rule: "SQL stands in store.ts" },
+];
+
+/** The rules for single files. Returns each one that this file breaks. */
+export function findBrokenFileRules(file: string, text: string): string[] {
+  if (GENERATED.test(file)) return [];
+  const lines = text.split("\n").length - 1;
+  const [area, slice = ""] = file.split("/");
+  const isOfSlice = area === "apiserver" && SLICES.includes(slice) && !isTestFile(file);
+  return [
+    ...(lines > MAX_LINES ? [`it has ${lines} lines, at most ${MAX_LINES}`] : []),
+    ...SLICE_FILES.filter(
+      ({ matches, name }) => isOfSlice && matches.test(text) && !name.test(basename(file)),
+    ).map(({ rule }) => rule),
+  ];
+}

@@ -1,0 +1,117 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { findViolations } from "./check.ts";
+import { findFolderCycles } from "./cycles.ts";
+import { findRepeatedExports } from "./exported-names.ts";
+import { findBrokenFileRules } from "./file-rules.ts";
+import { findBrokenRule } from "./import-rules.ts";
+import { type ImportEdge, readImports } from "./imports.ts";
+
+const root = join(import.meta.dirname, "..", "..", "..");
+
+test("the repository keeps to its rules", () => {
+  expect(findViolations(root)).toEqual([]);
+});
+
+test("imports are found at all", () => {
+  expect(readImports(root, ["apiserver", "operator"]).length).toBeGreaterThan(1000);
+});
+
+describe("import rules", () => {
+  test.each([
+    ["shared/program/log.ts", "operator/main.ts"],
+    ["operator/main.ts", "apiserver/app.ts"],
+    ["apiserver/app.ts", "operator/capi/cluster-api.ts"],
+    ["operator/cluster/watch.ts", "drizzle-orm/postgres-js"],
+    ["operator/capi/cluster-api.ts", "@hono/node-server"],
+    ["operator/cluster/reconcile.ts", "shared/kube/client.ts"],
+    ["operator/cluster/status.ts", "node:crypto"],
+    ["shared/controller/queue.ts", "shared/crd/cluster.ts"],
+    ["apiserver/main.ts", "e2e/platform/stack/stack.ts"],
+    ["apiserver/members/store.ts", "apiserver/testing/app.ts"],
+    ["e2e/platform/stack/stack.ts", "apiserver/db/client.ts"],
+    ["apiserver/http/authentication/authenticator.ts", "apiserver/members/index.ts"],
+    ["apiserver/db/client.ts", "apiserver/http/errors.ts"],
+    ["apiserver/resources/project/upsert.ts", "apiserver/system-events/index.ts"],
+    ["apiserver/audit/store.ts", "apiserver/resources/project/served-objects.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/app.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/node-pools/store.ts"],
+    ["apiserver/clusters/store.ts", "apiserver/organizations/table.ts"],
+    ["apiserver/organizations/routes.ts", "apiserver/members/index.ts"],
+    ["apiserver/organizations/table.ts", "apiserver/members/table.ts"],
+    ["apiserver/app.ts", "apiserver/members/store.ts"],
+    ["apiserver/gadgets/routes.ts", "apiserver/http/errors.ts"],
+  ])("refuse that %s imports %s", (from, to) => {
+    expect(findBrokenRule({ from, to, line: 1 })).toBeTypeOf("string");
+  });
+
+  test.each([
+    ["apiserver/clusters/routes.ts", "apiserver/node-pools/index.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/clusters/store.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/resources/write/write-object.ts"],
+    ["apiserver/clusters/routes.ts", "apiserver/http/errors.ts"],
+    ["apiserver/members/table.ts", "apiserver/organizations/table.ts"],
+    ["apiserver/app.ts", "apiserver/clusters/routes.ts"],
+    ["apiserver/background.ts", "apiserver/clusters/index.ts"],
+    ["apiserver/clusters/routes.int.test.ts", "apiserver/app.ts"],
+    ["operator/cluster/watch.ts", "shared/kube/client.ts"],
+    ["e2e/platform/stack/stack.ts", "apiserver/db/migrate.ts"],
+    ["e2e/contract/openapi/document.ts", "apiserver/openapi/render.ts"],
+  ])("allow that %s imports %s", (from, to) => {
+    expect(findBrokenRule({ from, to, line: 1 })).toBeUndefined();
+  });
+});
+
+describe("cycles", () => {
+  const edges = (...pairs: [string, string][]): ImportEdge[] =>
+    pairs.map(([from, to]) => ({ from, to, line: 1, typeOnly: true }));
+
+  test("of folders are found through others, imports of types too", () => {
+    const circle = edges(["p/a/x.ts", "p/b/x.ts"], ["p/b/x.ts", "p/c/x.ts"], ["p/c/x.ts", "p/a/x.ts"]);
+    expect(findFolderCycles(circle)).toEqual([["p/a", "p/b", "p/c"]]);
+    expect(findFolderCycles(circle.slice(1))).toEqual([]);
+  });
+
+  test("of folders are found where no file imports itself", () => {
+    const circle = edges(["p/a/x.ts", "p/b/x.ts"], ["p/b/y.ts", "p/a/y.ts"]);
+    expect(findFolderCycles(circle)).toEqual([["p/a", "p/b"]]);
+  });
+
+  test("of folders need more than a file beside the folders", () => {
+    expect(findFolderCycles(edges(["p/main.ts", "p/a/x.ts"], ["p/a/x.ts", "p/config.ts"]))).toEqual([]);
+  });
+});
+
+test("a name that two files of one program export is found, of two programs not", () => {
+  const sources = [
+    { file: "apiserver/a/store.ts", text: "export interface Page {}\n" },
+    {
+      file: "apiserver/b/store.ts",
+      text: "// a page\nexport class Page {}\nexport async function read() {}\n",
+    },
+    { file: "operator/c/run.ts", text: "export function read() {}\n" },
+    { file: "shared/d.ts", text: 'export { read } from "./e.ts";\n' },
+  ];
+  expect(findRepeatedExports(sources)).toEqual([
+    "Page is exported by apiserver/a/store.ts and apiserver/b/store.ts",
+  ]);
+});
+
+describe("file rules", () => {
+  test.each([
+    ["apiserver/clusters/store.ts", 'export { x } from "./x.ts";\n', "only index.ts re-exports"],
+    ["apiserver/clusters/claims.ts", 'const t = pgTable("t", {});\n', "tables stand in table.ts"],
+    ["operator/cluster/status.ts", "\n".repeat(301), "it has 301 lines, at most 300"],
+  ])("refuse %s", (file, text, rule) => {
+    expect(findBrokenFileRules(file, text)).toEqual([rule]);
+  });
+
+  test.each([
+    ["apiserver/clusters/index.ts", 'export { x } from "./store.ts";\n'],
+    ["apiserver/clusters/catalogue-routes.ts", "addRoute(router, {});\n"],
+    ["apiserver/clusters/testing.ts", 'const t = pgTable("t", {});\n'],
+    ["e2e/contract/openapi/generated/client.ts", "\n".repeat(9000)],
+  ])("allow %s", (file, text) => {
+    expect(findBrokenFileRules(file, text)).toEqual([]);
+  });
+});

@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { parseAllDocuments, stringify } from "yaml";
+import type { Manifest } from "../../platform/stack/kube-api.ts";
+import { PLATFORM_NAMESPACE } from "../../platform/stack/marina.ts";
+import { ACCESS_CONTROL_FILE } from "../../platform/stack/program-identities.ts";
+import { ensureTools } from "../../platform/stack/tools.ts";
+
+const CHART = join(import.meta.dirname, "..", "..", "..", "charts", "marina");
+const GROUPS = ["rbac.authorization.k8s.io", "admissionregistration.k8s.io"];
+const HEAD = "# The roles and admission policies of charts/marina. Written by `npm run generate`.\n";
+
+/** Who may do what, as the chart says it in the platform namespace of the stack. */
+async function renderAccessControl(): Promise<string> {
+  const tools = await ensureTools(["helm"], new AbortController().signal);
+  const values = ["host=local", "database.existingSecret=none", "oidc.issuers[0].issuer=https://local"];
+  const set = [...values, "oidc.issuers[0].audience=none"].flatMap((value) => ["--set", value]);
+  const args = ["template", "marina", CHART, "--namespace", PLATFORM_NAMESPACE, ...set];
+  const { stdout } = await promisify(execFile)(tools.path("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
+  const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
+  const control = objects.filter(({ apiVersion }) => GROUPS.includes(apiVersion.split("/")[0] ?? ""));
+  return HEAD + control.map((one) => stringify(one)).join("---\n");
+}
+
+async function main(): Promise<void> {
+  const control = await renderAccessControl();
+  if (!process.argv.includes("--check")) return writeFile(ACCESS_CONTROL_FILE, control);
+  if (control === (await readFile(ACCESS_CONTROL_FILE, "utf8").catch(() => ""))) return;
+  process.stderr.write("Stale: e2e/platform/stack/access-control.yaml. Run `npm run generate`.\n");
+  process.exitCode = 1;
+}
+
+await main();

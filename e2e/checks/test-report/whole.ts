@@ -1,0 +1,119 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { buildBundles } from "../../../build.ts";
+import { formatElapsed } from "../../platform/stack/progress.ts";
+import { lastSeconds } from "./kept.ts";
+import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
+
+interface Step {
+  name: string;
+  command: string;
+  args: readonly string[];
+}
+
+const RUN_NAME = "whole";
+const TAIL_LINES = 40;
+const LINE_LENGTH = 500;
+
+const vitest = (name: string, ...args: string[]): Step => ({
+  name,
+  command: "vitest",
+  args: ["run", ...args],
+});
+
+/** Pods as processes need mount namespaces. */
+const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
+
+const FAULTS = ["--config", "e2e/faults/vitest.config.ts"];
+const LOCAL_FAULTS = "e2e/faults/local.test.ts";
+
+const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
+/** A kube-apiserver takes 5, a tenant 7, and Linux gives a user 128. */
+const NEEDED_INSTANCES = 256;
+
+/**
+ * `npm test` with the tests that take minutes, and what has stacks of its own. The steps of a lane run one after another. The
+ * faults and the fuzzing, whose tenants are simulated, mostly wait: they are a lane beside.
+ */
+const LANES: readonly (readonly Step[])[] = [
+  [
+    vitest("test"),
+    vitest("local", ...FAULTS, LOCAL_FAULTS),
+    ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
+    vitest("invoices", "--config", "e2e/contract/invoices/vitest.config.ts"),
+  ],
+  [
+    vitest("faults", ...FAULTS, "--exclude", LOCAL_FAULTS),
+    { name: "fuzz", command: "node", args: ["e2e/contract/fuzz/main.ts", "--cases", "25"] },
+  ],
+];
+
+async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
+  const startedAt = performance.now();
+  const resultFile = join(folder, `${name}.json`);
+  const env = { ...process.env, MARINA_TEST_RESULT: resultFile };
+  const child = spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  const tail: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on("line", (line) => {
+      tail.push(line.slice(0, LINE_LENGTH));
+      if (tail.length > TAIL_LINES) tail.shift();
+      process.stdout.write(`${name.padEnd(8)} | ${line}\n`);
+    });
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { name, seconds, exitCode: code ?? 1, result: readResult(resultFile), tail: tail.join("\n") };
+}
+
+function readResult(file: string): StepResult | undefined {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    // It crashed before it could write one, which the summary counts as a failure.
+    return undefined;
+  }
+}
+
+/** The lanes, or one of all steps where the kernel does not let two stacks run at once. */
+function chooseLanes(): readonly (readonly Step[])[] {
+  const limit = existsSync(INOTIFY_LIMIT) ? Number(readFileSync(INOTIFY_LIMIT, "utf8")) : Infinity;
+  if (limit >= NEEDED_INSTANCES) return LANES;
+  console.log(
+    `all steps run one after another: fs.inotify.max_user_instances is ${limit}, and two stacks need ${NEEDED_INSTANCES}`,
+  );
+  return [LANES.flat()];
+}
+
+async function runLane(steps: readonly Step[], folder: string): Promise<EndedStep[]> {
+  const ended: EndedStep[] = [];
+  for (const step of steps) ended.push(await runStep(step, folder));
+  return ended;
+}
+
+/** `npm run test:whole`. The last line is `N passed, N failed`; exits with 1 when anything failed. */
+async function main(): Promise<number> {
+  const startedAt = performance.now();
+  const last = lastSeconds.read()[RUN_NAME];
+  if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
+  if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
+  // Once, for the lanes share them.
+  await buildBundles();
+  const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
+  try {
+    const ended = await Promise.all(chooseLanes().map((steps) => runLane(steps, folder)));
+    const { text, passed, failed } = summarizeSteps(ended.flat());
+    process.stdout.write(text);
+    if (failed > 0 || passed === 0) return 1;
+    lastSeconds.add({ [RUN_NAME]: Math.round((performance.now() - startedAt) / 1000) });
+    return 0;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+process.exitCode = await main();

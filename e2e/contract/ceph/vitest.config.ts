@@ -1,0 +1,12 @@
+import { defineConfig } from "vitest/config";
+
+/** The shared storage on a real Ceph, with a stack of its own. */
+export default defineConfig({
+  test: {
+    reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
+    include: ["e2e/contract/ceph/*.test.ts"],
+    testTimeout: 300_000,
+    hookTimeout: 240_000,
+    fileParallelism: false,
+  },
+});

@@ -1,0 +1,77 @@
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { messageOf } from "../../platform/programs/start-error.ts";
+import { createProgress } from "../../platform/stack/progress.ts";
+import { startStack } from "../../platform/stack/stack.ts";
+import type { StackInfo } from "../../platform/stack/stack-info.ts";
+import { type Client, runCommand } from "./client.ts";
+import { go } from "./go.ts";
+import { java } from "./java.ts";
+import { openapiPythonClient } from "./openapi-python-client.ts";
+import { openapiTypescript } from "./openapi-typescript.ts";
+import { python } from "./python.ts";
+import { recordDeliveries } from "./webhook-deliveries.ts";
+import { goWebhooks, pythonWebhooks } from "./webhook-verifiers.ts";
+
+const DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "clients");
+const CLIENTS: readonly Client[] = [
+  go,
+  java,
+  python,
+  openapiPythonClient,
+  openapiTypescript,
+  goWebhooks,
+  pythonWebhooks,
+];
+
+const OPTIONS = {
+  /** A client by its name, also several times; without it, all. */
+  client: { type: "string", multiple: true },
+} as const;
+
+/**
+ * `npm run test:clients [-- --client go]`: clients generated from the OpenAPI document compile, and a tenant's story by
+ * each of them succeeds against a stack; public libraries verify its webhooks. Needs Go, a JDK, Maven and Python. Exits with 1 when one fails.
+ */
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: OPTIONS });
+  const selected = CLIENTS.filter(({ name }) => values.client?.includes(name) ?? true);
+  if (selected.length === 0) throw new Error(`no client ${values.client?.join(", ")}`);
+  const progress = createProgress(process.stderr);
+  mkdirSync(DIR, { recursive: true });
+  const stack = await startStack({ dir: DIR, fresh: true, provider: "local", onCrash: "report", progress });
+  let failed = 0;
+  try {
+    for (const client of selected) {
+      try {
+        await runStory(client, stack.info);
+        progress.line(`${client.name}: compiled, and its story succeeded`);
+      } catch (error) {
+        failed += 1;
+        progress.line(`${client.name}: ${messageOf(error)}`);
+      }
+    }
+  } finally {
+    await stack.stop();
+  }
+  console.log(`${selected.length - failed} passed, ${failed} failed`);
+  return failed === 0 ? 0 : 1;
+}
+
+async function runStory(client: Client, stack: StackInfo): Promise<void> {
+  const folder = join(DIR, client.name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { command, args, env = {} } = await client.prepare(folder);
+  const deliveries = join(folder, "deliveries.json");
+  await recordDeliveries(stack, deliveries);
+  const variables = {
+    MARINA_URL: stack.apiUrl,
+    MARINA_TOKEN: stack.tokens.alice,
+    MARINA_WEBHOOK_DELIVERIES: deliveries,
+  };
+  await runCommand(command, args, { env: { ...env, ...variables } });
+}
+
+process.exitCode = await main();

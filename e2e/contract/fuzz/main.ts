@@ -1,0 +1,162 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { createProgress } from "../../platform/stack/progress.ts";
+import { ensurePythonPackages } from "../../platform/stack/python.ts";
+import { type Stack, startStack } from "../../platform/stack/stack.ts";
+import type { StackInfo } from "../../platform/stack/stack-info.ts";
+import { places } from "../openapi/document.ts";
+import { type Seeds, seedTenant } from "./seeds.ts";
+
+const VERSION = "4.32.5";
+const DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "fuzz");
+
+const OPTIONS = {
+  /** Of each operation and kind of data. */
+  cases: { type: "string", default: "500" },
+  /** The same seed sends the same requests, so long as the document and the cases are the same. */
+  seed: { type: "string", default: "1" },
+  /** Some of coverage, fuzzing and stateful, by comma. */
+  phases: { type: "string", default: "coverage,fuzzing,stateful" },
+  /** `2/4`: the second quarter of the operations, for a run in parts. */
+  shard: { type: "string", default: "1/1" },
+  /** A pattern of operation ids. */
+  include: { type: "string", default: "" },
+  /** The stack.json of a running stack; without it, one is started. */
+  stack: { type: "string" },
+  /** Where to write the counts of passed and failed operations, as Vitest's JSON names them. */
+  result: { type: "string" },
+} as const;
+
+/**
+ * `npm run test:fuzz [-- --cases 500]`: Schemathesis over the whole OpenAPI document, all checks and all phases. Exits
+ * with 1 when anything was found.
+ */
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: OPTIONS });
+  mkdirSync(DIR, { recursive: true });
+  const schemathesis = await ensureSchemathesis();
+  let stack: Stack | undefined;
+  try {
+    if (values.stack === undefined) {
+      stack = await startStack({
+        dir: DIR,
+        fresh: true,
+        provider: "in-memory",
+        onCrash: "report",
+        progress: createProgress(process.stderr),
+      });
+    }
+    const info: StackInfo = stack?.info ?? JSON.parse(readFileSync(values.stack ?? "", "utf8"));
+    const seeds = await seedTenant(info);
+    // Without the operator, clusters are only accepted; provisioning hundreds of them would be a load test.
+    await stack?.part("operator").kill("SIGTERM");
+    const configFile = join(DIR, "schemathesis.toml");
+    writeFileSync(configFile, renderConfig(seeds, info.tokens.staff));
+    const report = join(DIR, "report.json");
+    rmSync(report, { force: true });
+    const generation = ["--phases", values.phases, "--max-examples", values.cases, "--seed", values.seed];
+    const reporting = ["--request-timeout", "20", "--report", "json", "--report-json-path", report];
+    const code = await run(schemathesis, [
+      "--config-file",
+      configFile,
+      "run",
+      `${info.apiUrl}/openapi.json`,
+      "-H",
+      `Authorization: Bearer ${info.tokens.alice}`,
+      // Of the live feed, the history: a stream has no end to wait for.
+      "-H",
+      "Accept: application/json",
+      "--checks",
+      "all",
+      ...generation,
+      ...reporting,
+      ...selectOperations(values).flatMap((id) => ["--include-operation-id", id]),
+    ]);
+    const counts = countOperations(report);
+    const resultFile = values.result ?? process.env.MARINA_TEST_RESULT;
+    if (resultFile !== undefined) writeFileSync(resultFile, JSON.stringify(counts));
+    return counts.success ? code : 1;
+  } finally {
+    await stack?.stop();
+  }
+}
+
+/** The operations of a shard; an operation stays in its shard as long as the document stays as it is. */
+function selectOperations({ shard, include }: { shard: string; include: string }): string[] {
+  const [index = 1, count = 1] = shard.split("/").map(Number);
+  const ids = places.map(({ operation }) => operation.operationId).filter((id) => id.match(include) !== null);
+  return ids.toSorted().filter((_, position) => position % count === index - 1);
+}
+
+/** Passed and failed operations of a report; an incomplete run has failed. */
+function countOperations(report: string) {
+  const { complete, operations, failures, errors }: Report = JSON.parse(readFileSync(report, "utf8"));
+  const failed = new Set(failures.flatMap((failure) => failure.operations)).size + errors.length;
+  return {
+    success: complete && failed === 0,
+    numPassedTests: Math.max(0, operations.tested - failed),
+    numFailedTests: failed,
+  };
+}
+
+/** The part of Schemathesis' report that is read here. */
+interface Report {
+  complete: boolean;
+  operations: { tested: number };
+  failures: { operations: string[] }[];
+  errors: unknown[];
+}
+
+/** Schemathesis in a virtual environment of its own. Returns the path of its command. */
+async function ensureSchemathesis(): Promise<string> {
+  const programs = await ensurePythonPackages(`schemathesis-${VERSION}`, [`schemathesis==${VERSION}`]);
+  return join(programs, "schemathesis");
+}
+
+/**
+ * Fixed ids where a random one would always be 404. Rules between fields are in no schema: a body that only they
+ * refuse is 422, and a random If-Match is 412, which is right.
+ */
+function renderConfig(seeds: Seeds, staffToken: string): string {
+  return `continue-on-failure = true
+
+[parameters]
+"path.orgID" = "${seeds.orgId}"
+
+[[operations]]
+include-operation-id = "deleteOrganization"
+parameters = { "path.orgID" = "${seeds.spareOrgId}" }
+
+[[operations]]
+include-operation-id = "rotateApiToken"
+parameters = { "path.tokenID" = "${seeds.spareTokenId}" }
+
+[[operations]]
+include-method = ["GET", "PUT", "POST"]
+exclude-operation-id = "rotateApiToken"
+
+[operations.parameters]
+"path.clusterID" = "${seeds.clusterId}"
+"path.poolID" = "${seeds.poolId}"
+"path.memberID" = "${seeds.memberId}"
+"path.tokenID" = "${seeds.tokenId}"
+
+[[operations]]
+include-path-regex = "^/api/v1/admin/"
+headers = { Authorization = "Bearer ${staffToken}" }
+
+[checks.positive_data_acceptance]
+expected-statuses = ["2xx", "3xx", 401, 403, 404, 409, 412, 422, 429, 503]
+`;
+}
+
+async function run(command: string, args: string[]): Promise<number> {
+  const child = spawn(command, args, { stdio: "inherit", cwd: DIR });
+  const [code] = (await once(child, "exit")) as [number | null];
+  return code ?? 1;
+}
+
+process.exitCode = await main();
