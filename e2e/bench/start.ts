@@ -46,7 +46,7 @@ export async function benchStart(): Promise<void> {
 
 async function start(args: string[]): Promise<Run> {
   const startedAt = performance.now();
-  const entry = join(import.meta.dirname, "..", "stack", "start.ts");
+  const entry = join(import.meta.dirname, "..", "platform", "stack", "start.ts");
   const child = spawn(process.execPath, [entry, "--dir", DIR, ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });

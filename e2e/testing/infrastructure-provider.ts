@@ -6,7 +6,7 @@ import { fetchGoModule } from "../platform/stack/go-module.ts";
 import type { Manifest } from "../platform/stack/kube-api.ts";
 import { kubectl, readStack } from "../platform/stack/testing.ts";
 
-const MODULE_DIR = join(import.meta.dirname, "..", "stack", "tools", "providers");
+const MODULE_DIR = join(import.meta.dirname, "..", "platform", "stack", "tools", "providers");
 /** The kinds of a provider that cluster classes use. */
 const USED = /^(dev|kubevirt|openstack|vsphere|proxmox|aws)(cluster|machine)(template)?s\.infrastructure\./;
 
