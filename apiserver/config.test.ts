@@ -1,8 +1,9 @@
 import { KeyObject } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../shared/program/config.ts";
-import { DEFAULT_QUOTAS, readConfig } from "./config.ts";
-import { DEFAULT_RESPONSE_TARGETS } from "./response-targets.ts";
+import { readConfig } from "./config.ts";
+import { DEFAULT_QUOTAS } from "./quotas/config.ts";
+import { DEFAULT_RESPONSE_TARGETS } from "./tickets/config.ts";
 
 const minimal = {
   MARINA_PUBLIC_URL: "https://api.example.com/",

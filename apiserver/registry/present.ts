@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
-import type { RegistryConfig } from "../registry-config.ts";
+import type { RegistryConfig } from "./config.ts";
 import type { ImageScan, ScanState } from "./image-scan.ts";
 import { repositoryPrefix } from "./names.ts";
 import type { repositoryRecord, scanRecord } from "./schema.ts";

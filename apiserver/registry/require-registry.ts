@@ -1,5 +1,5 @@
 import { ApiError } from "../http/errors.ts";
-import type { RegistryConfig } from "../registry-config.ts";
+import type { RegistryConfig } from "./config.ts";
 
 /** The registry that the configuration names. Throws 503 when there is none. */
 export function requireRegistry({ registry }: { registry: RegistryConfig | undefined }): RegistryConfig {

@@ -13,8 +13,7 @@ import { createLogger, type Logger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
 import { type AppParts, createApp } from "../app.ts";
-import type { AttachmentStorage } from "../attachment-storage.ts";
-import { type Config, DEFAULT_QUOTAS } from "../config.ts";
+import type { Config } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
@@ -27,13 +26,15 @@ import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
+import { DEFAULT_QUOTAS } from "../quotas/config.ts";
 import {
   type DistributionConfig,
   type HarborConfig,
   type RegistryConfig,
   registrySchema,
-} from "../registry-config.ts";
-import { DEFAULT_RESPONSE_TARGETS } from "../response-targets.ts";
+} from "../registry/config.ts";
+import type { AttachmentStorage } from "../tickets/attachments/config.ts";
+import { DEFAULT_RESPONSE_TARGETS } from "../tickets/config.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
 const UNLIMITED = Object.fromEntries(

@@ -13,7 +13,7 @@ import {
   type TicketStatus,
 } from "../outbox/index.ts";
 import { hasRecentCluster } from "../resources/project/index.ts";
-import type { ResponseTargets } from "../response-targets.ts";
+import type { ResponseTargets } from "./config.ts";
 import { insertMessage } from "./message-store.ts";
 import { auditTicket } from "./present.ts";
 import { isWithStaff, respondBy } from "./respond-by.ts";

@@ -5,7 +5,7 @@ import {
   type ResponseTargets,
   responseTargetsSchema,
   type WorkingCalendar,
-} from "../response-targets.ts";
+} from "./config.ts";
 import { type Awaited, addWorkingHours, isOverdue, respondBy } from "./respond-by.ts";
 
 const SINCE = new Date("2026-11-21T09:00:00Z");

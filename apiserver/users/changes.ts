@@ -1,10 +1,10 @@
 import { recordAudit } from "../audit/index.ts";
-import type { UserQuotaAmounts } from "../config.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
+import type { UserQuotaAmounts } from "./config.ts";
 import { userIdentityTag } from "./present.ts";
 import {
   lockUser,

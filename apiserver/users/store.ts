@@ -1,8 +1,8 @@
 import { eq, sql } from "drizzle-orm";
-import type { UserQuotaAmounts } from "../config.ts";
 import type { Queryable } from "../db/client.ts";
 import { notFound } from "../http/errors.ts";
 import { users } from "../members/index.ts";
+import type { UserQuotaAmounts } from "./config.ts";
 import { userQuotas } from "./table.ts";
 
 /** The issuer whose tokens are accepted for a user id. */

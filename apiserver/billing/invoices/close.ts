@@ -3,7 +3,6 @@ import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
-import type { Invoicing } from "../../invoicing.ts";
 import { emitEvents } from "../../outbox/index.ts";
 import { type Month, monthBefore, periodOf } from "../month.ts";
 import { readProfile } from "../profile/store.ts";
@@ -11,6 +10,7 @@ import { sumCents } from "../rating/lines.ts";
 import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
+import type { Invoicing } from "./config.ts";
 import { type DailyCost, findDailyCosts } from "./daily-costs.ts";
 import type { Buyer } from "./document-columns.ts";
 import {

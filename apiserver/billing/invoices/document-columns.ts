@@ -1,5 +1,5 @@
 import { bigint, integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
-import type { Supplier } from "../../invoicing.ts";
+import type { Supplier } from "./config.ts";
 import type { VatCase } from "./vat.ts";
 
 /** Who a document is for, as its profile was when the invoice was issued. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Invoicing } from "../../invoicing.ts";
 import { TEST_SUPPLIER } from "../testing.ts";
+import type { Invoicing } from "./config.ts";
 import { vatCents, vatOf } from "./vat.ts";
 
 const invoicing: Invoicing = {

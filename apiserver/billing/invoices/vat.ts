@@ -1,5 +1,5 @@
-import type { Invoicing } from "../../invoicing.ts";
 import { divideHalfUp } from "../money.ts";
+import type { Invoicing } from "./config.ts";
 
 /**
  * Why a rate of VAT applies: the supplier's country; another country of the European Union, whose buyer accounts for the

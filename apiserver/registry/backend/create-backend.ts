@@ -1,4 +1,4 @@
-import type { RegistryConfig } from "../../registry-config.ts";
+import type { RegistryConfig } from "../config.ts";
 import type { RegistryBackend } from "./backend.ts";
 import { createDistribution } from "./distribution.ts";
 import { createHarbor } from "./harbor.ts";

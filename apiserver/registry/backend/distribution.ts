@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { DistributionConfig } from "../../registry-config.ts";
+import type { DistributionConfig } from "../config.ts";
 import {
   createTokenSigner,
   type RegistryAccess,

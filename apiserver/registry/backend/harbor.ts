@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { HarborConfig } from "../../registry-config.ts";
+import type { HarborConfig } from "../config.ts";
 import type { RegistryClaims } from "../tokens/sign.ts";
 import type { IssuedToken, RegistryBackend } from "./backend.ts";
 import { type CallArtifact, createHarborScans, REPORT_TYPE } from "./harbor-scans.ts";

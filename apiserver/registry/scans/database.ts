@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { z } from "zod";
-import type { ScannerConfig } from "../../registry-config.ts";
+import type { ScannerConfig } from "../config.ts";
 import { toScannerUnavailable } from "./scan-error.ts";
 
 /** The model of grype's database; its files lie in a folder of this name (grype v0.120.1). */

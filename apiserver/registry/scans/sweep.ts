@@ -1,8 +1,8 @@
 import type { Deps } from "../../deps.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
-import type { RegistryLimits } from "../../registry-config.ts";
 import { listAllNames } from "../backend/access.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
+import type { RegistryLimits } from "../config.ts";
 import { findKnownDigests } from "../digest-store.ts";
 import { isRepositoryName, parseRepository, repositoryPrefix } from "../names.ts";
 import { beginMeasurement, completeMeasurement, type TaggedImages } from "../usage/measure.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Deps } from "../../deps.ts";
-import type { ScannerConfig } from "../../registry-config.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
 import { toPull } from "../backend/oci.ts";
+import type { ScannerConfig } from "../config.ts";
 import { repositoryPrefix } from "../names.ts";
 import { mergeReport, type Vulnerability } from "../report.ts";
 import {

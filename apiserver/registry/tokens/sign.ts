@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from "jose";
-import type { DistributionConfig } from "../../registry-config.ts";
+import type { DistributionConfig } from "../config.ts";
 
 /** A right in the form of the registry's token specification: `repository`, `org-<id>/web`, `pull`. */
 export interface RegistryAccess {

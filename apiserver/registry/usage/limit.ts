@@ -1,5 +1,5 @@
 import { ApiError } from "../../http/errors.ts";
-import type { RegistryLimits } from "../../registry-config.ts";
+import type { RegistryLimits } from "../config.ts";
 import type { UsageRow } from "./table.ts";
 
 export const GIB = 1024 ** 3;

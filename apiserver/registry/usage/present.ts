@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import type { RegistryLimits } from "../../registry-config.ts";
+import type { RegistryLimits } from "../config.ts";
 import { GIB } from "./limit.ts";
 import type { registryUsageRecord } from "./schema.ts";
 import type { UsageRow } from "./table.ts";

@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull, lt, or, sql } from "drizzle-orm";
 import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { RegistryLimits } from "../../registry-config.ts";
+import type { RegistryLimits } from "../config.ts";
 import { registryImages, registryUsage, type UsageRow } from "./table.ts";
 
 /** What an organization's images take; undefined before anything was pushed. */

@@ -1,9 +1,9 @@
 import type { Logger } from "../../../shared/program/log.ts";
 import { Counter, Gauge, type Registry } from "../../../shared/program/metrics.ts";
-import type { SystemEventsConfig } from "../../config.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { type Principal, principalKey } from "../../http/authentication/principal.ts";
 import { ApiError } from "../../http/errors.ts";
+import type { SystemEventsConfig } from "../config.ts";
 import type { EventStream } from "./event-stream.ts";
 
 const TICK_MS = 250;

@@ -3,10 +3,10 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
-import type { AttachmentStorage } from "../../attachment-storage.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
 import { createTicketRequests } from "../testing.ts";
+import type { AttachmentStorage } from "./config.ts";
 import { describeFile, openDesk, testStorage } from "./testing.ts";
 
 let issuer: TestIssuer;

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { readStack } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
-import type { AttachmentStorage } from "../../attachment-storage.ts";
 import type { Deps } from "../../deps.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
 import type { Person, TestOrganization } from "../../testing/issuer.ts";
 import { listMessages } from "../message-store.ts";
+import type { AttachmentStorage } from "./config.ts";
 import { type AttachmentRow, ticketAttachments } from "./table.ts";
 
 /** The store of the stack, as the configuration names it; `waitForObjectStore` waits until it is there. */

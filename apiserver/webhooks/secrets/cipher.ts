@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import type { WebhookKey } from "../../config.ts";
+import type { WebhookKey } from "../config.ts";
 
 const ALGORITHM = "aes-256-gcm";
 /** The length that NIST SP 800-38D recommends for a random nonce. */

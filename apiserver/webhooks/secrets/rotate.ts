@@ -1,7 +1,7 @@
 import { createId } from "../../../shared/program/id.ts";
-import type { WebhookKey } from "../../config.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
+import type { WebhookKey } from "../config.ts";
 import { createSecret } from "../sending/sign.ts";
 import { decryptSecret, encryptSecret, UndecryptableSecretError } from "./cipher.ts";
 import { deleteSecrets, expireCurrentSecret, insertSecret, listValidSecrets } from "./store.ts";

@@ -31,15 +31,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["event-log", "outbox"],
   ["audit"],
   ["deps.ts"],
-  [
-    "http",
-    "config.ts",
-    "config-values.ts",
-    "response-targets.ts",
-    "attachment-storage.ts",
-    "invoicing.ts",
-    "registry-config.ts",
-  ],
+  ["http", "config.ts"],
   ["db", "work"],
 ];
 
@@ -50,6 +42,9 @@ const ENTRY_FILES = /^(index|(.+-)?routes)\.ts$/;
 export function findBrokenFloor(from: string, to: string): string | undefined {
   const [source = "", target = ""] = [from, to].map((file) => file.split("/")[1]);
   if (source === target) return undefined;
+  // The configuration is composed of what each slice reads, which needs nothing of the slice.
+  if (from === "apiserver/config.ts" && basename(to) === "config.ts") return undefined;
+  if (basename(from) === "config.ts" && SLICES.includes(target)) return "a config.ts imports no slice";
   const [floor, targetFloor] = [floorOf(source), floorOf(target)];
   if (floor === -1) return `apiserver/${source} has no floor: add it to FLOORS or SLICES`;
   if (targetFloor === -1) return `apiserver/${target} has no floor: add it to FLOORS or SLICES`;

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { StaticCredentials, WebIdentity } from "../../../attachment-storage.ts";
+import type { StaticCredentials, WebIdentity } from "../config.ts";
 import type { SendToStore } from "./http.ts";
 import { StoreError } from "./store-error.ts";
 

@@ -1,5 +1,5 @@
 import { AwsV4Signer } from "aws4fetch";
-import type { AttachmentStorage } from "../../../attachment-storage.ts";
+import type { AttachmentStorage } from "../config.ts";
 import { createCredentials } from "./credentials.ts";
 import { createStoreSender, type StoreResponse } from "./http.ts";
 import { StoreError } from "./store-error.ts";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonText } from "../../../shared/program/config.ts";
 
 /** Keys of an account of the store. */
 export interface StaticCredentials {
@@ -66,3 +67,8 @@ export const attachmentStorageSchema = z
     });
     return z.NEVER;
   });
+
+/** Where the attachments of tickets are; absent: there are none. */
+export const attachmentVariables = z
+  .object({ MARINA_ATTACHMENT_STORE: jsonText(attachmentStorageSchema).optional() })
+  .transform((env) => ({ attachmentStorage: env.MARINA_ATTACHMENT_STORE }));

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonText } from "../../shared/program/config.ts";
 
 const MAX_TARGET_HOURS = 720;
 const MAX_HOLIDAYS = 1000;
@@ -140,3 +141,8 @@ function isTimeZone(name: string): boolean {
     return false;
   }
 }
+
+/** When the platform's staff is to answer tickets. */
+export const ticketVariables = z
+  .object({ MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS) })
+  .transform((env) => ({ responseTargets: env.MARINA_RESPONSE_TARGETS }));

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonText } from "../../../shared/program/config.ts";
 
 const country = z.string().regex(/^[A-Z]{2}$/, "must be a country as two capitals, as DE");
 const line = z.string().trim().min(1).max(200);
@@ -54,3 +55,8 @@ export const invoicingSchema = z
     );
     return { ...rest, vatBasisPoints: Object.fromEntries(entries) };
   });
+
+/** Who issues invoices, and with which VAT; absent: what is due waits. */
+export const invoicingVariables = z
+  .object({ MARINA_INVOICING: jsonText(invoicingSchema).optional() })
+  .transform((env) => ({ invoicing: env.MARINA_INVOICING }));

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { z } from "zod";
+import { jsonText } from "../../shared/program/config.ts";
 
 /** The container registry, and how the API server speaks to it. */
 export type RegistryConfig = DistributionConfig | HarborConfig;
@@ -139,3 +140,8 @@ function readEcKey(pem: string): KeyObject | undefined {
     return undefined;
   }
 }
+
+/** The container registry; absent: its operations respond with 503. */
+export const registryVariables = z
+  .object({ MARINA_REGISTRY: jsonText(registrySchema).optional() })
+  .transform((env) => ({ registry: env.MARINA_REGISTRY }));

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { invoicingSchema } from "./invoicing.ts";
+import { invoicingSchema } from "./config.ts";
 
 const supplier = {
   name: "Marina Cloud GmbH",
