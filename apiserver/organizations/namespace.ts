@@ -1,4 +1,3 @@
-import { quantityToScalar } from "@kubernetes/client-node/dist/util.js";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import {
   ANNOTATION_QUOTAS,
@@ -25,6 +24,9 @@ export const ACCESS_QUOTA = "marina-cluster-accesses";
 
 /** The count of objects of a custom resource, as a ResourceQuota names it. */
 const RESOURCE = `count/${clusterAccessKind.plural}.${clusterAccessKind.group}`;
+
+/** The suffixes of a whole number (k8s.io/apimachinery, resource.Quantity, DecimalSI). */
+const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, G: 1e9 };
 
 /** How long a request waits for the Namespace of its organization before it leaves it to the job. */
 const REQUEST_TIMEOUT_MS = 2000;
@@ -93,9 +95,9 @@ function ignoreAlreadyExists(error: unknown): void {
 }
 
 /** How many accesses a quota allows; undefined when it does not say. Kubernetes shows a limit of 2000 as "2k". */
-export function readAccessLimit({ spec }: ResourceQuota): number | undefined {
-  const limit = spec?.hard?.[RESOURCE];
-  return limit === undefined ? undefined : Number(quantityToScalar(limit));
+export function readAccessLimit({ spec }: Pick<ResourceQuota, "spec">): number | undefined {
+  const [, digits, suffix = ""] = /^(\d+)([kMG]?)$/.exec(spec?.hard?.[RESOURCE] ?? "") ?? [];
+  return digits === undefined ? undefined : Number(digits) * (MULTIPLES[suffix] ?? 1);
 }
 
 /** Writes the limit of ClusterAccess objects in a Namespace. Throws a KubeError. */
