@@ -37,7 +37,7 @@ const EVENT_RATE = { qps: 50, burst: 100 };
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: "operator", level: config.logLevel });
   const stopping = stopOnSignals(log);
-  const operator = assemble(config, log);
+  const operator = createOperator(config, log);
   const { set, election, controllers, recorder } = operator;
   await Promise.all([
     requireServerVersion(operator.transport, log),
@@ -74,7 +74,7 @@ async function run(config: Config): Promise<void> {
 }
 
 /** Creates and connects all parts; nothing runs yet. */
-function assemble(config: Config, log: Logger) {
+function createOperator(config: Config, log: Logger) {
   const identity = `${hostname()}_${randomBytes(4).toString("hex")}`;
   const registry = createRegistry();
   const kubeMetrics = createKubeMetrics(registry, METRICS_PREFIX);

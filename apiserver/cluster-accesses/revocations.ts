@@ -2,7 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_CLUSTER_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { findTargetsOf } from "../audit/index.ts";
-import { ADMIN_KUBECONFIG_LIFETIME_DAYS, DOWNLOAD_ACTION, raiseCredentials } from "../clusters/index.ts";
+import {
+  ADMIN_KUBECONFIG_LIFETIME_DAYS,
+  DOWNLOAD_ACTION,
+  incrementCredentialsGeneration,
+} from "../clusters/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
@@ -76,16 +80,16 @@ export async function runRevocations(
 ): Promise<void> {
   for (;;) {
     const claimed = await claimRevocations(deps.db, { orgId, limit: BATCH });
-    await Promise.all(claimed.map((revocation) => tryRevocation(deps, revocation)));
+    await Promise.all(claimed.map((revocation) => revokeOrLog(deps, revocation)));
     if (claimed.length < BATCH || signal?.aborted === true) return;
   }
 }
 
-async function tryRevocation(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
+async function revokeOrLog(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
   const { id, orgId, origin, clusterId } = revocation;
   try {
     if (clusterId === null) await deleteAccesses(deps, revocation);
-    else await raiseCredentials(deps, origin, orgId, clusterId);
+    else await incrementCredentialsGeneration(deps, origin, orgId, clusterId);
     await deleteRevocation(deps.db, orgId, id);
   } catch (error) {
     logFailure(deps, { orgId, clusterId, revocation: id }, error);

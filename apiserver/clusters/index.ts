@@ -7,5 +7,5 @@ export {
   readAdminSecret,
   requireAccessible,
 } from "./credentials/admin-kubeconfig.ts";
-export { raiseCredentials } from "./credentials/raise.ts";
+export { incrementCredentialsGeneration } from "./credentials/increment.ts";
 export { clustersOf, requireChangeable } from "./resource.ts";

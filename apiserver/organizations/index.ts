@@ -4,9 +4,9 @@ export {
   applyAccessQuota,
   ensureInventory,
   ensureNamespace,
+  ensureNamespaceSoon,
   organizationNamespace,
   readAccessLimit,
-  tryEnsureNamespace,
 } from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";

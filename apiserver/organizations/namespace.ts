@@ -77,8 +77,8 @@ export async function ensureNamespace(
   return name;
 }
 
-/** The same as far as it can be done quickly; otherwise the periodic job does it. Does not throw. */
-export async function tryEnsureNamespace(
+/** Ensures the Namespace within 2 s; otherwise the periodic job does it. Does not throw. */
+export async function ensureNamespaceSoon(
   deps: NamespaceDeps & Pick<Deps, "log">,
   orgId: string,
 ): Promise<void> {

@@ -10,7 +10,7 @@ import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
 import { createOrganization, findChangedSettings, updateOrganization } from "./changes.ts";
 import { type DeletionHooks, deleteOrganization } from "./delete.ts";
-import { tryEnsureNamespace } from "./namespace.ts";
+import { ensureNamespaceSoon } from "./namespace.ts";
 import { presentOrganization } from "./present.ts";
 import { createOrganizationBody, organizationRecord, updateOrganizationBody } from "./schema.ts";
 import { lockOrganization, type OrganizationChange, requireOrganization } from "./store.ts";
@@ -75,7 +75,7 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
             Location: `${COLLECTION}/${organization.id}`,
             ETag: versionTag(organization.version),
           }),
-        { afterCommit: ({ id }) => tryEnsureNamespace(deps, id) },
+        { afterCommit: ({ id }) => ensureNamespaceSoon(deps, id) },
       );
     },
   );

@@ -4,7 +4,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/fields.ts";
 import type { Router } from "../http/contract/router.ts";
-import { readQuotas, requireOrganization, tryEnsureNamespace } from "../organizations/index.ts";
+import { ensureNamespaceSoon, readQuotas, requireOrganization } from "../organizations/index.ts";
 import { type QuotaChange, setQuotas } from "./changes.ts";
 import { quotasRecord, setQuotasBody } from "./limits-schema.ts";
 import { presentQuotas, quotasTag } from "./present.ts";
@@ -63,7 +63,7 @@ export function addQuotaRoutes(router: Router, deps: Deps): void {
       requireUnchanged({ org_id: orgID }, body);
       const target = { orgId: orgID, preconditions: readPreconditions(c), defaults };
       const quotas = await deps.db.transaction((tx) => setQuotas(tx, origin, target, toChange(body)));
-      await tryEnsureNamespace(deps, orgID);
+      await ensureNamespaceSoon(deps, orgID);
       const used = await readUse(deps.db, orgID);
       return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: quotasTag(quotas, used) });
     },

@@ -39,8 +39,8 @@ export async function publishStorageQuota(
   }
 }
 
-/** The same as far as it can be done quickly; otherwise the periodic job does it. Does not throw. */
-export async function tryPublishStorageQuota(
+/** Publishes the quota within 2 s; otherwise the periodic job does it. Does not throw. */
+export async function publishStorageQuotaSoon(
   deps: PublishDeps & Pick<Deps, "log">,
   orgId: string,
 ): Promise<void> {

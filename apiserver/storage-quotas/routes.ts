@@ -6,7 +6,7 @@ import { requireOrganization } from "../organizations/index.ts";
 import { setStorageQuota } from "./changes.ts";
 import { observeStorage } from "./observed.ts";
 import { presentStorageQuota, storageQuotaTag } from "./present.ts";
-import { tryPublishStorageQuota } from "./publish.ts";
+import { publishStorageQuotaSoon } from "./publish.ts";
 import { setStorageQuotaBody, storageQuotaRecord } from "./schema.ts";
 import { readStorageQuota } from "./store.ts";
 
@@ -87,7 +87,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
           usedBytes: observed.usedBytes,
         }),
       );
-      await tryPublishStorageQuota(deps, orgID);
+      await publishStorageQuotaSoon(deps, orgID);
       const record = presentStorageQuota(quota, defaultGB, observed);
       return c.json(record, 200, { ETag: storageQuotaTag(quota, record) });
     },

@@ -30,7 +30,7 @@ export async function runAsLeader(
     const connection = openOwnConnection(options.sql);
     try {
       while (!signal.aborted) {
-        await tryToLead(options, connection, lead);
+        await leadIfFree(options, connection, lead);
         await pause(signal);
       }
     } catch (error) {
@@ -47,7 +47,7 @@ async function pause(signal: AbortSignal): Promise<void> {
   await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
 }
 
-async function tryToLead(
+async function leadIfFree(
   options: LeaderOptions,
   connection: Sql,
   lead: (signal: AbortSignal) => Promise<void>,

@@ -54,7 +54,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
   const { target, version, fault } = choice;
-  if (locksPlatformOut(observed)) {
+  if (excludesPlatform(observed)) {
     const message =
       "The platform cannot limit who reaches the API endpoint: remove authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
     return fail("AuthorizedCIDRsUnavailable", message, target);
@@ -86,7 +86,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
 }
 
 /** A list without the platform's own networks closes the endpoint to the platform itself. */
-function locksPlatformOut({ cluster, settings }: ObservedCluster): boolean {
+function excludesPlatform({ cluster, settings }: ObservedCluster): boolean {
   const tenants = cluster.spec.network?.authorizedCIDRs ?? [];
   return tenants.length > 0 && settings.platformCIDRs.length === 0;
 }

@@ -27,13 +27,13 @@ export async function sendAlerts(deps: AlertDeps, signal: AbortSignal): Promise<
   let cursor: string | undefined = NIL_ID;
   while (cursor !== undefined && !signal.aborted) {
     const orgIds: string[] = await listDueBudgets(deps.db, startedAt, { cursor, limit: BATCH_SIZE });
-    if (orgIds.length > 0) await trySendAlertsOf(deps, orgIds, signal);
+    if (orgIds.length > 0) await sendAlertsOrLog(deps, orgIds, signal);
     cursor = orgIds.length === BATCH_SIZE ? orgIds.at(-1) : undefined;
   }
 }
 
 /** When a batch fails, its halves are tried, down to one organization: none keeps another one from its alerts. */
-async function trySendAlertsOf(
+async function sendAlertsOrLog(
   deps: AlertDeps,
   orgIds: readonly string[],
   signal: AbortSignal,
@@ -47,7 +47,7 @@ async function trySendAlertsOf(
     }
     const middle = Math.ceil(orgIds.length / 2);
     for (const half of [orgIds.slice(0, middle), orgIds.slice(middle)])
-      if (!signal.aborted) await trySendAlertsOf(deps, half, signal);
+      if (!signal.aborted) await sendAlertsOrLog(deps, half, signal);
   }
 }
 

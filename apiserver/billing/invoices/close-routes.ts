@@ -5,7 +5,7 @@ import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError } from "../../http/errors.ts";
 import { monthBefore, monthOf, periodOf } from "../month.ts";
-import { tryClose } from "./close.ts";
+import { dryRunClose } from "./close.ts";
 import { listWaiting, requestClose } from "./close-store.ts";
 import { presentOutcome, presentWaiting } from "./present.ts";
 import { closeQuery, closeRecord, dryCloseRecord, waitingInvoicePage } from "./schema.ts";
@@ -38,7 +38,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
       if (query.dry_run)
         return runOnce({}, async () => {
-          const { items, next_cursor } = await tryClose(deps, month, query);
+          const { items, next_cursor } = await dryRunClose(deps, month, query);
           return c.json({ month: month.name, items: items.map(presentOutcome), next_cursor }, 200);
         });
       return transact(

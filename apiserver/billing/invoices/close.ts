@@ -49,7 +49,7 @@ export async function closeMonth(deps: CloseDeps, month: Month, signal?: AbortSi
   const failures: unknown[] = [];
   for await (const orgId of findOrganizations(deps.db, month)) {
     if (signal?.aborted === true) return;
-    const { error } = await tryCloseOrganization(deps, orgId, month);
+    const { error } = await closeOrganizationOrLog(deps, orgId, month);
     if (error !== undefined) failures.push(error);
   }
   if (failures.length > 0)
@@ -57,7 +57,7 @@ export async function closeMonth(deps: CloseDeps, month: Month, signal?: AbortSi
 }
 
 /** Closes the month of one organization. A failure is logged and given back, so that it keeps no other one waiting. */
-export async function tryCloseOrganization(
+export async function closeOrganizationOrLog(
   deps: CloseDeps,
   orgId: string,
   month: Month,
@@ -76,7 +76,7 @@ export async function tryCloseOrganization(
 }
 
 /** What closing a month would come to, for a page of organizations by id; writes nothing. */
-export async function tryClose(
+export async function dryRunClose(
   { db, config: { invoicing } }: CloseDeps,
   month: Month,
   { cursor, limit }: PageRequest,

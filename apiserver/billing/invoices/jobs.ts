@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { closesAt, monthBefore, monthOf, monthOfPeriod, periodOf } from "../month.ts";
-import { closeMonth, tryCloseOrganization } from "./close.ts";
+import { closeMonth, closeOrganizationOrLog } from "./close.ts";
 import { finishClose, listOpenCloses, listWaiting, requestFirstClose } from "./close-store.ts";
 
 const EVERY_MS = 30_000;
@@ -35,7 +35,7 @@ export async function issueWaiting(deps: Deps, signal: AbortSignal): Promise<voi
     const found = await listWaiting(deps.db, { cursor, limit: WAITING_PER_PAGE });
     for (const { orgId, period } of found.slice(0, WAITING_PER_PAGE)) {
       if (signal.aborted) return;
-      await tryCloseOrganization(deps, orgId, monthOfPeriod(period));
+      await closeOrganizationOrLog(deps, orgId, monthOfPeriod(period));
     }
     cursor = found.length > WAITING_PER_PAGE ? found[WAITING_PER_PAGE - 1]?.id : undefined;
   } while (cursor !== undefined);

@@ -8,8 +8,8 @@ const REQUEST_TIMEOUT_MS = 2000;
 
 type PublishDeps = Pick<Deps, "kube" | "db" | "config" | "log">;
 
-/** Publishes the packages as far as it can be done quickly; otherwise the periodic job does it. Does not throw. */
-export async function tryPublishPackages(deps: PublishDeps): Promise<void> {
+/** Publishes the packages within 2 s; otherwise the periodic job does it. Does not throw. */
+export async function publishPackagesSoon(deps: PublishDeps): Promise<void> {
   try {
     await publishPackages(deps, { timeoutMs: REQUEST_TIMEOUT_MS });
   } catch (error) {

@@ -8,7 +8,7 @@ import type { Router } from "../../http/contract/router.ts";
 import { parseMicroEuros } from "../money.ts";
 import { requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
-import { tryPublishPackages } from "./publish.ts";
+import { publishPackagesSoon } from "./publish.ts";
 import { PACKAGE_SLUGS, planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
 import { listPackageTerms, readPackages } from "./store.ts";
 
@@ -103,7 +103,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       };
       const change = { slug, terms, preconditions: readPreconditions(c), now: deps.now };
       const after = await deps.db.transaction((tx) => setPackage(tx, origin, change));
-      await tryPublishPackages(deps);
+      await publishPackagesSoon(deps);
       return c.json(presentPlanTerms(after), 200, { ETag: planTag(after) });
     },
   );

@@ -38,7 +38,7 @@ export async function runRound(deps: LedgerDeps, signal: AbortSignal): Promise<v
   let isComplete = true;
   for (const kind of ["cluster", "node_pool"] as const)
     for await (const uids of changedSources(deps.db, kind, signal))
-      if (!(await tryConsider(deps, kind, uids))) isComplete = false;
+      if (!(await recordOrLog(deps, kind, uids))) isComplete = false;
   if (!isComplete || signal.aborted || seenAt === undefined) return;
   await writeSeenAt(deps.db, seenAt);
   deps.ledgerMetrics.onRound(seenAt);
@@ -58,9 +58,9 @@ async function* changedSources(
 }
 
 /** When a batch fails, each object is tried alone. Returns whether all were written. */
-async function tryConsider(deps: LedgerDeps, kind: SourceKind, uids: readonly string[]): Promise<boolean> {
+async function recordOrLog(deps: LedgerDeps, kind: SourceKind, uids: readonly string[]): Promise<boolean> {
   try {
-    await considerSources(deps, kind, uids);
+    await recordSources(deps, kind, uids);
     return true;
   } catch (error) {
     if (uids.length === 1) {
@@ -70,11 +70,11 @@ async function tryConsider(deps: LedgerDeps, kind: SourceKind, uids: readonly st
     }
   }
   const results: boolean[] = [];
-  for (const uid of uids) results.push(await tryConsider(deps, kind, [uid]));
+  for (const uid of uids) results.push(await recordOrLog(deps, kind, [uid]));
   return results.every(Boolean);
 }
 
-async function considerSources(deps: LedgerDeps, kind: SourceKind, uids: readonly string[]): Promise<void> {
+async function recordSources(deps: LedgerDeps, kind: SourceKind, uids: readonly string[]): Promise<void> {
   const now = deps.now();
   const evidence = await deps.db.transaction(async (tx) => {
     await lockLedger(tx);

@@ -61,7 +61,7 @@ export async function createCluster(
   if (resumed && (await hasClusterRecord(deps.db, desired.orgId, desired.clusterId)))
     return requireExisting(deps, desired);
   await ensureNamespace(deps, desired.orgId);
-  if (dryRun) return tryCreate(deps, desired);
+  if (dryRun) return dryRunCreate(deps, desired);
   const intent = await begin(deps, origin, desired, resumed);
   // An earlier attempt has fixed the ids and names.
   const request = intent.request;
@@ -81,7 +81,10 @@ export async function createCluster(
 }
 
 /** Every check of a create, and its result; nothing is stored but a Namespace that was missing. */
-async function tryCreate(deps: Deps, request: NewCluster): Promise<WriteResult<ProjectedCluster, Effects>> {
+async function dryRunCreate(
+  deps: Deps,
+  request: NewCluster,
+): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, nodePools } = request;
   const clusters = clustersOf(orgId);
   const assessed = await runThenRollBack(deps.db, async (tx) => {

@@ -9,7 +9,7 @@ import { clusterRecord } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
 import { readAdminKubeconfig } from "./admin-kubeconfig.ts";
-import { planNextGeneration } from "./raise.ts";
+import { planNextGeneration } from "./increment.ts";
 
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 

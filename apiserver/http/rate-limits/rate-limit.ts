@@ -71,9 +71,9 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
   const counters = Object.fromEntries(
     Object.entries(limits).map(([name, limit]) => [name, createCounter(name as RateClass, limit, nowMs)]),
   ) as Record<RateClass, Counter>;
-  const logins = counters.failed_login.buckets;
-  // Of its own, so that guesses, which have no checksum, leave it full.
-  const forgeries = createTokenBuckets(limits.failed_login, nowMs);
+  const refused = counters.failed_login.buckets;
+  // Separate, so that guesses, which have no checksum, leave it full.
+  const refusedTokens = createTokenBuckets(limits.failed_login, nowMs);
 
   /**
    * Counts invalid credentials by address, and API tokens with the right checksum apart from them; 429 for an address
@@ -87,14 +87,14 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
     if (address === undefined) return control.authenticate(credential);
     const addressKey = toAddressKey(address);
     const isWellFormed = control.isWellFormed(credential);
-    const state = (isWellFormed ? forgeries : logins).look(addressKey);
+    const state = (isWellFormed ? refusedTokens : refused).look(addressKey);
     if (!state.allowed && !control.isKnown(credential))
       throw tooMany("Too many refused credentials came from this address", state);
     try {
       return await control.authenticate(credential);
     } catch (error) {
       if (error instanceof ApiError && error.code === "unauthorized") {
-        (isWellFormed ? forgeries : logins).take(addressKey);
+        (isWellFormed ? refusedTokens : refused).take(addressKey);
       }
       throw error;
     }

@@ -43,7 +43,7 @@ export async function sweepRegistry(
   for (const orgId of organizations) {
     if (signal.aborted) return;
     if (!(await findKnownOrganizations(deps.db, [orgId])).has(orgId)) continue;
-    await trySweep(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
+    await sweepOrLog(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
   }
 }
 
@@ -57,7 +57,7 @@ export async function sweepFullOrganizations(
   for (const orgId of await listFullOrganizations(deps.db, deps.limits, measuredBefore)) {
     if (signal.aborted) return;
     const repositories = await listOrganizationRepositories(backend, repositoryPrefix(orgId));
-    await trySweep(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
+    await sweepOrLog(deps, backend, { orgId, names: repositories.get(orgId) ?? [] }, signal);
   }
 }
 
@@ -67,7 +67,7 @@ interface OrganizationRepositories {
   names: readonly string[];
 }
 
-async function trySweep(
+async function sweepOrLog(
   deps: SweepDeps,
   backend: RegistryBackend,
   organization: OrganizationRepositories,

@@ -124,7 +124,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
     const plan = request.plan(resource.project(live));
     const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
     if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-      return keepObject(deps, resource, live, { ...request, ...plan });
+      return projectUnchanged(deps, resource, live, { ...request, ...plan });
     requireUnmanaged(live.metadata.managedFields, fields, resource.wireNames);
     const patch = { spec, annotations, requestId: origin.requestId, fieldManager };
     const written = await writeObject(deps, origin, resource, {
@@ -161,7 +161,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   requireMatch(request.preconditions, objectTag(live.metadata));
   const plan = request.plan(resource.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
-    return keepObject(deps, resource, live, { ...request, ...plan });
+    return projectUnchanged(deps, resource, live, { ...request, ...plan });
   const written = await writeObject(deps, origin, resource, {
     ...request,
     ...plan,
@@ -186,7 +186,7 @@ export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   resource: Resource<T, P>,
   write: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
-  if (write.dryRun === true) return tryWrite(deps, resource, write);
+  if (write.dryRun === true) return dryRunWrite(deps, resource, write);
   const { action, before, after, reservations = [] } = write;
   const target = { kind: resource.targetKind, id: write.objectId };
   const intent = await openIntent(deps.db, origin, reservations, {
@@ -223,7 +223,7 @@ export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   return { object, effects: undefined };
 }
 
-async function tryWrite<T extends KubeObject, P extends ObjectRef, E>(
+async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   resource: Resource<T, P>,
   { reservations = [], effects: findEffects, apply }: Write<T, E>,
@@ -242,7 +242,7 @@ async function tryWrite<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /** The result of a request that changes nothing. */
-export async function keepObject<T extends KubeObject, P extends ObjectRef, E>(
+export async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   resource: Resource<T, P>,
   live: T,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type EndpointAttempt, type EndpointHealth, judgeFailure, nextHealth } from "./endpoint-health.ts";
+import { classifyFailure, type EndpointAttempt, type EndpointHealth, nextHealth } from "./endpoint-health.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const NOW_MS = 10 * DAY_MS;
@@ -87,5 +87,5 @@ test.each([
     { failingSinceMs: NOW_MS - 9 * DAY_MS, exhaustedEvents: 1, failureReportedAtMs: 1 },
   ],
 ] as const)("to %s an endpoint %s", (verdict, _, health) => {
-  expect(judgeFailure({ ...HEALTHY, ...health }, NOW_MS)).toBe(verdict);
+  expect(classifyFailure({ ...HEALTHY, ...health }, NOW_MS)).toBe(verdict);
 });

@@ -65,8 +65,8 @@ export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, now
   };
 }
 
-/** What five days (four, for the warning) without a success mean for a webhook. */
-export function judgeFailure(
+/** Whether five days without a success disable a webhook, or four are reported to its owner. */
+export function classifyFailure(
   health: Pick<EndpointHealth, "failingSinceMs" | "exhaustedEvents" | "failureReportedAtMs">,
   nowMs: number,
 ): "disable" | "report" | "leave" {

@@ -2,7 +2,7 @@ import { and, eq, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import { webhookQueues, webhooks } from "../../outbox/table.ts";
 import { auditBySystem, disableFailing } from "./disable-store.ts";
-import { judgeFailure } from "./endpoint-health.ts";
+import { classifyFailure } from "./endpoint-health.ts";
 
 /**
  * Disables each webhook that has failed for five days and exhausted the retries of two events, and tells the audit log
@@ -36,7 +36,7 @@ async function review(tx: Queryable, id: string): Promise<void> {
   if (webhook?.enabled !== true || queue === undefined) return;
   const { orgId, nowMs } = webhook;
   const failingSince = queue.failingSince?.toISOString() ?? null;
-  const verdict = judgeFailure(
+  const verdict = classifyFailure(
     {
       failingSinceMs: queue.failingSince?.getTime() ?? null,
       failureReportedAtMs: queue.failureReportedAt?.getTime() ?? null,

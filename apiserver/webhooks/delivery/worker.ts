@@ -60,7 +60,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   let unwritten = 0;
   const aborting = new AbortController();
   const ending = new AbortController();
-  const alarm = createAlarm(signal);
+  const wakeup = createWakeup(signal);
 
   const completions = createBatchQueue<Completion>({
     name: "webhook-completions",
@@ -71,7 +71,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       const results = await completeDeliveries(db, batch);
       for (const result of results) options.metrics.onResult(result);
       unwritten -= batch.length;
-      alarm.wake();
+      wakeup.wake();
     },
     log,
     signal: ending.signal,
@@ -81,7 +81,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     unwritten++;
     slots.release(completion.delivery.orgId);
     completions.add(completion);
-    if (slots.free() >= manySlots) alarm.wake();
+    if (slots.free() >= manySlots) wakeup.wake();
   }
 
   /** Few free slots are left alone for a while: many small claims cost more than a few large ones. */
@@ -131,7 +131,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   async function loop(): Promise<void> {
     while (!signal.aborted) {
       const startedMs = performance.now();
-      const rung = alarm.next();
+      const woken = wakeup.next();
       let waitMs = POLL_MS;
       try {
         const claimed = hasRoom() ? await claim() : [];
@@ -141,13 +141,13 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       } catch (error) {
         warn(log, error, "cannot claim deliveries; retrying shortly");
       }
-      await Promise.race([rung, pause(waitMs, signal)]);
+      await Promise.race([woken, pause(waitMs, signal)]);
       await pause(MIN_CLAIM_INTERVAL_MS - (performance.now() - startedMs), signal);
     }
   }
 
   async function run(): Promise<void> {
-    const stopListening = listen(options, alarm.wake);
+    const stopListening = listen(options, wakeup.wake);
     await loop();
     await stopListening();
     await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
@@ -201,20 +201,20 @@ function listen({ sql, log }: DelivererOptions, onNotification: () => void): () 
   };
 }
 
-interface Alarm {
+interface Wakeup {
   wake: () => void;
   /** Resolves at the next `wake`, or when the signal aborts. */
   next: () => Promise<void>;
 }
 
-function createAlarm(signal: AbortSignal): Alarm {
-  let ring = () => {};
-  signal.addEventListener("abort", () => ring(), { once: true });
+function createWakeup(signal: AbortSignal): Wakeup {
+  let resolveNext = () => {};
+  signal.addEventListener("abort", () => resolveNext(), { once: true });
   return {
-    wake: () => ring(),
+    wake: () => resolveNext(),
     next: () =>
       new Promise((resolve) => {
-        ring = resolve;
+        resolveNext = resolve;
       }),
   };
 }

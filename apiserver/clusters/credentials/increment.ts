@@ -14,10 +14,10 @@ export function planNextGeneration({ object }: ProjectedCluster): ClusterMerge {
 }
 
 /**
- * Revokes the admin kubeconfig of a cluster in the name of a request that ended somebody's right to it. Does nothing for a
- * cluster that is gone. Throws what `changeCluster` throws.
+ * Revokes the admin kubeconfig of a cluster, whose author is the request that ended a right to it. Does nothing for a
+ * cluster that is deleted. Throws what `changeCluster` throws.
  */
-export async function raiseCredentials(
+export async function incrementCredentialsGeneration(
   deps: Deps,
   origin: Origin,
   orgId: string,
