@@ -18,7 +18,7 @@ import { webhookVariables } from "./webhooks/config.ts";
 const PROCESS_ROLES = ["api", "projector", "harvester", "webhooks", "scanner"] as const;
 export type ProcessRole = (typeof PROCESS_ROLES)[number];
 
-/** For load balancers to stop sending, and for most clients to send once more and be told to close. */
+/** Enough for load balancers to stop sending, and for most clients to send once more and get `Connection: close`. */
 const DEFAULT_SHUTDOWN_DELAY_SECONDS = 5;
 
 /** What the process itself needs. */
@@ -42,7 +42,7 @@ const processVariables = z
   .transform((env) => ({
     listenAddress: env.MARINA_LISTEN_ADDRESS,
     port: env.MARINA_PORT,
-    /** Of /metrics, /healthz and /readyz, which are for the platform alone. */
+    /** The port of /metrics, /healthz and /readyz, which are for the platform alone. */
     metricsPort: env.MARINA_METRICS_PORT,
     /** Where clients reach the API, without a slash at its end; the examples of /docs name it. */
     publicUrl: env.MARINA_PUBLIC_URL.replace(/\/$/, ""),

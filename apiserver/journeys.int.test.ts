@@ -54,7 +54,7 @@ async function send(method: string, path: string, body?: TestRequest["body"]): P
 let nodes = 1;
 const addNode = () => send("PUT", pool, { desired_nodes: ++nodes });
 
-/** Returns the work once the operator has seen the pool as it is. */
+/** Returns the work once the operator has observed the current pool. */
 async function whenSettled(work: () => Promise<unknown>): Promise<() => Promise<unknown>> {
   const { kube } = api.deps;
   const namespace = organizationNamespace(organization.split("/").at(-1) ?? "");

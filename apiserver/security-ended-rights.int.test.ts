@@ -29,7 +29,7 @@ const GRANTING = [
   "webhooks:rotate_secret",
 ];
 const READING = ["members:read", "api_tokens:read"];
-/** Of those, the ones that hand out nothing: they end an access that somebody has, or send where events are sent already. */
+/** Those that grant nothing: they end or show existing accesses, or send to an endpoint that gets events already. */
 const GRANT_NOTHING = [
   "revokeClusterAccess",
   "listClusterAccesses",

@@ -19,7 +19,7 @@ const app = createApp(parts as Deps, {
   authenticator: { authenticate: () => Promise.reject(new Error("not called")) },
 });
 
-/** Served beside the API: the document itself, its reference page, and the redirects to the page. */
+/** Served in addition to the API: the document itself, its reference page, and the redirects to the page. */
 const DOCUMENT_PATHS = ["/openapi.json", "/docs", "/docs/", "/"];
 /** For the container registry and its clients, by the registry's own protocols; each has its tests in registry/. */
 const REGISTRY_PATHS = ["/registry/token", "/registry/jwks.json", "/registry/notifications"];

@@ -108,7 +108,7 @@ export interface Config {
   /** Absent where there is no shared storage: its inventories are left alone. */
   storage: StorageSettings | undefined;
   workersPerKind: number;
-  /** Of each kind that connects to tenants' API servers, and of them, those that may work for one organization. */
+  /** Workers of each kind that connects to tenants' API servers, and how many of them may work for one organization. */
   tenantWorkers: number;
   tenantWorkersPerNamespace: number;
   /** Every object is reconciled again this often, give or take a tenth. */

@@ -34,7 +34,7 @@ export function observeFleet(registry: Registry, prefix: string, caches: Caches)
   observeUnrecorded(registry, prefix, caches);
 }
 
-/** Of what runs or wants to run, what nobody is billed for: each should be 0. */
+/** Counts what runs or is to run, and is billed to no organization: each should be 0. */
 function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): void {
   const gauges = [
     {

@@ -48,7 +48,7 @@ export async function createApiToken(
   return { row, text };
 }
 
-/** Revokes a locked token; returns it as it is then. */
+/** Revokes a locked token; returns the revoked token. */
 export async function revokeApiToken(
   tx: Queryable,
   origin: Origin,

@@ -44,7 +44,7 @@ export async function requireApiToken(
   return row;
 }
 
-/** The same with a lock on the row until the transaction ends. Throws 404. */
+/** Like requireApiToken, with a row lock until the transaction ends. Throws 404. */
 export async function lockApiToken(
   tx: Queryable,
   orgId: string,

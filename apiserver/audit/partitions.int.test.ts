@@ -60,7 +60,7 @@ test("entries older than the retention go with their month, and positions go on 
   const rows = await listAuditEntries(api.deps.db, { orgId, limit: 10 });
   expect(rows.map(({ id }) => id)).toEqual([kept, expect.any(String)]);
   for (const { position } of rows) expect(position).toBeGreaterThan(lastPosition);
-  // A reader that had stopped at an entry that is gone goes on with the first one that is left.
+  // A reader whose cursor is a deleted entry continues with the first remaining one.
   const next = await listAuditEntries(api.deps.db, { orgId, limit: 10, cursor: old });
   expect(next.map(({ id }) => id)).toEqual(rows.map(({ id }) => id));
 });

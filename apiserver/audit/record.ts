@@ -32,7 +32,7 @@ export interface OutsideAudit {
   entry: AuditEntry;
 }
 
-/** The same for changes made directly in the Kubernetes API: the actor of each is its field manager. */
+/** Writes audit rows of changes made directly in the Kubernetes API: the actor of each is its field manager. */
 export async function recordOutsideAudits(tx: Queryable, audits: readonly OutsideAudit[]): Promise<void> {
   const entries = audits.map(
     ({ manager, entry }) => ({ actor: { kind: "kubernetes", manager }, entry }) as const,
@@ -40,7 +40,7 @@ export async function recordOutsideAudits(tx: Queryable, audits: readonly Outsid
   await recordAuditsOf(tx, entries);
 }
 
-/** The same for what one of Marina's own loops did or found; `name` is the loop's. */
+/** Writes audit rows of what one of Marina's own loops did or found; `name` is the loop's. */
 export async function recordSystemAudits(
   tx: Queryable,
   name: string,
@@ -83,7 +83,7 @@ function toRow(
   };
 }
 
-/** The author of a request, as it is stored. */
+/** The author of a request, in the stored form. */
 export function toActor({ principal, asStaff }: Origin): AuditActor {
   if (principal.kind === "token")
     return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };

@@ -7,7 +7,7 @@ import { insertRates } from "./rate-card/store.ts";
 import type { UsageInterval } from "./usage/interval.ts";
 import { usageEvidence, usageIntervals } from "./usage/table.ts";
 
-/** Writes an interval into the ledger: one vCPU of no cluster and a new subject unless told otherwise. Returns its id. */
+/** Writes an interval into the ledger: by default one vCPU of no cluster and a new subject. Returns its id. */
 export async function insertUsage(
   db: Database,
   {

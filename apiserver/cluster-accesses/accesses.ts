@@ -37,7 +37,7 @@ export async function requireAccess(
   return found;
 }
 
-/** Revokes one access; the others stay as they are. */
+/** Revokes one access; the others stay unchanged. */
 export async function revokeAccess(
   deps: Deps,
   origin: Origin,

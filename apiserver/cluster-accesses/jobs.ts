@@ -28,7 +28,7 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Compares every access that REST issued with the members as they are now. Accesses that the platform's staff created by
+ * Compares every access that REST issued with the current members. Accesses that the platform's staff created by
  * kubectl have no such labels and are left alone, and so are those of an organization that is not in this database.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {

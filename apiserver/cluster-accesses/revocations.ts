@@ -20,7 +20,7 @@ import type { KubeconfigRevocation } from "./table.ts";
 /** How long a request waits for the revocations that it caused; the job does what is left. */
 const REQUEST_WAIT_MS = 5_000;
 const RETRY_SECONDS = 2;
-/** Of each call, so that an attempt ends before its lease does. */
+/** The timeout of each call, so that an attempt ends before its lease does. */
 const CALL_TIMEOUT_MS = 5_000;
 const BATCH = 20;
 
@@ -31,8 +31,8 @@ export type FormerHolder =
 
 /**
  * Has every kubeconfig of a holder revoked, in the transaction that ends the right to them and under the organization's
- * row lock: those of its own, and the admin kubeconfigs that it downloaded and that have not expired. A rotation leaves
- * the latter to whoever holds the token.
+ * row lock: its own ones, and the admin kubeconfigs that it downloaded and that have not expired. A token rotation does
+ * not revoke the latter: the holder of the token keeps them.
  */
 export async function requestRevocation(
   tx: Queryable,

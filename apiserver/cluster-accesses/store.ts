@@ -26,7 +26,7 @@ export async function insertRevocations(
     .values(subjects.map((subject) => ({ id: createId(), orgId, origin, ...subject })));
 }
 
-/** Takes pending revocations that nobody is working on, the oldest first: of one organization, or of all. */
+/** Takes pending revocations that no process is working on, the oldest first: of one organization, or of all. */
 export async function claimRevocations(
   db: Queryable,
   { orgId, limit }: { orgId?: string | undefined; limit: number },

@@ -21,7 +21,7 @@ export type ClusterMerge =
   | { outcome: "not_running" };
 
 /**
- * Merges a PUT body with a cluster as it is (spec 4.6): an omitted field keeps its value, what was fixed at creation
+ * Merges a PUT body with the current cluster (spec 4.6): an omitted field keeps its value, what was fixed at creation
  * may be repeated but not changed, and another version than the desired one is an upgrade, by its rules. MAJOR.MINOR of
  * the desired version is no upgrade: the body of the create can be sent again, also when there is a newer patch.
  */

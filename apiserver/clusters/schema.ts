@@ -156,7 +156,7 @@ export const createClusterBody = z
 
 export type CreateClusterBody = z.output<typeof createClusterBody>;
 
-/** A change of a cluster: omitted fields keep their values. What GET returns may be sent back as it is. */
+/** A change of a cluster: omitted fields keep their values. What GET returns may be sent back unchanged. */
 export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),

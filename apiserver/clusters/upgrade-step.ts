@@ -30,8 +30,9 @@ export function findUpgradeStep(current: string, target: string, catalogue: Vers
 }
 
 /**
- * The same for a cluster as it is; undefined when it is not running and cannot be upgraded now. A cluster that was given a
- * version which it cannot run takes back what runs; one that runs nothing yet takes any version of the catalogue.
+ * Like findUpgradeStep, for a cluster; undefined when it is not running and cannot be upgraded now. A cluster whose
+ * desired version cannot be installed may go back to its running version, or, without one, to any version of the
+ * catalogue.
  */
 export function findClusterStep(
   { status, object }: ProjectedCluster,

@@ -21,7 +21,7 @@ import { deleteCluster } from "./write.ts";
 let api: TestApp;
 let orgId: string;
 let clusters: string;
-/** The same parts in a process that is killed right after the object was written. */
+/** The dependencies of a process that is killed right after the object was written. */
 let dying: Deps;
 
 beforeAll(async () => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** These parts until they have written an object: from then on nothing is committed. */
+/** Dependencies that work until an object is written: the next transaction is rejected. */
 function dieAfterWrite(deps: Deps): Deps {
   let isDead = false;
   const kube: Deps["kube"] = {

@@ -34,7 +34,7 @@ export interface ClusterChange {
   action: "cluster.update" | "cluster.upgrade" | "cluster.rotate_credentials";
   preconditions: Preconditions | undefined;
   dryRun?: boolean;
-  /** What to change, by the rules, of the cluster as it is now. */
+  /** What to change of the current cluster, by the rules. */
   decide: (current: ProjectedCluster) => ClusterMerge;
   /** Called with the fields that change before anything is written; throws 403 for one that is not allowed. */
   requirePermissions?: (patch: ClusterPatch) => void;

@@ -13,7 +13,7 @@ export type Queryable = Pick<
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
-/** A quarter of them, the share of one tenant, leaves room for its reads beside two slow changes. */
+/** One tenant may use a quarter of them: that leaves connections for its reads during two slow changes. */
 const POOL_SIZE = 16;
 const BACKGROUND_POOL_SIZE = 5;
 /** Between two attempts to connect: short and constant, so that the service recovers as soon as Postgres does. */
@@ -21,10 +21,10 @@ const RECONNECT_SECONDS = 0.25;
 
 export interface DatabaseClients {
   db: Database;
-  /** The same over a pool of its own, for background jobs. */
+  /** Like `db`, over a separate pool, for background jobs. */
   backgroundDb: Database;
   sql: Sql;
-  /** Of the pool that requests use. */
+  /** Counts of the pool that requests use. */
   poolFigures: Readonly<PoolFigures>;
   /** Waits at most 5 s for running queries, then closes all pools. */
   close(): Promise<void>;
@@ -46,7 +46,7 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
   const background = createPool(databaseUrl, {
     ...shared,
     max: BACKGROUND_POOL_SIZE,
-    // The queues of jobs grow from nothing within seconds: a plan that was kept would read whole tables from then on.
+    // The queues of jobs grow from nothing within seconds: a cached plan would read whole tables afterwards.
     connection: { ...connection, plan_cache_mode: "force_custom_plan" },
   });
   const sql = postgres(databaseUrl, {

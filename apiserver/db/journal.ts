@@ -10,7 +10,7 @@ const journalSchema = z.object({
 
 export type JournalEntry = z.output<typeof journalSchema>["entries"][number];
 
-/** Where the migrations are: beside this file, in the source tree and beside the bundle alike. */
+/** The folder of the migrations: next to this file in the source tree, or next to the bundle. */
 export function migrationsFolder(): string {
   return join(dirname(fileURLToPath(import.meta.url)), "migrations");
 }

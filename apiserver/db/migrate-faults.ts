@@ -8,7 +8,7 @@ const NO_ROLE = "42704";
 const NO_RIGHT = "42501";
 
 /**
- * The same error, or for the faults of an installation an ExplainedError with one sentence that names the setting to
+ * The given error, or for faults of the installation an ExplainedError with one sentence that names the setting to
  * correct. No sentence holds a password.
  */
 export function explainMigrationFault(error: unknown, config: MigrationConfig): unknown {

@@ -1,7 +1,7 @@
 /**
- * The same value with U+FFFD for each NUL in its strings. Kubernetes accepts NUL in annotations and other free text; Postgres
- * stores it neither in text nor in jsonb (https://www.postgresql.org/docs/current/datatype-json.html). A value without NUL
- * is returned itself.
+ * The given value with U+FFFD for each NUL in its strings. Kubernetes accepts NUL in annotations and other free text;
+ * Postgres stores it neither in text nor in jsonb (https://www.postgresql.org/docs/current/datatype-json.html). A value
+ * without NUL is returned itself.
  */
 export function toStorable<T>(value: T): T {
   return hasNul(value) ? (replaceNul(value) as T) : value;

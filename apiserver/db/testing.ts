@@ -9,7 +9,7 @@ export interface TestDatabase {
 }
 
 /**
- * A database of its own for one test file: a clone of a template that holds the newest schema. The template is made
+ * A separate database for one test file: a clone of a template that holds the newest schema. The template is made
  * once per server and set of migrations; `adminUrl` needs the right to create databases.
  */
 export async function createTestDatabase(adminUrl: string): Promise<TestDatabase> {

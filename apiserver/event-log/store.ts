@@ -141,7 +141,7 @@ export async function listNextEvents(
 export interface EventRange {
   /** 0 when there is no event any more. */
   oldest: number;
-  /** Of the latest event, also when it was deleted with its age; 0 before the first one. */
+  /** The id of the latest event, also when it was deleted because of its age; 0 before the first one. */
   newest: number;
 }
 

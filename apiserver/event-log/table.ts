@@ -35,7 +35,7 @@ export interface StatusPayload {
 
 /**
  * The id of each cluster's latest event. Rows stay when the events are deleted: no id is given twice. Ids count the events
- * of one cluster, so that they tell its tenant nothing about others.
+ * of one cluster, so that its tenant learns nothing about others from them.
  */
 export const systemEventCounters = pgTable("system_event_counters", {
   clusterId: uuid("cluster_id").primaryKey(),

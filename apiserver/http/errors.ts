@@ -83,7 +83,7 @@ interface ErrorOptions {
   cause?: unknown;
 }
 
-/** The only error that reaches a client as it is; its message is written for people and holds no secret. */
+/** The only error that reaches a client unchanged; its message is written for people and holds no secret. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly status: ErrorStatus;
@@ -143,7 +143,7 @@ export function invalidField(field: string, code: DetailCode, message: string): 
   return validationFailed([{ field, code, message }]);
 }
 
-/** For a request whose client has closed the connection: nobody reads it, and it is logged as no failure of ours. */
+/** For a request whose client has closed the connection: no client reads it, and no server failure is logged. */
 export function clientGone(cause: unknown): ApiError {
   return new ApiError("bad_request", "The client closed the connection.", { cause });
 }

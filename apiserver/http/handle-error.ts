@@ -10,7 +10,7 @@ interface ErrorBody {
 }
 
 /**
- * Turns whatever a handler threw into an error response. Only an ApiError reaches the client as it is; an outage of
+ * Turns whatever a handler threw into an error response. Only an ApiError reaches the client unchanged; an outage of
  * Postgres or of the Kubernetes API is 503; everything else is logged, and is 500 with one fixed message.
  */
 export function handleError(error: unknown, c: Context<HttpEnv>): Response {

@@ -5,7 +5,7 @@ export interface RateLimit {
 }
 
 /**
- * The classes of requests with a quota of their own. `default` counts every request of a principal, `user` those of a
+ * The classes of requests with their own quota. `default` counts every request of a principal, `user` those of a
  * person and of all API tokens that the person created, `organization` those of all members of one; the next five also
  * count a person's requests that create or send something; `failed_login` counts invalid credentials by address.
  */
@@ -30,7 +30,7 @@ export interface RequestLimits {
   /** Peers (addresses or CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxBodyBytes: number;
-  /** Of all bodies of one process that have begun to arrive and are not yet parsed. */
+  /** The limit for all bodies of one process that have begun to arrive and are not yet parsed. */
   maxPendingBodyBytes: number;
   /** Request line and all headers together. */
   maxHeaderBytes: number;
@@ -41,9 +41,9 @@ export interface RequestLimits {
   /** A connection without traffic in either direction is closed; above the 15 s of a stream's heartbeat. */
   stalledSeconds: number;
   maxConnections: number;
-  /** Of one address (an IPv6 /64); connections of trusted proxies do not count. */
+  /** Per address (an IPv6 /64); connections of trusted proxies do not count. */
   maxConnectionsPerAddress: number;
-  /** Of one organization and replica; further ones wait for at most 20 s. */
+  /** Per organization and replica; further ones wait for at most 20 s. */
   maxConcurrentWrites: number;
   maxConcurrentDryRuns: number;
 }

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;
-/** Of pending invitations to one address. */
+/** The maximum number of pending invitations to one address. */
 const LIMIT = 3;
 
 const membersOf = (org: TestOrganization) => `${org.path}/members`;

@@ -2,7 +2,7 @@ import { and, eq, gte, isNull, lt, or, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { users } from "./table.ts";
 
-/** For how many days somebody who called an operation of the platform's staff counts as one of them. */
+/** For how many days a user who called an operation of the platform's staff counts as staff. */
 const KNOWN_STAFF_DAYS = 90;
 
 /** Remembers that a user has called an operation of the platform's staff; written once a day. */

@@ -32,7 +32,7 @@ export const networkPolicyRecord = z
     },
   });
 
-/** The whole policy: an omitted rate limit is removed. What GET returns may be sent back as it is. */
+/** The whole policy: an omitted rate limit is removed. What GET returns may be sent back unchanged. */
 export const setNetworkPolicyBody = z
   .strictObject({
     authorized_cidrs: authorizedCidrs,

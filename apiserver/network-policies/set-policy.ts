@@ -12,8 +12,8 @@ import { applyPatch, replacePolicy } from "./replace-policy.ts";
 import type { SetNetworkPolicyBody } from "./schema.ts";
 
 /**
- * Replaces the network policy of a cluster, under a field manager of its own, whose time is the policy's updated_at.
- * What is there already is not written. Throws 422 for another cluster_id, 409 conflict, and what `changeObject` throws.
+ * Replaces the network policy of a cluster, under a separate field manager, whose time is the policy's updated_at.
+ * An unchanged policy is not written. Throws 422 for another cluster_id, 409 conflict, and what `changeObject` throws.
  */
 export async function setNetworkPolicy(
   deps: Deps,

@@ -54,7 +54,7 @@ export function sumEffects(effects: readonly NodeEffects[]): NodeEffects {
 
 /**
  * The nodes of a pool that are billed once it has these settings: desired_nodes, or those that an autoscaled pool has, as
- * far as its range allows. `before` is the pool as it is, undefined for a new one.
+ * far as its range allows. `before` is the current pool, undefined for a new one.
  */
 export function planPool(id: string, spec: NodePoolSpec, before: NodePool | undefined): PlannedPool {
   const nodes = before === undefined ? firstNodesOf(spec) : countNodesAfter(before, spec);

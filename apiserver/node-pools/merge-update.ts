@@ -18,7 +18,7 @@ export interface NodePoolChange {
   fixed: { id?: unknown; cluster_id?: unknown; node_taints?: unknown };
 }
 
-/** What a merge needs to know of the pool as it is. */
+/** What a merge needs to know of the current pool. */
 export interface CurrentPool extends Pick<ProjectedNodePool, "id" | "clusterId" | "displayName"> {
   object: { spec: NodePoolSpec };
 }
@@ -30,7 +30,7 @@ export type MergeResult =
 const MUTABLE_FIELDS = Object.keys(WIRE_NAMES) as MutablePoolField[];
 
 /**
- * Merges a PUT body with the pool as it is (spec 4.5): an omitted field keeps its value, null on a timeout or
+ * Merges a PUT body with the current pool (spec 4.5): an omitted field keeps its value, null on a timeout or
  * scale-down setting changes nothing, a setting fixed at creation may be repeated but not changed, and the merged
  * result must hold every rule between fields. `patch` is the merge patch of `spec` with just the fields whose value
  * changes (a removed node label is null); it is empty when the body requests what is there already.

@@ -139,7 +139,7 @@ export const createNodePoolBody = z
     example: { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 3 },
   });
 
-/** a change of a pool: omitted fields keep their values. What GET returns may be sent back as it is. */
+/** A change of a pool: omitted fields keep their values. What GET returns may be sent back unchanged. */
 export const updateNodePoolBody = z
   .strictObject({
     ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,

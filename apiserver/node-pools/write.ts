@@ -200,7 +200,7 @@ async function assessPoolCost(
   return assessCost(db, now, withOthers(before), withOthers(after));
 }
 
-/** Of these pools those that are not being deleted, with the nodes that are billed. */
+/** The given pools that are not being deleted, with the nodes that are billed. */
 export function planStayingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
   return pools
     .filter(({ status }) => status !== "deleting")

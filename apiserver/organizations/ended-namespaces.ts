@@ -21,11 +21,11 @@ export const ENDED_NAMESPACES_JOB = "ended-namespaces";
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
- * Removes the Namespaces of deleted organizations in which nothing but the StorageInventory is left, and what Kubernetes and
- * Marina put into every Namespace. One that Marina did not make is left alone, and so are all when the API server may not list
- * every kind. Each removal is in the audit log. Somebody who writes into one between the list and its deletion loses that: only
- * with rights in all Namespaces, for a binding in this one keeps it. One call at a time: one that is not empty costs few, for
- * the core kinds come first. Rejects with a KubeError.
+ * Removes the Namespaces of deleted organizations that hold only the StorageInventory and what Kubernetes and Marina
+ * put into every Namespace. One that Marina did not make is not removed; none is removed when the API server may not
+ * list every kind. Each removal is in the audit log. An object created between the list and the deletion is lost.
+ * Creating one takes rights in all Namespaces, since a binding in this one prevents its removal. Calls are sequential;
+ * a Namespace that is not empty takes few, since core kinds are listed first. Rejects with a KubeError.
  */
 export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });
@@ -82,7 +82,7 @@ async function removeIfEmpty(
   }
 }
 
-/** Marina wrote the label of the organization, and nobody else made a Namespace of that name before. */
+/** Whether Marina wrote the label of the organization, and no one else made a Namespace of that name before. */
 function isMadeByMarina({ metadata }: Namespace): boolean {
   const orgId = metadata.labels?.[LABEL_ORG_ID] ?? "";
   return (

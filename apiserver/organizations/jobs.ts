@@ -52,7 +52,7 @@ async function ensureAll(deps: Deps): Promise<void> {
   );
 }
 
-/** Those that are missing, or have another limit than is configured; a Namespace that somebody else made gets one as well. */
+/** Writes quotas that are missing or differ from the configured limit; also in Namespaces that Marina did not make. */
 async function ensureAccessQuotas({ kube, config }: Deps, namespaces: readonly Namespace[]): Promise<void> {
   const quotas = await kube.listAll(resourceQuotaKind, { fieldSelector: `metadata.name=${ACCESS_QUOTA}` });
   const limits = new Map(quotas.map((quota) => [quota.metadata.namespace, readAccessLimit(quota)]));

@@ -106,7 +106,7 @@ export async function countOrganizationsCreatedBy(db: Queryable, userId: string)
   return row?.total ?? 0;
 }
 
-/** Settings to change; `undefined` leaves one as it is. */
+/** Settings to change; `undefined` leaves one unchanged. */
 export interface OrganizationChange {
   name?: string | undefined;
   slug?: string | undefined;

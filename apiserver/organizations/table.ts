@@ -20,7 +20,7 @@ export const organizations = pgTable(
     updatedAt: timestamp("updated_at", { withTimezone: true, mode: "date", precision: 3 })
       .notNull()
       .defaultNow(),
-    /** Set under the row's lock when deletion begins; creates inside the organization are refused from then on. */
+    /** Set under the row's lock when deletion begins; creates inside the organization are refused afterwards. */
     deletingAt: timestamp("deleting_at", { withTimezone: true, mode: "date", precision: 3 }),
     deletedAt: timestamp("deleted_at", { withTimezone: true, mode: "date", precision: 3 }),
     /** When the Namespace was last seen to be there; null asks the job to make it. */

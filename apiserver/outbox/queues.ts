@@ -1,12 +1,12 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 
-/** The NOTIFY channel that tells deliverers that something is due. */
+/** The NOTIFY channel that wakes deliverers when a delivery is due. */
 export const DELIVERIES_CHANNEL = "webhook_deliveries";
 
 /**
- * Makes the queues of these webhooks due, but not before the end of a pause, and notifies the deliverers at the commit. Also
- * a row that is due already is locked: a claim that ran beside this transaction would otherwise miss its deliveries.
+ * Makes the queues of these webhooks due, but not before the end of a pause, and notifies the deliverers at the commit.
+ * A row that is due already is locked too: a concurrent claim would otherwise miss the deliveries of this transaction.
  * Queues are locked in the order of their ids.
  */
 export async function wakeQueues(tx: Queryable, webhookIds: readonly string[]): Promise<void> {

@@ -16,7 +16,7 @@ import type { SentEventType, SubscribedType } from "./catalog.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
-/** No foreign key: it would wait for whoever has locked the organization. */
+/** No foreign key: an insert would wait for the transaction that has locked the organization. */
 const orgId = () => uuid("org_id").notNull();
 
 /** Why a webhook was disabled other than by its tenant. */
@@ -52,7 +52,7 @@ export const webhooks = pgTable(
     /** Null also when its tenant disabled it. */
     disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
     disabledAt: time("disabled_at"),
-    /** From then on it is gone; in the future for those of a deleted organization, whose pending deliveries are still sent. */
+    /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
     deletedAt: time("deleted_at"),
     /** Rises with every change by people; the record's entity tag. */
     version: integer().notNull().default(1),
@@ -179,7 +179,7 @@ export interface DeliveryClaim {
 
 /**
  * When the deliverers look at a webhook, what they are attempting, and how its endpoint does; a row for each webhook.
- * Whoever adds a pending delivery wakes the row in the same transaction (`wakeQueues`); a claim and a completion lock it.
+ * A transaction that adds a pending delivery makes the row due (`wakeQueues`); a claim and a completion lock it.
  * So no wake-up is lost, the cap of an endpoint holds over all replicas, and a claim writes one row for many deliveries.
  */
 export const webhookQueues = pgTable(
@@ -199,7 +199,7 @@ export const webhookQueues = pgTable(
     exhaustedEvents: integer("exhausted_events").notNull().default(0),
     /** The first failure since the last success. */
     failingSince: time("failing_since"),
-    /** When the audit log was told that it has been failing for four days. */
+    /** When the audit log recorded that it has been failing for four days. */
     failureReportedAt: time("failure_reported_at"),
     lastDeliveryAt: time("last_delivery_at"),
     lastStatusCode: integer("last_status_code"),

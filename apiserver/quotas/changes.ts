@@ -12,7 +12,7 @@ import {
 } from "../organizations/index.ts";
 import { presentLimits } from "./present.ts";
 
-/** Limits to set; null is the default, `undefined` leaves one as it is. */
+/** Limits to set; null is the default, `undefined` leaves one unchanged. */
 export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
 
 /**

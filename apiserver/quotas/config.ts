@@ -16,7 +16,7 @@ const quotasSchema = z
   .partialRecord(z.enum(QUOTA_NAMES), quotaLimitSchema)
   .transform((given): QuotaAmounts => ({ ...DEFAULT_QUOTAS, ...given }));
 
-/** The quotas of an organization that has none of its own. */
+/** The quotas of an organization for which none are set. */
 export const quotaVariables = z
   .object({ MARINA_QUOTAS: jsonText(quotasSchema).default(DEFAULT_QUOTAS) })
   .transform((env) => ({ quotas: env.MARINA_QUOTAS }));

@@ -163,7 +163,7 @@ const refusals: [string, Refusal][] = [
 ];
 
 describe("a dry run refuses", () => {
-  // A refusal changes nothing: only cases that arrange something need a fixture of their own.
+  // A refusal changes nothing: only cases that arrange something need their own fixture.
   let shared: DryRunFixture;
   beforeAll(async () => {
     shared = await createDryRunFixture(api);

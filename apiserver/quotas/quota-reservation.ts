@@ -24,7 +24,7 @@ export interface ObjectAmounts {
 
 export interface QuotaScope {
   orgId: string;
-  /** Of an organization that has no limits of its own. */
+  /** The limits of an organization for which none are set. */
   defaults: QuotaAmounts;
 }
 

@@ -25,7 +25,7 @@ export interface DryRunFixture {
   pool: string;
 }
 
-/** Creates it in an organization of its own. */
+/** Creates it in a new organization. */
 export async function createDryRunFixture(api: TestApp): Promise<DryRunFixture> {
   const orgId = await api.createOrganization();
   const clusters = `/api/v1/organizations/${orgId}/clusters`;

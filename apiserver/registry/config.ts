@@ -40,7 +40,7 @@ export interface RegistryLimits {
   tags: number | undefined;
 }
 
-/** The scanner of images, grype, which runs beside the process with the role `scanner`. */
+/** The image scanner, grype, a child process of the process with the role `scanner`. */
 export interface ScannerConfig {
   /** Path of the program. */
   command: string;
@@ -52,7 +52,7 @@ export interface ScannerConfig {
   caDir: string | undefined;
   /** Scans at once of one process. */
   concurrency: number;
-  /** Of one image. */
+  /** For the scan of one image. */
   timeoutSeconds: number;
   /** Resident memory of one scan. */
   memoryMiB: number;

@@ -6,7 +6,7 @@ export type ScanState = "pending" | "running" | "success" | "error" | "unsupport
 /** What is known of the vulnerabilities of an image. */
 export interface ImageScan {
   state: ScanState;
-  /** Of the last report, as the three below are. */
+  /** When the last report was made; the three fields below are of that report too. */
   scannedAt: Date | null;
   /** Which database of vulnerabilities, or which scanner, it was made with. */
   databaseVersion: string | null;

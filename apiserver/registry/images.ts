@@ -134,8 +134,9 @@ async function mapConcurrently<Item, Result>(
 }
 
 /**
- * Whether an organization has images; false without a registry. One that nobody could push for has none, which needs no
- * registry; Harbor has accounts of its own and is always asked. Throws 503 when the registry is needed and cannot be used.
+ * Whether an organization has images; false without a registry. One that no image could be pushed for has none, so the
+ * registry is not asked; Harbor has its own accounts and is always asked. Throws 503 when a registry that must be
+ * asked cannot be used.
  */
 export function createImageCheck({
   config,

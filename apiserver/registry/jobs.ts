@@ -8,8 +8,8 @@ const SWEEP_EVERY_MS = 3_600_000;
 const FULL_EVERY_MS = 60_000;
 
 /**
- * Find what the registry's notifications did not tell, measure what images take, and delete the credentials of deleted
- * clusters. Without a registry there are none.
+ * The jobs that find images missing from the registry's notifications, measure the storage of images, and delete the
+ * credentials of deleted clusters. Without a registry there are none.
  */
 export function registryJobs(deps: Deps): PeriodicJob[] {
   const { registry } = deps.config;

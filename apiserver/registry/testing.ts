@@ -31,7 +31,7 @@ interface Descriptor {
 const IMAGE_TYPE = "application/vnd.oci.image.manifest.v1+json";
 const INDEX_TYPE = "application/vnd.oci.image.index.v1+json";
 
-/** The same files are the same bytes. */
+/** Makes tar reproducible: equal files give equal bytes. */
 const TAR_OPTIONS = ["--mtime=@0", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"];
 
 /** The registry of the stack, as the application under test knows it. */
@@ -106,7 +106,7 @@ export async function pushTestIndex(
   return pushManifest(registry, place, { schemaVersion: 2, mediaType: INDEX_TYPE, manifests });
 }
 
-/** Pushes a manifest as it is under a tag, with the blobs that it names already there. */
+/** Pushes a manifest unchanged under a tag; the blobs that it names must already be there. */
 export async function pushManifest(
   registry: Registry,
   place: ImagePlace,

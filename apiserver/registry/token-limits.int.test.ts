@@ -21,7 +21,7 @@ beforeEach(async () => {
 });
 afterAll(() => api.close());
 
-/** A replica with a quota of its own. */
+/** A replica with a separate quota. */
 function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof createApp> {
   const { config, ...deps } = { ...api.deps, metrics: createRegistry() };
   const rates = { ...config.limits.rates, [name]: limit };

@@ -15,6 +15,6 @@ export const storageQuotaVariables = z
       .default(DEFAULT_STORAGE_QUOTA_GB),
   })
   .transform((env) => ({
-    /** The limit of the shared storage of an organization that has none of its own; the operator's must be the same. */
+    /** The limit of the shared storage of an organization for which none is set; the operator's must be the same. */
     defaultStorageQuotaGB: env.MARINA_DEFAULT_STORAGE_QUOTA_GB,
   }));

@@ -15,7 +15,7 @@ const MAX_WRITES = 3;
 
 type PublishDeps = Pick<Deps, "kube" | "db" | "config">;
 
-/** A configured limit as it is published; undefined where none is set. */
+/** A configured limit in bytes, the published form; undefined where none is set. */
 export function toQuotaBytes(configuredGB: number | null): number | undefined {
   return configuredGB === null ? undefined : configuredGB * BYTES_PER_GIB;
 }

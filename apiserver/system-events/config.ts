@@ -15,9 +15,9 @@ export const systemEventVariables = z
       isEnabled: env.MARINA_EVENT_HARVESTER === "enabled",
       /** Open streams of one process. */
       maxStreams: env.MARINA_MAX_STREAMS,
-      /** Of one credential: a person's own, or one API token. */
+      /** The limit of one credential: a person's own, or one API token. */
       maxStreamsPerPrincipal: env.MARINA_MAX_STREAMS_PER_PRINCIPAL,
-      /** Of a person and of all API tokens that the person created. */
+      /** The limit of a person together with all API tokens that the person created. */
       maxStreamsPerUser: env.MARINA_MAX_STREAMS_PER_USER,
       maxStreamsPerOrganization: env.MARINA_MAX_STREAMS_PER_ORGANIZATION,
     },

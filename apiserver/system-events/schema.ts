@@ -106,7 +106,7 @@ export const eventRecord = z
 
 export const eventPage = pageSchema(eventRecord, "SystemEventPage");
 
-/** `last_event_id` and `ticket` are for clients that cannot send headers of their own. */
+/** `last_event_id` and `ticket` are for clients that cannot set request headers. */
 export const eventQuery = positionPageQuery.extend({
   last_event_id: z
     .string()

@@ -78,7 +78,7 @@ export interface FeedTest {
   owner: Person;
   orgId: string;
   clusterId: string;
-  /** Of the feed. */
+  /** The path of the feed. */
   path: string;
   /** What both replicas have logged. */
   lines: string[];

@@ -88,7 +88,7 @@ export interface TestAppChanges {
 }
 
 /**
- * The API as one application in this process, on a database of its own, with the stack's Kubernetes API and tokens of
+ * The API as one application in this process, on a separate database, with the stack's Kubernetes API and tokens of
  * the stack's identity provider. Its background loops do not run.
  */
 export async function startTestApp(changes: TestAppChanges = {}): Promise<TestApp> {
@@ -262,7 +262,7 @@ async function send(
   if (bearer !== undefined && !headers.has("authorization")) headers.set("authorization", `Bearer ${bearer}`);
   if (body !== undefined) headers.set("content-type", "application/json");
   if (text !== undefined) headers.set("content-length", String(Buffer.byteLength(text)));
-  // Bytes, because a string body would bring a Content-Type of its own.
+  // Bytes, because a string body would set its own Content-Type.
   const bytes = text === undefined ? null : new TextEncoder().encode(text);
   const response = await app.request(path, { method, headers, body: bytes });
   const content = await response.text();

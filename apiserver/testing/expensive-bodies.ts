@@ -7,7 +7,7 @@ export interface ExpensiveBody {
 }
 
 const MAX_BYTES = 262_144;
-/** Entries of a list or a map without a bound of its own. */
+/** Entries of a list or a map without its own bound. */
 const MANY = 11_000;
 const MAX_FIELDS = 128;
 

@@ -30,7 +30,7 @@ export interface TestIssuer {
   createPerson(changes?: TokenChanges): Promise<Person>;
   /** A token for a person, signed with the current key. */
   sign(person: Pick<Person, "userId" | "email">, changes?: TokenChanges): Promise<string>;
-  /** The same with the algorithm `none`. */
+  /** Like `sign`, with the algorithm `none` and no signature. */
   signNot(person: Pick<Person, "userId" | "email">): string;
   /** Signs with another key from now on and publishes it; the old one only when it is kept. */
   rotateKey(options?: { keepOld?: boolean }): Promise<void>;

@@ -27,7 +27,7 @@ export interface GivenResponse {
 
 export interface AddedMessage {
   message: TicketMessageRow;
-  /** Absent for a message that nobody has waited for. */
+  /** Absent for a message that no one has waited for. */
   response?: GivenResponse;
 }
 

@@ -193,7 +193,7 @@ export async function recordTicketChange(
   await recordAudit(tx, origin, { action, orgId, target: { kind: "ticket", id }, ...change, result: "done" });
 }
 
-/** A ticket that comes back to the staff waits for an answer from then on: the time before does not count. */
+/** When the wait for an answer began: at `at` for a ticket that comes back to the staff, else unchanged. */
 export function awaitingAfter(
   { status, awaitingSince }: Pick<TicketRow, "status" | "awaitingSince">,
   to: TicketStatus,

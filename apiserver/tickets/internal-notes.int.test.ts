@@ -180,7 +180,7 @@ describe("internal notes", () => {
   });
 });
 
-/** The same unknown ids in every request, where the organization has no such record. */
+/** Fixed unknown ids for every request, where the organization has no such record. */
 const UNKNOWN: Record<string, string> = Object.fromEntries(
   ["clusterID", "poolID", "memberID", "tokenID", "accessID", "invitationID", "name"].map((name) => [
     name,

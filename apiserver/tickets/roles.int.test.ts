@@ -31,7 +31,7 @@ async function addMember(org: TestOrganization, role: Role) {
   return person;
 }
 
-/** What somebody who may see tickets about billing alone can do with one of each kind. */
+/** Expects what a member who may see only billing tickets can do with one of each kind. */
 async function expectBillingOnly(org: TestOrganization, token: string) {
   const [billing, other] = [await requests.open(org, { category: "billing" }), await requests.open(org)];
   const send = (method: string, path: string, body?: object) =>

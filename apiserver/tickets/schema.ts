@@ -120,7 +120,7 @@ export const createAdminTicketMessageBody = z
   })
   .openapi("CreateAdminTicketMessage", { example: { body: "We are replacing them.", internal: false } });
 
-/** What a GET returns and nobody can change by a PUT. */
+/** Fields that a GET returns and a PUT cannot change. */
 const fixedFields = {
   id: immutableField(idSchema),
   org_id: immutableField(idSchema),
@@ -147,7 +147,7 @@ export const updateTicketBody = z
   })
   .openapi("UpdateTicket", { example: { status: "closed" } });
 
-/** The same for the platform's staff. */
+/** A change of a ticket by the platform's staff. Omitted fields are unchanged. */
 export const updateAdminTicketBody = z
   .strictObject({
     status: statusField,

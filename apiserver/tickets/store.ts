@@ -42,7 +42,7 @@ export async function listTickets(
 
 export interface AdminTicketFilter extends TicketFilter {
   org_id?: string | undefined;
-  /** A user, or null for nobody. */
+  /** The id of a user, or null for tickets without one. */
   assigned?: string | null | undefined;
   overdue?: boolean | undefined;
 }
@@ -63,9 +63,9 @@ export async function listAllTickets(
 }
 
 /**
- * The same, of those that have these words in one of their messages, in the search language of `websearch_to_tsquery`.
- * Words are compared without regard to case and without a dictionary, so that names and numbers are found as they are
- * written. The page is found among the messages alone: rare words by their index, common ones from the newest ticket on.
+ * Like listAllTickets, for tickets with these words in one message, in the syntax of `websearch_to_tsquery`. Words are
+ * compared without case and without a dictionary, so that names and numbers match exactly. The page is read from the
+ * messages alone: rare words by their index, common ones from the newest ticket on.
  */
 export async function searchAllTickets(
   tx: Queryable,
@@ -112,7 +112,7 @@ export async function requireTicket(db: Queryable, scope: TicketScope, id: strin
   return row;
 }
 
-/** The same with a lock on its row until the transaction ends. Throws 404. */
+/** Like requireTicket, with a row lock until the transaction ends. Throws 404. */
 export async function lockTicket(tx: Queryable, scope: TicketScope, id: string): Promise<TicketRow> {
   const [row] = await tx
     .select()

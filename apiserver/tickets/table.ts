@@ -18,7 +18,7 @@ import type { AuthorType, TicketCategory, TicketSeverity, TicketStatus } from ".
 const searchDocument = customType<{ data: string }>({ dataType: () => "tsvector" });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 
-/** Tickets of organizations. Each list of the platform's staff, the newest first, has an index of its own. */
+/** Tickets of organizations. Each list of the platform's staff, the newest first, has its own index. */
 export const tickets = pgTable(
   "tickets",
   {

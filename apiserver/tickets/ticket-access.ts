@@ -3,7 +3,7 @@ import { ApiError } from "../http/errors.ts";
 import type { TicketCategory } from "../outbox/index.ts";
 import type { TicketScope } from "./store.ts";
 
-/** The only category of whoever has not the permission for all of them. */
+/** The only category of a member without the permission for all categories. */
 const BILLING: TicketCategory = "billing";
 const ALL_CATEGORIES = "tickets:all_categories";
 

@@ -37,7 +37,7 @@ export async function bindFirstOrganization(
 }
 
 /**
- * Sets limits of a user; null is the default, `undefined` leaves one as it is. A limit below what is in use removes
+ * Sets limits of a user; null is the default, `undefined` leaves one unchanged. A limit below what is in use removes
  * nothing: it only refuses more. Throws 404, 412.
  */
 export async function setUserQuotas(

@@ -4,14 +4,14 @@ import { z } from "zod";
 import { jsonText } from "../../shared/program/config.ts";
 import { addressRangesSchema, splitList } from "../http/config.ts";
 
-/** A key for AES-256-GCM and its name, which is stored beside every text that it has encrypted. */
+/** A key for AES-256-GCM and its name, which is stored with every text that it has encrypted. */
 export interface WebhookKey {
   id: string;
   key: KeyObject;
 }
 
 const KEY_BYTES = 32;
-/** Keys of AES-256, each with an id of its own; the first one encrypts. */
+/** Keys of AES-256, each with a unique id; the first one encrypts. */
 const encryptionKeysSchema = z
   .array(
     z.strictObject({
@@ -57,7 +57,7 @@ export const webhookVariables = z
       allowedAddresses: env.MARINA_WEBHOOK_ALLOWED_ADDRESSES,
       /** Further ones that no webhook is sent to. */
       blockedAddresses: env.MARINA_WEBHOOK_BLOCKED_ADDRESSES,
-      /** Certificates in PEM that endpoints are verified with, beside those of Node. */
+      /** CA certificates in PEM that endpoints are verified with, in addition to those of Node. */
       caFile: env.MARINA_WEBHOOK_CA_FILE,
       /** `<IP address>[:<port>]`; the servers of the host when there are none. */
       dnsServers: env.MARINA_WEBHOOK_DNS_SERVERS,

@@ -4,7 +4,7 @@ import type { SentEventType } from "../outbox/catalog.ts";
 import type { WebhookAttemptRow, WebhookDeliveryRow } from "../outbox/table.ts";
 import { type deliveryDetailRecord, type deliveryRecord, MAX_LENGTHS } from "./delivery-schema.ts";
 
-/** Their bodies tell sums of money. */
+/** Events whose bodies contain amounts of money. */
 const BILLING_EVENTS: readonly SentEventType[] = ["usage.alert", "invoice.generated"];
 
 /** The wire form of a delivery. */
@@ -26,7 +26,7 @@ export function presentDelivery(row: WebhookDeliveryRow): z.output<typeof delive
   };
 }
 
-/** The same with its attempts, and with its body where the reader may see it; a response can repeat the body. */
+/** Like presentDelivery, with its attempts, and its body if the reader may see it; a response can repeat the body. */
 export function presentDeliveryDetail(
   delivery: WebhookDeliveryRow,
   {

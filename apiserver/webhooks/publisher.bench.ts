@@ -24,7 +24,7 @@ const orgIds: string[] = [];
 let published = 0;
 let backlogOrgId = "";
 
-/** Of the next organization in turn. The number in it tells events apart. */
+/** An event of the next organization, in turn. Its number makes it unique. */
 function nextEvent(): NewWebhookEvent {
   const orgId = orgIds[published % orgIds.length] ?? "";
   published += 1;

@@ -15,7 +15,7 @@ import {
 import type { Webhook } from "./store.ts";
 
 const MAX_AGE_MS = 30 * 24 * 60 * 60_000;
-/** Of one recovery; it bounds a transaction, and the rest is left for another one. */
+/** The limit of one recovery; it bounds the transaction, and another recovery takes the rest. */
 export const MAX_RECOVERED = 10_000;
 const BATCH_SIZE = 1000;
 
@@ -65,7 +65,7 @@ export async function redeliver(
 }
 
 export interface Recovery {
-  /** Events from then on were looked at. */
+  /** The start of the time range whose events were checked. */
   since: Date;
   /** How many deliveries were made. */
   deliveries: number;

@@ -59,7 +59,7 @@ export async function requireWebhook(db: Queryable, orgId: string, id: string): 
   return row;
 }
 
-/** The same with a lock on its row until the transaction ends. Throws 404. */
+/** Like requireWebhook, with a row lock until the transaction ends. Throws 404. */
 export async function lockWebhook(tx: Queryable, orgId: string, id: string): Promise<Webhook> {
   const [row] = await tx
     .select(columns)
@@ -124,7 +124,7 @@ export async function updateWebhookRow(
   return row;
 }
 
-/** Marks all webhooks of an organization as deleted from then on. */
+/** Marks all webhooks of an organization as deleted at `deletedAt`. */
 export async function endWebhooks(tx: Queryable, orgId: string, deletedAt: Date): Promise<void> {
   await tx
     .update(webhooks)

@@ -13,8 +13,8 @@ import { organizationId, seedOrganizations } from "./tenants.ts";
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
 
 /**
- * CPU of one request of the API beside the floor (floor.ts); GET of a cluster beside kube-apiserver's GET of the same
- * custom resource; CPU of one verification of a credential; time of the first and the last page of 2,000 organizations.
+ * CPU of one request of the API, compared with the floor (floor.ts); GET of a cluster, compared with kube-apiserver's GET of
+ * the same custom resource; CPU of one verification of a credential; time of the first and the last page of 2,000 organizations.
  */
 export async function benchApi(): Promise<void> {
   const verification = await measureVerification();

@@ -27,7 +27,7 @@ interface Tenant {
   pool: string;
 }
 
-/** Time of one tenant's requests while another floods the API with dry runs, beside their time without. */
+/** Time of one tenant's requests while another floods the API with dry runs, compared with their time without. */
 export async function benchFairness(): Promise<void> {
   const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   const { apiUrl, tokens } = stack.info;

@@ -114,7 +114,7 @@ async function upgradeUnderLoad(stack: Stack, release: Release) {
   };
 }
 
-/** The ids in the order of arrival, and whether it was told that some are missing; without what one stream alone is told. */
+/** Event ids in the order of arrival, with "gap" where the stream reported missing events; without what only one stream gets. */
 function arrivals({ events }: Feed): string[] {
   return events
     .filter(({ event }) => event === "system-event" || event === "gap")
@@ -133,7 +133,7 @@ function areEqual(feeds: readonly Feed[]): boolean {
   return feeds.every((feed) => isEqual(feed, feeds[0]));
 }
 
-/** Helm is content before the last old Pod is gone. */
+/** Helm returns before the last old Pod is deleted. */
 async function untilReplaced(release: Release): Promise<void> {
   const path = "--output=jsonpath={range .items[*]}{.spec.containers[0].image} {end}";
   await until("the old Pods to be gone", async () => {

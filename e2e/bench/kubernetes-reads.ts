@@ -24,7 +24,7 @@ interface Sample {
 }
 
 /**
- * Marina's GET of a cluster beside kube-apiserver's own GET of the same custom resource (HTTPS, a client certificate),
+ * Marina's GET of a cluster, compared with kube-apiserver's own GET of the same custom resource (HTTPS, a client certificate),
  * in alternating batches over 16 connections each: requests a second, and CPU of one request with that of the store
  * behind it, Postgres or etcd.
  */

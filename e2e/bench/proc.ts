@@ -3,7 +3,7 @@ import type { Stack } from "../platform/stack/stack.ts";
 
 /**
  * Processor seconds of each running process of a stack by its name, with those of its descendants, the ended ones too:
- * each Postgres connection has a process of its own.
+ * each Postgres connection has a separate process.
  */
 export function readStackCpuSeconds({ info }: Pick<Stack, "info">): Map<string, number> {
   const known = new Map(listProcesses().map((one) => [one.pid, one]));

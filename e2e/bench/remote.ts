@@ -17,7 +17,7 @@ interface Answer {
   error?: string;
 }
 
-/** A program in a process of its own. */
+/** A program in a separate process. */
 export interface Remote<Of> {
   call<Name extends keyof Of>(
     name: Name,

@@ -19,7 +19,7 @@ export interface Case {
 
 type Side = "floor" | "api";
 
-/** CPU of the API beside that of the floor (floor.ts), which runs with the same flags of Node. */
+/** CPU of the API, compared with that of the floor (floor.ts), which runs with the same flags of Node. */
 export interface SideBySide {
   /** Sends both sides the same number of requests, in alternating batches. */
   compare(one: Case): Promise<Figure[]>;
@@ -28,7 +28,7 @@ export interface SideBySide {
   stop(): Promise<void>;
 }
 
-/** Starts the floor beside the API server of a stack. Every request carries alice's token. */
+/** Starts the floor in addition to the API server of a stack. Every request carries alice's token. */
 export async function startSideBySide(stack: Stack): Promise<SideBySide> {
   const floor = startFloor(stack);
   const port = await readPort(floor);

@@ -19,7 +19,7 @@ export const WORDS = { common: "w0", usual: "w1000", rare: "ref777", unknown: "n
 
 /**
  * Inserts tickets over the organizations of `seedOrganizations`, directly into the tables. Few are open, as after years;
- * words are as unequally frequent as in a language, and each ticket has one of its own.
+ * words are as unequally frequent as in a language, and each ticket has one word that no other has.
  */
 export async function seedTickets(sql: postgres.Sql, { tickets, messages }: SupportSizes): Promise<void> {
   const each = messagesEach({ tickets, messages });

@@ -24,9 +24,9 @@ const PAGE = 50;
 const LATE_PAGE = 1000;
 const WRITERS = 50;
 const POSTS = 5000;
-/** Of the pool of an API server. */
+/** Connections in the pool of an API server. */
 const API_CONNECTIONS = 16;
-/** Of one writer. */
+/** One writer begins one message per interval. */
 const PACE_MS = 500;
 const LIST = "/api/v1/admin/tickets";
 
@@ -52,8 +52,8 @@ const FILTERS: Record<string, string> = {
 };
 
 /**
- * The lists of the platform's staff, with each filter and with words, over many tickets; the first page beside page 1,000;
- * 50 writers of messages at once, beside as many that write one row each; presigning; and the plan of each list.
+ * The lists of the platform's staff, with each filter and with words, over many tickets; the first page, compared with page 1,000;
+ * 50 writers of messages at once, compared with as many that write one row each; presigning; and the plan of each list.
  * `npm run bench support [tickets] [messages]`; the records are kept, so that another run of the same sizes need not write them.
  */
 export async function benchSupport(args: readonly string[] = []): Promise<void> {
@@ -218,7 +218,7 @@ async function measureInserts(databaseUrl: string): Promise<Figure> {
   };
 }
 
-/** So many messages by 50 writers, each of whom begins one every `paceMs` at most. */
+/** So many messages by 50 writers, each of which begins at most one every `paceMs`. */
 async function writeAll(total: number, paceMs: number, post: (n: number) => Promise<void>) {
   const times: number[] = [];
   const startedAt = performance.now();

@@ -109,8 +109,8 @@ test("Postgres killed and restarted under load: no request hangs, no effect lack
   expect(names).toEqual(expect.arrayContaining(created));
   expect(new Set(names).size, "nothing was created twice").toBe(names.length);
 
-  // Whoever got 503 repeats with the same key, at the latest when the lease of the first attempt has ended: that makes
-  // each of them once, whatever became of the first attempt.
+  // A client that got 503 retries with the same key, at the latest when the lease of the first attempt has ended: that
+  // creates each organization once, whatever became of the first attempt.
   const refused = load.attempts.filter(({ status }) => status === 503).slice(0, 20);
   for (const { name } of refused) {
     await waitFor(

@@ -31,7 +31,7 @@ beforeAll(async () => {
     dir: DIR,
     fresh: true,
     onCrash: "report",
-    // Background jobs are those of replicas that have a clock of their own, and that a test may kill.
+    // Background jobs run in separate replicas, which have their own clock and which a test may kill.
     apiserver: { MARINA_ROLES: "api,harvester,webhooks" },
   });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
@@ -141,7 +141,7 @@ test("a tenant goes from the first node to the issued invoice, by REST and by ku
     expect(await recomputeInvoices([csv.body])).toEqual(new Map([[invoice.number, invoice.amount_cents]]));
     const pdf = await alice.request<string>("GET", path, undefined, { accept: "application/pdf" });
     expect(pdf.body).toMatch(/^%PDF-1\.7/);
-    // The replica that closed the month has also begun the next one, with alerts of its own.
+    // The replica that closed the month has also begun the next one, which has its own alerts.
     const told = (await readEvents(endpoint)).filter(({ data }) => (data.billing_month ?? month) === month);
     expect(told.map(({ type }) => type).toSorted()).toEqual([
       "invoice.generated",
@@ -248,7 +248,7 @@ describe("a round of alerts", () => {
     });
     for (const orgID of orgIDs) expect(await readStored(orgID, "usage.alert")).toEqual([]);
 
-    // Twice: the second round compares all of it anew and finds nothing to tell.
+    // Twice: the second round compares all of it again and finds nothing to report.
     for (let round = 0; round < 2; round++) {
       if (round > 0) for (const orgID of orgIDs) await setBudget(orgID);
       await sql`update budgets set next_check_at = now() where org_id in ${sql(orgIDs)}`;

@@ -11,7 +11,7 @@ export interface ConvergedCluster extends Organization {
   run(name: Step["name"]): Promise<void>;
 }
 
-/** Creates a cluster in an organization of its own and waits until it has converged. */
+/** Creates a cluster in a new organization and waits until it has converged. */
 export async function createConvergedCluster(bare: BareStack): Promise<ConvergedCluster> {
   const organization = await bare.openOrganization();
   const { engineer } = organization;

@@ -56,7 +56,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-/** Tells, as the operator does, that something numbered happened to the cluster. */
+/** Writes a numbered Event about the cluster, as the operator does. */
 async function writeEvent(run: string, number: number): Promise<void> {
   const { name, namespace = "", uid } = cluster.metadata;
   await kube.create(
@@ -78,7 +78,7 @@ async function writeEvent(run: string, number: number): Promise<void> {
   );
 }
 
-/** Tells one event after the other until `signal` aborts; returns how many. */
+/** Writes one Event after the other until `signal` aborts; `count` returns how many. */
 function keepWriting(run: string, signal: AbortSignal): { count: () => number; done: Promise<void> } {
   let count = 0;
   const loop = async () => {

@@ -28,7 +28,7 @@ afterEach(async ({ task }) => {
 
 afterAll(() => stack?.stop());
 
-/** Of the tenants' programs that run, by file name. */
+/** Records of the tenants' programs that run, by file name. */
 function readRecords(dir: string): Record<string, { pid: number; startNumber: number }> {
   const folder = join(dir, "processes");
   const files = readdirSync(folder).filter((file) => file.startsWith("tenant~"));
@@ -241,7 +241,7 @@ test("a start after a killed supervisor ends what was left, and the clusters com
   expect(readdirSync(join(dir, "processes"))).toEqual([]);
 }, 300_000);
 
-/** The stack as `npm start` runs it, in a process of its own. */
+/** The stack as `npm start` runs it, in a separate process. */
 async function start(dir: string): Promise<{ child: ChildProcess; info: StackInfo }> {
   const file = join(dir, "stack.json");
   rmSync(file, { force: true });

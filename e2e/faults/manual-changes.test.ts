@@ -42,7 +42,7 @@ test("the admin kubeconfig stays when the Secret of its CA is touched, and when 
   await cluster.close();
 });
 
-/** All of the status but the id, which nobody can remove. */
+/** A patch that removes all of the status but the id, which no user can remove. */
 const withoutAllButId = ({ status = {} }: Cluster | NodePool) => ({
   status: Object.fromEntries(Object.keys(status).flatMap((field) => (field === "id" ? [] : [[field, null]]))),
 });

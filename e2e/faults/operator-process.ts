@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { StackInfo } from "../platform/stack/stack-info.ts";
 
-/** An operator beside the stack's own, with other settings. */
+/** An operator in addition to the stack's own, with other settings. */
 export interface OperatorProcess {
   readonly child: ChildProcess;
   /** Signals it; resolves when it has ended, immediately for a signal that does not end it. */
@@ -22,7 +22,7 @@ export function startOperator(
   return startProgram(stack, "operator", name, settings);
 }
 
-/** The same for either program. */
+/** Starts either program from the stack's environment; `settings` and the log file are as for `startOperator`. */
 export function startProgram(
   stack: StackInfo,
   program: "apiserver" | "operator",

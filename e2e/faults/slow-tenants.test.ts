@@ -40,7 +40,7 @@ afterAll(async () => {
   silent?.close();
 });
 
-/** A cluster with an access, in an organization of its own, whose API server accepts connections and never responds. */
+/** A cluster with an access, in a new organization, whose API server accepts connections and never responds. */
 async function createSilentTenant(): Promise<void> {
   const { client } = engineer;
   const organization = randomUUID();

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** Faults kill parts of the stack, so this suite has a stack of its own and runs its files one after another. */
+/** Faults kill parts of the stack, so this suite has a separate stack and runs its files one after another. */
 export default defineConfig({
   test: {
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],

@@ -75,7 +75,7 @@ async function kill(replica: SecondApiserver): Promise<void> {
   await replica.exited;
 }
 
-/** Signals PostgreSQL with the processes of its connections, which are in groups of their own. */
+/** Signals PostgreSQL with the processes of its connections, which are in separate process groups. */
 function signalPostgres(signal: "SIGSTOP" | "SIGCONT"): void {
   const { pid } = stack.part("postgres");
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);

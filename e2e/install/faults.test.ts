@@ -115,7 +115,7 @@ async function upgradeWhileLocked(during: () => Promise<void>): Promise<void> {
   try {
     await sql`select pg_advisory_lock(hashtextextended('marina:migrate', 0))`;
     const upgrade = release.upgrade(values);
-    // Told by the await below; meanwhile it must not count as unhandled.
+    // The await below reports the failure; until then it must not count as an unhandled rejection.
     upgrade.catch(() => undefined);
     await during();
     await sql`select pg_advisory_unlock(hashtextextended('marina:migrate', 0))`;

@@ -29,7 +29,7 @@ export async function writePreviousVersion(dir: string, helm: string): Promise<s
   return writeVersion(dir, helm, await readPreviousSources(dir));
 }
 
-/** The same of this tree: a version that differs in its number alone. */
+/** Writes the image and the chart of this tree as the previous version: only the number differs. Returns the path of the package. */
 export function writeEqualVersion(dir: string, helm: string): Promise<string> {
   return writeVersion(dir, helm, ROOT);
 }

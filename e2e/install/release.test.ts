@@ -46,7 +46,7 @@ function bothOf(version: string): Record<string, string> {
 const pathOf = ({ orgID, clusterID }: typeof place): string =>
   `/organizations/${orgID}/clusters/${clusterID}`;
 
-/** Two replicas of each program have this version, and those of another are gone. */
+/** Two replicas of each program have this version, and those of another version are deleted. */
 async function expectVersions(versions: Record<string, string>): Promise<void> {
   const images = Object.entries(versions).map(([program, version]) => {
     const image = `marina/marina:${version}`;

@@ -24,7 +24,7 @@ export function requiredValues(stack: StackInfo): Values {
   };
 }
 
-/** What the stories need beside them, as in a stack: plans, versions, webhooks to this machine, and high limits. */
+/** The required values and what the stories need, as in a stack: plans, versions, webhooks to this machine, and high limits. */
 export function storyValues(stack: StackInfo): Values {
   const apiserver = readProgramEnvironment(stack, "apiserver");
   const operator = readProgramEnvironment(stack, "operator");

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => kubectl(["delete", "namespace", NAMESPACE, "--wait=false"]));
 
-/** The Pods of the chart: those of its own, and one for each template. */
+/** The Pods of the chart: those that it contains, and one for each Pod template. */
 async function renderPods(values: Values = {}): Promise<Rendered[]> {
   const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
   return objects.flatMap((object) => {

@@ -131,7 +131,7 @@ test.each([
   expect(await readAllowed(user, [resource], namespace)).toEqual([verbs]);
 });
 
-/** What the attempts of shared/crd/reserved make with these rights is a test of its own. */
+/** Another test checks which attempts of shared/crd/reserved succeed with these rights. */
 test.each([
   ["pipeline", []],
   ["viewer", []],

@@ -23,7 +23,7 @@ afterEach(async () => {
   own = undefined;
 });
 
-/** A second API server beside the stack's own, with tighter limits. */
+/** A second API server in addition to the stack's own, with tighter limits. */
 async function startOwn(changes: Record<string, string>): Promise<void> {
   const env = {
     ...readPartEnvironment("apiserver"),

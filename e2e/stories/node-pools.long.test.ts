@@ -11,7 +11,7 @@ import {
 } from "../testing/custom-resources.ts";
 import { failNode, withTenantKubeconfig } from "../testing/tenant-kubeconfig.ts";
 
-// One cluster carries all stories; each has a pool of its own, and they run side by side.
+// One cluster carries all stories; each has a separate pool, and they run side by side.
 const stack = readStack();
 const GROUP_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group";
 let engineer: Engineer;

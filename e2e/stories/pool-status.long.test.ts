@@ -119,7 +119,7 @@ describe.concurrent("ready is answered only when the change is there", () => {
   );
 });
 
-/** On each old machine; one that is gone already fails the test. */
+/** Annotates each old machine; one that is deleted already fails the test. */
 async function annotateMachines(machines: Machines, annotations: object): Promise<void> {
   for (const { metadata } of machines) {
     const patch = { metadata: { annotations } };

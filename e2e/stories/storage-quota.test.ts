@@ -116,7 +116,7 @@ describe.concurrent("the shared storage of an organization", () => {
   }, async () => {
     const orgID = await createOrganization();
     await waitForStorage(orgID, 100);
-    // Without its folder the figures stay as they are.
+    // Without its folder the figures stay unchanged.
     const folder = join(stack.sharedStorage, `org-${orgID}`);
     await rm(folder, { recursive: true });
     await writeFile(folder, "no folder");

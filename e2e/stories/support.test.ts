@@ -10,7 +10,7 @@ const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 const staff = createTenant(stack.apiUrl, stack.tokens.staff);
 
-/** Status and author of the messages that an endpoint was told of, in any order, each event once. */
+/** Status and author of the messages that an endpoint received, in any order, each event once. */
 async function readUpdates(endpoint: WebhookEndpoint): Promise<string[]> {
   const deliveries = await endpoint.list();
   const once = new Map(deliveries.map(({ id, body }) => [id, JSON.parse(body).data]));

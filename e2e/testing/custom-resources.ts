@@ -54,7 +54,7 @@ function capiKind<T extends KubeObject>(kind: string, plural: string): Kind<T> {
   return defineKind<T>({ group: "cluster.x-k8s.io", version: "v1beta2", kind, plural, namespaced: true });
 }
 
-/** Opens an organization of its own, or one that was created by REST. */
+/** Opens a new organization, or one that was created by REST. */
 export async function createEngineer(
   stack: Pick<StackInfo, "kubeconfig">,
   known?: string,

@@ -10,7 +10,7 @@ export interface Sighting<T> {
   gone?: boolean;
 }
 
-/** For how long after a state ended something may still tell of it, on a slow machine too; a repeated Event comes a minute later. */
+/** For how long after a state ended an Event may still report it, on a slow machine too; a repeated Event comes a minute later. */
 export const TOLERANCE_MS = 50_000;
 const READY_NODES = /: Nodes ready: (\d+) of (\d+)\.$/;
 const SCALED = /Scaling to ([1-9]\d*) nodes?: \1 exists?, \1 (is|are) ready/;

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export interface Waiting {
   /** Called every 10 s of a wait: what is awaited, for how long, and what was seen last. */
   onWait?: (wait: { what: string; seconds: number; seen: string }) => void;
-  /** Of each wait; default 180. */
+  /** Deadline of each wait; default 180. */
   deadlineSeconds?: number;
   /** Between two reads; default 500. */
   pollMs?: number;
@@ -15,7 +15,7 @@ export type Until = <T>(what: string, read: () => Promise<T>, holds: (value: T) 
 
 const REPORT_MS = 10_000;
 
-/** Waits that are not silent; `describe` tells in a few words what a read saw. */
+/** Creates waits that report progress; `describe` says in a few words what a read saw. */
 export function createUntil(
   describe: (value: unknown) => string,
   { onWait, deadlineSeconds = 180, pollMs = 500 }: Waiting,

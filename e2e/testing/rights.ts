@@ -20,7 +20,7 @@ export interface Rule {
   resourceNames?: readonly string[];
 }
 
-/** One line of the kube-apiserver's audit log, as far as it tells which role allowed what. */
+/** One line of the kube-apiserver's audit log, as far as it shows which role allowed what. */
 export interface AuditEvent {
   verb: string;
   objectRef?: { resource?: string; subresource?: string; apiGroup?: string; name?: string };

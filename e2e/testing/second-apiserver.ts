@@ -8,7 +8,7 @@ import { cleanEnvironment } from "../platform/programs/environment.ts";
 import { DIST } from "../platform/stack/marina.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 
-/** Another replica of the stack's API server, on a port of its own. */
+/** Another replica of the stack's API server, on a separate port. */
 export interface SecondApiserver {
   url: string;
   /** Sends it a signal and does not wait. */

@@ -28,7 +28,7 @@ export interface Row {
   wire: string;
   good: unknown;
   bad: unknown;
-  /** The same values in REST, where they differ. */
+  /** Both values in REST, where they differ from those of the object. */
   wireGood?: unknown;
   wireBad?: unknown;
   /** The field that REST reports for a rule over several fields. */

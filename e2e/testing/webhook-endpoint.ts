@@ -9,13 +9,13 @@ import type { StackInfo } from "../platform/stack/stack-info.ts";
 /** An endpoint of the stack's webhook receiver. */
 export interface WebhookEndpoint {
   url: string;
-  /** Verifies what arrives from then on with this secret. */
+  /** Verifies what arrives afterwards with this secret. */
   useSecret(secret: string): Promise<void>;
   /** The deliveries so far, oldest first. */
   list(): Promise<Delivery[]>;
 }
 
-/** An endpoint that nobody else uses. */
+/** An endpoint that no other test uses. */
 export function openWebhookEndpoint({
   webhookReceiver,
 }: Pick<StackInfo, "webhookReceiver">): WebhookEndpoint {

@@ -24,7 +24,7 @@ export const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Renewed at two thirds: a reader has at least two days before it expires. */
 export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
 
-/** What the admin kubeconfig of a cluster is issued from, beside its CA. */
+/** What the admin kubeconfig of a cluster is issued from, in addition to its CA. */
 export interface KubeconfigBasis {
   clusterId: string;
   credentialsGeneration: number;

@@ -177,7 +177,7 @@ async function seeWritten(caches: Caches): Promise<void> {
   if (credential !== undefined) caches.credentials.set(trimCredential(credential));
 }
 
-/** The same client, that notes each request for a Secret before it makes it. */
+/** This client, which also notes each request for a Secret before it makes it. */
 function recordSecrets(
   client: KubeClient,
   requests: string[],

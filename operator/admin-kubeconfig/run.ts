@@ -111,7 +111,7 @@ export async function recordRevision(
   onWritten(secretKind, written.metadata.resourceVersion ?? "");
 }
 
-/** Tells whoever uses the admin kubeconfig that it was replaced, whoever asked for it. */
+/** Tells the users of the admin kubeconfig that it was replaced, no matter who requested that. */
 function composeRotationEvent(
   { metadata }: Cluster,
   { clusterId }: Pick<KubeconfigBasis, "clusterId">,

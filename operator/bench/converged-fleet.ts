@@ -58,7 +58,7 @@ const HOUR_MS = 3600 * 1000;
 const MAX_ATTEMPTS = 6;
 
 /**
- * Makes converged clusters, each a copy of the template under names of its own, and keeps them in caches like the operator's.
+ * Makes converged clusters, each a copy of the template under its own names, and keeps them in caches like the operator's.
  * Throws when the operator would still write something for one.
  */
 export function createFleet(options: FleetOptions): {

@@ -71,7 +71,7 @@ function withoutVersion(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
-/** A namespace of the copies beside that of the template: the first digit is never that of a time. */
+/** The first 8 digits of a copy's UUIDs, which differ from the template's: the first digit is never that of a time. */
 function toHex(index: number): string {
   return (0xf0000000 + index).toString(16);
 }

@@ -132,7 +132,7 @@ function isObserved(cluster: CapiCluster): boolean {
 /**
  * Whether a rollout has ended. No single condition is enough: RollingOut is False for seconds between the stages of an
  * upgrade, and TopologyReconciled is True a second or two before the last old Machine is deleted. Workers without nodes
- * report no versions. Of a control plane that reports none TopologyReconciled tells: it is False while `status.version`, the
+ * report no versions. For a control plane that reports none, TopologyReconciled decides: it is False while `status.version`, the
  * other field of the contract, is behind.
  */
 function isConverged(cluster: CapiCluster): boolean {

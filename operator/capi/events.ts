@@ -30,8 +30,8 @@ const TOLD: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Whether an Event of Cluster API or of a provider tells its cluster's people something: every failure that it does
- * not just try again, all that a provider does, and of Cluster API's normal activity a list. What it does with its own objects tells them nothing.
+ * Whether an Event of Cluster API or of a provider is shown to the users of its cluster: every failure that it does not
+ * just retry, all that a provider does, and a list of Cluster API's normal activity. Work on its own objects is not shown.
  */
 export function isTold(event: Event): boolean {
   const { type, note = "", reason = "", regarding: { apiVersion, kind = "" } = {} } = event;
@@ -42,7 +42,7 @@ export function isTold(event: Event): boolean {
 }
 
 /**
- * Leaves out what is certainly not told, before it is sent: Events on Kubernetes' own objects, most of all Pods, and of
+ * Excludes on the server what is certainly not shown: Events about Kubernetes' own objects, most of all Pods, and about
  * what Cluster API does with its own objects.
  */
 export const EVENT_SELECTOR = [

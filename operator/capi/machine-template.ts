@@ -3,7 +3,7 @@ import type { CapiMachineTemplate, Machine, MachineDeployment, MachineSet } from
 
 /**
  * Whether Cluster API replaces a machine because its MachineSet has another template than the MachineDeployment has now, by
- * the comparison of Cluster API itself (`MachineTemplateUpToDate`). The settings hash does not tell: it is written in place
+ * the comparison of Cluster API itself (`MachineTemplateUpToDate`). The settings hash does not show it: it is written in place
  * on such machines too. The three objects come from caches that follow each other by chance. Undefined = not known yet: a
  * MachineSet is not seen yet, or the newest one differs, which may be that of a MachineDeployment that is seen late.
  */

@@ -12,7 +12,7 @@ import { isOfOtherTemplate } from "./machine-template.ts";
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
 export interface CapiPoolState {
-  /** Of the MachineDeployment. */
+  /** Name of the MachineDeployment. */
   name: string;
   uid: string;
   /** Since when it is being deleted; undefined = it is not. */
@@ -20,7 +20,7 @@ export interface CapiPoolState {
   finalizers: readonly string[];
   /**
    * Both of its controllers have added their finalizers, which they do within its first half second, overwriting each other.
-   * Deleted before that, it may be gone before its MachineSet, which then is never deleted (seen with Cluster API v1.14).
+   * Deleted before that, it may end before its MachineSet, which then is never deleted (seen with Cluster API v1.14).
    */
   registered: boolean;
   /** Cluster API has acted on the current generation of the MachineDeployment. */

@@ -109,7 +109,7 @@ const CLASSES: ShippedClass[] = [
     size({ spec: { template } }) {
       return [template.spec.numCores, template.spec.memoryMiB, template.spec.disks.bootVolume.sizeGb];
     },
-    // The provider's schema lets nobody change a disk.
+    // The provider's schema does not allow a change of a disk.
     resized: { ...RESIZED, diskGB: 20 },
     sizes: [
       [2, 4096, 20],

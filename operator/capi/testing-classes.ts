@@ -16,7 +16,7 @@ const run = promisify(execFile);
 // biome-ignore lint/suspicious/noExplicitAny: an object of any provider
 type Any = any;
 
-/** A class of charts/marina-classes, and how its templates tell what they make. */
+/** A class of charts/marina-classes, and how its templates show what they create. */
 export interface ShippedClass {
   name: string;
   values: Record<string, unknown>;
@@ -93,8 +93,8 @@ async function installClass({ name, values, definitions }: ShippedClass, namespa
 export type ClassTest = Awaited<ReturnType<typeof openClassTest>>;
 
 /**
- * Installs a class in a namespace of its own and offers a cluster of it to change. Cluster API itself makes every object; kubeadm's programs and
- * the provider do not run, so the test plays the control plane that reports what it was told.
+ * Installs a class in a separate namespace and offers a cluster of it to change. Cluster API itself makes every object; kubeadm's
+ * programs and the provider do not run, so the test plays the control plane, which reports the version that it was given.
  */
 export async function openClassTest(shipped: ShippedClass) {
   const namespace = `classes-${shipped.name}-${randomUUID().slice(0, 8)}`;

@@ -80,7 +80,7 @@ test("fields of other managers are never written, and an identical apply changes
   await client.create(capiClusterKind, { metadata, spec: { paused: true, topology } }, PERSON);
 
   await client.apply(capiClusterKind, compose(), OPERATOR);
-  // Cluster API writes its own status after a change, at a time of its own.
+  // Cluster API writes its own status after a change, at an unknown time.
   const first = await waitFor("an apply that leaves the object in the version that was read", async () => {
     const read = await client.get(capiClusterKind, namespace, "owned");
     const again = await client.apply(capiClusterKind, compose(), OPERATOR);

@@ -158,7 +158,7 @@ function trimConditions(
 /** The message or time of these is read whatever their status is. */
 const ALWAYS_READ = new Set(["Deleting", "OwnerRemediated", "TopologyReconciled"]);
 const GOOD_WHEN_FALSE = new Set(["Paused", "RollingOut"]);
-/** Of each type. A fleet of 10,000 clusters has 230,000 such conditions. */
+/** One shared condition of each type. A fleet of 10,000 clusters has 230,000 such conditions. */
 const GOOD_CONDITIONS: ReadonlyMap<string, CapiCondition> = new Map(
   [...CLUSTER_CONDITIONS, ...DEPLOYMENT_CONDITIONS, ...MACHINE_CONDITIONS]
     .filter((type) => !ALWAYS_READ.has(type))
@@ -168,7 +168,7 @@ const GOOD_CONDITIONS: ReadonlyMap<string, CapiCondition> = new Map(
     }),
 );
 
-/** Of a condition that is as it should be only type and status are read: one object for all that are the same. */
+/** Only type and status of a healthy condition are read: all equal ones share one object. */
 function trimGoodCondition(condition: CapiCondition): CapiCondition {
   const good = GOOD_CONDITIONS.get(condition.type);
   return good?.status === condition.status ? good : condition;

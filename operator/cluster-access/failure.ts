@@ -32,7 +32,7 @@ export function composeFailure(
     const message = `The rights of this access cannot be changed in ${clusterName}: ${error.kubeMessage}. It is retried automatically.`;
     return { kind: "waiting", reason: BINDINGS_FAILED, message };
   }
-  // The cause may be one of the platform, which its log tells.
+  // The cause may be one of the platform, which its log names.
   const message = `The access to ${clusterName} cannot be issued. It is retried automatically; if this lasts, ask the platform's operator.`;
   return { kind: "waiting", reason: "CredentialsFailed", message };
 }

@@ -30,7 +30,7 @@ export function findIssued({ status }: ClusterAccess): IssuedAccess | undefined 
 /**
  * Issues an access in a cluster whose CA's key is not known. The tenant's control plane signs the request with the subject that
  * is in it: only one for exactly the user and the group of this access is passed on; for any other, and where nothing is
- * signed, there is a token of a ServiceAccount of its own. Rejects with a RequestError for a request that must not be
+ * signed, there is a token of a separate ServiceAccount. Rejects with a RequestError for a request that must not be
  * signed, and with the KubeError of the tenant's API server.
  */
 export async function issueAccessByTenant(

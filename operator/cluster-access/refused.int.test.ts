@@ -22,7 +22,7 @@ afterEach(async () => {
   stopAll();
 });
 
-/** An API server without bindings that admits everybody, but refuses each access, every time in other words. */
+/** An API server without bindings that admits every user, but refuses each access, every time in other words. */
 function createRefusingServer(status: number) {
   const state = { refuses: true, attempts: 0 };
   const respond: RequestListener = (request, response) => {

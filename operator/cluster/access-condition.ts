@@ -22,7 +22,7 @@ export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondi
     return clusterCondition(type, "False", "WaitingForControlPlane", message);
   }
   const { kubeconfig, bindings } = access.attempts;
-  // The cause is one of the platform, which its log tells.
+  // The cause is one of the platform, which its log names.
   if (findReported(kubeconfig, now) !== undefined) {
     const message = `The admin kubeconfig of ${name} cannot be issued. ${ADVICE}`;
     return clusterCondition(type, "False", "CredentialsFailed", message);

@@ -20,7 +20,7 @@ import { chooseVersion, type VersionChoice } from "./version.ts";
 /** The plan of clusters that name none. */
 export const DEFAULT_PLAN = "default";
 
-/** The desired state, or why there is none. A `fault` beside it is about a part that was left unchanged. */
+/** The desired state, or why there is none. A `fault` in addition to the state is about a part that was left unchanged. */
 export type Decision =
   | {
       ok: true;

@@ -148,7 +148,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   return clusterCondition(type, "False", "Provisioning", "The network rules are being applied.");
 }
 
-/** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules as they are. */
+/** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */
 function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): boolean {
   if (capi === undefined) return false;
   const { generation, deletionTimestamp } = cluster.metadata;

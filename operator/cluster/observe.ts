@@ -100,7 +100,7 @@ export interface ObservedCluster {
 
 export interface ObservedAccessHealth {
   attempts: AccessAttempts;
-  /** Of each ClusterAccess that its tenant's API server keeps waiting, why. */
+  /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   faults: readonly FaultOfTenant[];
 }
 
@@ -152,7 +152,7 @@ function findAccessFaults(caches: Caches, key: string): FaultOfTenant[] {
   return caches.accesses.byIndex(INDEX_CLUSTER, key).flatMap((access) => findFaultOfTenant(access) ?? []);
 }
 
-/** A CA that somebody provides for a cluster to come has none, and is never collected. */
+/** A CA that a user provides for a future cluster has no owner, and is never garbage collected. */
 function hasOwner(secret: KubeObject | undefined): boolean {
   return (secret?.metadata.ownerReferences ?? []).length > 0;
 }

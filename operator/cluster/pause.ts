@@ -2,7 +2,7 @@ import type { Step } from "../../shared/controller/plan.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 
-/** On a Cluster API Cluster that was paused for a suspension: a pause by anybody else is never ended here. */
+/** On a Cluster API Cluster that was paused for a suspension: a pause by any other writer is never ended here. */
 export const ANNOTATION_PAUSED = "cloud.marina.dev/paused-by-suspension";
 const ANNOTATION_PATH = `/metadata/annotations/${ANNOTATION_PAUSED.replaceAll("/", "~1")}`;
 

@@ -9,7 +9,7 @@ import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
- * Whoever applies a cluster applies its pools a moment later. Cluster API delays a pool that it learns of after it has
+ * A user who applies a cluster applies its pools a moment later. Cluster API delays a pool that it learns of after it has
  * begun with the control plane until that is up, which cost 14 s of 60.
  */
 const NEW_POOLS_COME_WITHIN_MS = 2_000;

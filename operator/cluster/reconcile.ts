@@ -36,7 +36,7 @@ import { changedStatus, composeClusterStatus, type StatusInput } from "./status.
 
 /** A late rejection may be a transient error of Cluster API; it counts when it has lasted this long. */
 const REJECTION_LASTS_MS = 15_000;
-/** A rejected request is retried now and then: its cause may have gone unnoticed. */
+/** A rejected request is retried now and then: its cause may have ended unnoticed. */
 const RETRY_REJECTED_MS = 60_000;
 
 /** The garbage collector needs less, once the control plane is deleted. */
@@ -123,7 +123,7 @@ function isObserved({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
   return capi?.state.observed === true || (capi !== undefined && isSuspended(cluster));
 }
 
-/** A suspended cluster is paused and left as it is; a resumed one gets what it missed. */
+/** A suspended cluster is paused and left unchanged; a resumed one gets what it missed. */
 function suspendOrResume({ cluster, capi }: ObservedCluster, pending: Steps): Steps {
   if (isSuspended(cluster)) return { apply: planPause(capi?.object), remove: [] };
   return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };

@@ -19,7 +19,7 @@ export function findClusterRegistrationWait(
   return remainingMs(cluster.metadata.deletionTimestamp, REGISTERED_WITHIN_MS, now);
 }
 
-/** The same for a pool that is being deleted; it stays in the topology meanwhile. */
+/** For how many ms a deleted pool stays in the topology because Cluster API is still registering it. Undefined = remove it now. */
 export function findPoolRegistrationWait(
   { capi }: Pick<ObservedCluster, "capi">,
   pool: ObservedClusterPool,

@@ -75,7 +75,7 @@ export async function runCluster(
 
 /**
  * Asks the API server: the cache of pools may lag behind that of clusters, as after a restart of the API server. A pool that
- * it does not show yet would stay when its cluster is gone.
+ * it does not show yet would remain after its cluster is deleted.
  */
 async function hasPools(
   { client }: ClusterDeps,

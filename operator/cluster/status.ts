@@ -91,7 +91,7 @@ export function composeClusterStatus(
 
 /**
  * The status to write; undefined when nothing changed. `usage` is not part of it: an agent of the platform writes it, as
- * another field manager, and applying a status without it leaves it as it is.
+ * another field manager, and applying a status without it leaves it unchanged.
  */
 export function changedStatus(
   last: ClusterStatus | undefined,

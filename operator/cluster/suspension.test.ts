@@ -31,7 +31,7 @@ function withCapi(observed: ObservedCluster, object: CapiCluster): ObservedClust
   return { ...observed, capi: { object, state: readCapiCluster(object) } };
 }
 
-/** The same with the Cluster API Cluster as it was decided, and these fields on it. */
+/** `observed` after the decided Cluster API Cluster was applied, paused as `paused` says. */
 function applied(observed: ObservedCluster, paused?: { byUs: boolean }): ObservedCluster {
   const decision = decideChildren(observed, CLUSTER_ID, NOW);
   if (!decision.ok || observed.capi === undefined) throw new Error("nothing was decided");

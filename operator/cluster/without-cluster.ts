@@ -7,7 +7,7 @@ import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 /** A restore may bring Cluster API's objects before ours. */
 const RESTORED_WITHIN_MS = 60_000;
 
-/** What to say of a Cluster API cluster whose Cluster is gone, and when. */
+/** The Events about a Cluster API cluster whose Cluster is deleted, and when to check again. */
 export interface WithoutCluster {
   events: RecordedEvent[];
   requeueAfterMs?: number;

@@ -24,7 +24,7 @@ export interface EventSubject {
 
 /**
  * Whether an Event may be mirrored: it is about Cluster API or a provider, neither about Kubernetes' own kinds nor about
- * ours, and it tells something.
+ * ours, and it is to be shown (`isTold`).
  */
 export function mayBeMirrored(event: Event): boolean {
   const group = groupOf(event.regarding?.apiVersion);

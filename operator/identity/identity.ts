@@ -82,8 +82,8 @@ export function findMissingMetadata(
 }
 
 /**
- * The same of an object whose status holds its id. An id that is given is marked as new in the same write, so that a crash
- * before the status leaves nothing to wait for; once the status has it the mark goes, for in a backup it would be untrue.
+ * What an object lacks whose status holds its id. A new id is marked as new in the same write, so that a crash before the
+ * status leaves nothing to wait for; once the status has the id the mark is removed, for in a backup it would be untrue.
  */
 export function findMissingIdentity(
   object: Identified,
@@ -97,7 +97,7 @@ export function findMissingIdentity(
   return state === "confirmed" && isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
 
-/** For what is not reconciled for its identity: without the finalizer nobody could delete it. */
+/** For an object that is not reconciled because of its identity: without the finalizer no user could delete it. */
 export function findMissingFinalizer(metadata: ObjectMeta): { finalizer: string } | undefined {
   return hasFinalizer(metadata) ? undefined : { finalizer: FINALIZER };
 }
@@ -112,7 +112,7 @@ export function isDeleting({ metadata }: KubeObject): boolean {
 
 /**
  * Whether the operator may change nothing of this cluster and its node pools, and issue no access. A deletion is carried out
- * all the same: whoever must keep a cluster holds it. Admin kubeconfigs are rotated and rights revoked as ever.
+ * all the same: a hold protects a cluster from it. Admin kubeconfigs are still rotated and rights still revoked.
  */
 export function isSuspended(cluster: Cluster | undefined): boolean {
   return cluster?.spec.suspend === true && cluster.metadata.deletionTimestamp === undefined;

@@ -161,7 +161,7 @@ function describeRollout(upToDateNodes: number, desiredNodes: number): string {
   return `Nodes are being replaced one after another${counts}.`;
 }
 
-/** Of "0 of 1 node" and of "1 of 2 nodes" the verb is singular. */
+/** Whether the verb is singular, as in "0 of 1 node is" and "1 of 2 nodes is". */
 function isOne(amount: number, total: number): boolean {
   return amount === 1 || total === 1;
 }

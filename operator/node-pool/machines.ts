@@ -20,7 +20,7 @@ export interface ListedMachines {
 
 /**
  * A machine keeps the size that it was first listed with, for its size never changes: a pool of another size gets other
- * machines. One that the last status lists and that does not exist any more is gone as of `now`.
+ * machines. One that the last status lists and that does not exist any more counts as deleted at `now`.
  */
 export function listMachines(observed: ObservedPool, now: Date): ListedMachines {
   const { pool, machines } = observed;

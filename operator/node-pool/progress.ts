@@ -13,7 +13,7 @@ export interface PoolProgress {
    * unhealthy nodes are missing.
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
-  /** Of a fixed pool as its owner specified, of an autoscaled or blocked one as Cluster API has it. */
+  /** A fixed pool has the number in its spec, an autoscaled or blocked one the number in Cluster API. */
   desiredNodes: number;
   nodes: number;
   readyNodes: number;
@@ -89,7 +89,7 @@ function compare(left: string, right: string): number {
 }
 
 /**
- * Tells whether Cluster API has given these settings to a MachineDeployment or Machine. Once all had those of the current
+ * Finds out whether Cluster API has given these settings to a MachineDeployment or Machine. Once all had those of the current
  * generation the question is settled: a default of the platform that changes later does not make a pool outdated.
  */
 function findUpdated(

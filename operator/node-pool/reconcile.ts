@@ -45,7 +45,7 @@ function isGone(observed: ObservedPool): boolean {
   return observed.leftTopology && observed.capi === undefined && observed.machines.length === 0;
 }
 
-/** The last status of a pool tells when its last machines went. */
+/** The last status of a pool says when its last machines were deleted. */
 function release(observed: ObservedPool, now: Date): PoolPlan {
   const { pool } = observed;
   const listsMachines = (pool.status?.machines ?? []).length > 0;

@@ -14,7 +14,7 @@ export interface WorkerObjects {
   machines: readonly KubeObject[];
   machineSets: readonly KubeObject[];
   machineDeployments: readonly KubeObject[];
-  /** Whether Cluster API's Cluster exists, whoever owns it. */
+  /** Whether Cluster API's Cluster exists, with any owner. */
   hasCapiCluster: boolean;
 }
 

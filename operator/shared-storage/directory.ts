@@ -2,7 +2,7 @@ import { lstat, mkdir, opendir, readdir, readFile, rename, rm, stat, writeFile }
 import { join } from "node:path";
 import { requireLimit, type StorageDriver, StorageError, type StoragePool } from "./driver.ts";
 
-/** Of one call: a folder is counted file by file. */
+/** Deadline of one call: a folder is counted file by file. */
 const DEADLINE_MS = 30_000;
 const BLOCK_BYTES = 512;
 const LIMITS_FOLDER = "limits";
@@ -11,7 +11,7 @@ const REFUSALS = new Set(["EACCES", "EPERM", "EROFS"]);
 
 /**
  * A storage of folders: `<root>/org-<id>` holds the files of an organization, `<root>/limits/org-<id>` its limit. What the
- * files occupy on disk is what is used. It counts and does not enforce: a file system does that by quotas of its own. The
+ * files occupy on disk is what is used. It counts and does not enforce the limit: quotas of the file system do that. The
  * root must exist, so that a volume that is not mounted is a failure and not an empty storage.
  */
 export function createDirectoryDriver(root: string): StorageDriver {

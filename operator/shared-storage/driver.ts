@@ -7,7 +7,7 @@ export interface StoragePool {
 }
 
 /**
- * A storage in which each organization has a pool of its own. Every method ends within a deadline of its own, reads answers
+ * A storage in which each organization has a separate pool. Every method has a deadline, reads responses
  * of limited size, and rejects with a StorageError only; running it again is safe.
  */
 export interface StorageDriver {

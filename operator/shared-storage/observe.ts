@@ -8,7 +8,7 @@ export interface ObservedInventory {
   inventory: StorageInventory;
   organization: Organization;
   listing: Listing;
-  /** The limit of an organization without one of its own. */
+  /** The limit of an organization whose inventory names none. */
   defaultQuotaBytes: number;
 }
 

@@ -18,7 +18,7 @@ export interface PoolList {
   replace(pools: readonly StoragePool[], observedAt: Date): void;
   /** One pool was read by itself after a change; undefined: it does not exist. */
   update(orgId: string, pool: StoragePool | undefined, observedAt: Date): void;
-  /** A list failed. A single failure keeps the last list: it is told from the second in a row on. */
+  /** A list failed. A single failure keeps the last list: a failure is reported from the second in a row on. */
   fail(error: StorageError): void;
 }
 

@@ -33,7 +33,7 @@ export interface RoundDeps {
 
 /**
  * One round: lists the pools once, has every inventory reconciled with that list, and removes the pools that have had no
- * inventory for 7 days. A failure of the storage is told by the inventories; rejects with a KubeError only.
+ * inventory for 7 days. The status of the inventories reports a failure of the storage; rejects with a KubeError only.
  */
 export async function runRound(
   deps: RoundDeps,

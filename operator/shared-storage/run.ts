@@ -41,7 +41,7 @@ export interface InventoryDeps {
 const RETRY_AFTER_MS = 15_000;
 
 /**
- * Makes the pool of one inventory as it is wanted, and publishes its figures. A failure of the storage is a condition, and
+ * Brings the pool of one inventory to the wanted state, and publishes its figures. A failure of the storage is a condition, and
  * not retried faster than that; rejects with a KubeError only.
  */
 export async function runInventory(

@@ -8,7 +8,7 @@ export interface StorageSettings {
   backend:
     | { kind: "directory"; root: string }
     | { kind: "ceph"; connection: CephConnection; poolPrefix: string };
-  /** The limit of an organization without one of its own. */
+  /** The limit of an organization whose inventory names none. */
   defaultQuotaBytes: number;
   /** Time between two rounds. */
   intervalSeconds: number;

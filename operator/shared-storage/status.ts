@@ -29,7 +29,7 @@ const NOT_STALLED = {
 } as const;
 
 /**
- * The whole status of an inventory; undefined when it may stay as it is: no figure moved, and the time of the figures is not
+ * The whole status of an inventory; undefined when it may stay unchanged: no figure changed, and the time of the figures is not
  * older than 5 minutes. Without new figures the last ones stay, with their time.
  */
 export function composeInventoryStatus(

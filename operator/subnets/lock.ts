@@ -60,7 +60,7 @@ export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
   return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
 }
 
-/** Notes in a lock since when its cluster is gone; `undefined`: it is there again. */
+/** Notes in a lock since when its cluster is missing; `undefined`: the cluster exists again. */
 export function markLost({ metadata }: ConfigMap, lostAt: Date | undefined): Step {
   const { namespace = "", name, uid, annotations } = metadata;
   const mark: JsonPatchOperation[] =

@@ -9,7 +9,7 @@ const MIN_AGE_MS = 10 * 60_000;
 const KEPT_MS = 30 * 24 * 3_600_000;
 
 /**
- * Releases a subnet whose cluster uses another one, and one whose cluster has been gone for 30 days. The deletion of a cluster
+ * Releases a subnet whose cluster uses another one, and one whose cluster has been missing for 30 days. The deletion of a cluster
  * releases its subnet itself, so a lock without a cluster is one that was removed by force, or whose restore is under way.
  */
 export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {

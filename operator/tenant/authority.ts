@@ -47,8 +47,8 @@ export interface AuthorityCaches {
 }
 
 /**
- * Of "namespace/cluster"; undefined while there is none. A CA that servers alone use signs no client, and one without its key
- * signs nothing; with no kubeconfig either, it is named all the same: what is missing is then reported.
+ * The authority of `key`, "namespace/cluster"; undefined while there is none. A CA for servers only signs no client, and a CA
+ * without its key signs nothing; without a kubeconfig such a CA is returned all the same, so that the missing key is reported.
  */
 export function findAuthority({ authorities }: AuthorityCaches, key: string): Authority | undefined {
   const isForClients = authorities.get(nameClientCaSecret(key)) === undefined;

@@ -38,7 +38,7 @@ export function composeSecretRoleBinding(metadata: ObjectMeta, reader: ServiceAc
   };
 }
 
-/** Of the role of a cluster's admin kubeconfig, and of its binding. */
+/** Metadata of the role of a cluster's admin kubeconfig, and of its binding. */
 export function composeRoleMetadata(cluster: Cluster, clusterId: string): ObjectMeta {
   const { name, namespace } = cluster.metadata;
   return {

@@ -62,7 +62,7 @@ export async function createRequest(
 
 /**
  * Checks a certificate signing request (PEM) as `signRequest` does, and returns whether its subject is exactly this name and
- * group: another signer would take the subject as it is.
+ * group: another signer would use the subject unchanged.
  */
 export async function checkRequest(
   csr: string,
@@ -74,7 +74,7 @@ export async function checkRequest(
 }
 
 /**
- * Whether a certificate (PEM) that somebody else has signed is one for this request: its key, and its subject. Nothing is
+ * Whether a certificate (PEM) of another signer is one for this request: its key, and its subject. Nothing is
  * assumed of the text.
  */
 export async function isCertificateOf(certificate: string, csr: string): Promise<boolean> {

@@ -36,7 +36,7 @@ export interface TenantClientOptions {
 
 /** A page of bindings, each of about 1 KiB, is well within the largest response. */
 const PAGE_SIZE = 250;
-/** More pages are an error: 5000 objects of ours in one cluster are more than anybody can create. */
+/** More pages are an error: 5000 objects of ours in one cluster are more than any user can create. */
 export const MAX_PAGES = 20;
 /** Longer texts of a tenant are cut: they end up in a status and in the log. */
 const MAX_MESSAGE_LENGTH = 300;

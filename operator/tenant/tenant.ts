@@ -24,7 +24,7 @@ const CALL_TIMEOUT_MS = 5_000;
 
 const TENANT_DEADLINE_MS = 10_000;
 
-/** Of one response. A list of bindings takes about 1 KiB each, 250 a page. */
+/** Limit of one response. A list of bindings takes about 1 KiB each, 250 a page. */
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 /** A tenant's API server, as reported by Cluster API. */

@@ -20,7 +20,7 @@ export interface ControllerOptions {
   reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
   /** Keys that are reconciled at the same time (default 10). */
   workers?: number | undefined;
-  /** Of them, keys of one namespace (default: all). */
+  /** How many of them may be keys of one namespace (default: all). */
   maxPerNamespace?: number | undefined;
   /** Checked before each run; while this process does not lead keys are queued only. */
   leadership: Leadership;
@@ -156,7 +156,7 @@ export function createController(options: ControllerOptions): Controller {
   };
 }
 
-/** What every reconcile meets now and then, and what needs nobody's attention. */
+/** Errors that every reconcile meets now and then, and that need no attention. */
 function isExpected(error: unknown): error is KubeError {
   return error instanceof KubeError && (error.isConflict || error.isNamespaceTerminating);
 }

@@ -102,7 +102,7 @@ function identifyObject(reference: EventReference): string[] {
   return [reference.kind, reference.namespace ?? "", reference.name, reference.uid ?? ""];
 }
 
-/** The Event as it is created. Both forms of repetition are filled: the count of core/v1 and the series. */
+/** The Event to create. Both forms of repetition are filled: the count of core/v1 and the series. */
 export function toEventObject(
   { event, firstAt, lastAt, more, total }: Occurrences,
   identity: { namespace: string; name: string },

@@ -36,7 +36,7 @@ export interface Leadership {
   untilLeader(signal: AbortSignal): Promise<void>;
 }
 
-/** Of a program that runs once: it always leads. */
+/** For a program that runs as a single process: it always leads. */
 export const SOLE_LEADER: Leadership = { isLeader: () => true, untilLeader: () => Promise.resolve() };
 
 export interface LeaderElection extends Leadership {

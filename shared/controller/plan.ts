@@ -6,8 +6,8 @@ import type { RecordedEvent, Recorder } from "./recorder.ts";
 /** One change of another object. */
 export type Step =
   /**
-   * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of whomever,
-   * stays as it is, and the step fails with a conflict.
+   * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of any owner,
+   * stays unchanged, and the step fails with a conflict.
    */
   | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject; isNew?: boolean }
   /** Fails with AlreadyExists when the object exists: a lock. */

@@ -36,7 +36,7 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step();
 });
 
-/** A candidate for a Lease behind a proxy of its own, that renews it more often than in production. */
+/** A candidate for a Lease behind a separate proxy, that renews it more often than in production. */
 async function stand(identity: string, name = "leader", leaseDurationMs = 12_000) {
   const connection = loadConnection(readStack().kubeconfig);
   const proxy: TestProxy = await startTestProxy(connection.server);

@@ -8,7 +8,7 @@ import { earliest } from "./time.ts";
  * often; each status written costs the kube-apiserver 11 to 25 ms of CPU, and the programs that follow it as much again.
  */
 const DETAILS_EVERY_MS = 20_000;
-/** A creation that takes no longer than this is not explained: `message` is absent, and no Event tells of a wait. */
+/** A creation that takes no longer than this is not explained: `message` is absent, and no Event reports a wait. */
 const CAUSES_EVERY_MS = 60_000;
 
 /** The phase of every kind that is created in steps. */
@@ -34,7 +34,7 @@ export type StatusThrottle = <Status extends StatusLike>(
 /**
  * Throttles changes of details: a status that differs from the last one only in its messages, or in the progress of a
  * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then; one that differs
- * only in why a creation is not complete yet, and has no `message` to tell it, 60 s after it. Everything else is written at
+ * only in why a creation is not complete yet, and has no `message` to report it, 60 s after it. Everything else is written at
  * once, with the current details, and so is every status that comes with an Event.
  */
 export function createStatusThrottle(nowMs: () => number = () => performance.now()): StatusThrottle {
@@ -64,7 +64,7 @@ export function createStatusThrottle(nowMs: () => number = () => performance.now
   };
 }
 
-/** How long after the last write a plan is written: 0 unless it changes details only, which nobody is told of by an Event. */
+/** How long after the last write a plan is written: 0 unless it changes details only, which no Event reports. */
 function intervalOf(last: StatusLike, { status: next = {}, events }: Plan<StatusLike>): number {
   const isSame = (view: (status: StatusLike) => unknown) => isDeepStrictEqual(view(last), view(next));
   const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING && events.length === 0;

@@ -6,7 +6,7 @@ const KEYS = 50;
 const RUN_MS = 2;
 
 test("runs that never wait yield to the rest of the process", async () => {
-  // Read again: tests with a clock of their own have left a slice that ends at a time of that clock.
+  // Read again: tests with their own clock have left a slice that ends at a time of that clock.
   vi.resetModules();
   const { createController } = await import("./controller.ts");
   let runs = 0;

@@ -28,7 +28,7 @@ export function renderFiles(): Map<string, string> {
   return files;
 }
 
-/** The generated files of `crds/policy/`: what fits an installation only where Marina's programs have identities of their own. */
+/** The generated files of `crds/policy/`: what fits an installation only where Marina's programs have separate identities. */
 export function renderPolicies(): Map<string, string> {
   return new Map([["reserved.yaml", render(buildReservedPolicies())]]);
 }

@@ -54,7 +54,7 @@ export const FINALIZER = "cloud.marina.dev/operator";
 /** Kubernetes' common label for the program that manages an object. */
 export const LABEL_MANAGED_BY = "app.kubernetes.io/managed-by";
 
-/** Of every field manager of Marina. */
+/** Prefix of every field manager of Marina. */
 export const MANAGER_PREFIX = "marina-";
 export const MANAGER_OPERATOR = "marina-operator";
 export const MANAGER_OPERATOR_STATUS = "marina-operator-status";

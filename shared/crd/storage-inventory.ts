@@ -15,7 +15,7 @@ export const BYTES_PER_GIB = 2 ** 30;
 /** Bounds of a limit of an organization's shared storage, in GiB; 0 would be no limit to the storage. */
 export const MIN_STORAGE_QUOTA_GB = 1;
 export const MAX_STORAGE_QUOTA_GB = 10_240;
-/** The limit of an organization that has none of its own, unless the configuration names another. */
+/** The limit of an organization whose inventory names none, unless the configuration names another. */
 export const DEFAULT_STORAGE_QUOTA_GB = 100;
 
 const storageInventoryFields = z

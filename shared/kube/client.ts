@@ -124,7 +124,7 @@ export interface ClientOptions {
   mayWrite?: (() => boolean) | undefined;
 }
 
-/** A client without state of its own: several may share a transport. */
+/** A client without state: several may share a transport. */
 export function createClient(transport: Transport, { mayWrite }: ClientOptions = {}): KubeClient {
   async function call<T>(kind: Kind<unknown>, request: TransportRequest): Promise<T> {
     const mayStillSend = request.method === "GET" ? undefined : mayWrite;

@@ -15,7 +15,7 @@ export function defineKind<T extends KubeObject>(kind: Omit<Kind<T>, "_type">): 
   return kind;
 }
 
-/** The same kind, read as metadata only: the content of its objects does not leave the API server. */
+/** A copy of a kind that is read as metadata only: the content of its objects does not leave the API server. */
 export function metadataOnly(kind: Kind<unknown>): Kind<KubeObject> {
   const { _type, ...named } = kind;
   return { ...named, metadataOnly: true };

@@ -137,7 +137,7 @@ test.each(["cut", "freeze"] as const)(
   },
 );
 
-/** A synced reflector over the test's namespace behind a proxy of its own. */
+/** A synced reflector over the test's namespace behind a separate proxy. */
 async function reflect(kubeconfig: string) {
   const connection = loadConnection(kubeconfig);
   const proxy: TestProxy = await startTestProxy(connection.server);

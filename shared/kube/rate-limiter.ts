@@ -20,7 +20,7 @@ const SWEEP_EVERY = 1024;
 export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
   const shareLimit = { burst: limit.burst * TENANT_SHARE, perSecond: limit.perSecond * TENANT_SHARE };
   const total = new TokenBucket(limit, performance.now());
-  /** Of tenants that have asked lately: a full share is the same as none. */
+  /** Shares of tenants with recent requests: a full share is the same as none. */
   const shares = new Map<string, TokenBucket>();
   const waiting = createFairQueue<object, () => void>();
   let waitingCount = 0;

@@ -71,8 +71,8 @@ export function findNewer(requirements: readonly Requirement[], served: Served):
 
 /**
  * Rejects with an ExplainedError when the server does not serve a kind with all fields, after it has looked for it for some
- * seconds; two requests for each group and version at each look. Newer kinds are a warning. A server that cannot answer is
- * logged and stops nobody.
+ * seconds; two requests for each group and version at each look. Newer kinds are a warning. When the server cannot answer,
+ * it logs that and resolves.
  */
 export async function requireKinds(
   transport: Pick<Transport, "request">,
@@ -136,7 +136,7 @@ function isObject(value: unknown): boolean {
 
 /**
  * The schemas of the kinds of a group and version, empty where none is published yet. The OpenAPI document keeps those of
- * kinds that are served no longer (seen with Kubernetes 1.36): of these only the discovery of kinds tells.
+ * kinds that are served no longer (seen with Kubernetes 1.36): only the discovery of kinds shows that.
  */
 async function readSchemas(
   transport: Pick<Transport, "request">,

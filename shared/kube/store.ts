@@ -126,7 +126,7 @@ function toBigInt(resourceVersion: string): bigint {
   return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }
 
-/** Creates it with a pool of its own, which holds at most 2,000 strings. */
+/** Creates it with a separate pool of strings, which holds at most 2,000. */
 function createFreeze(): Freeze {
   const pool = new Map<string, string>();
 

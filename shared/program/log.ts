@@ -29,7 +29,7 @@ export function createLogger(options: { name: string; level: string; destination
   );
 }
 
-/** The same object, or a redacted copy when it contains secrets. */
+/** `fields` unchanged, or a redacted copy when it contains secrets. */
 function redact(fields: object, depth: number): Record<string, unknown> {
   const known = fields as Record<string, unknown>;
   let copy: Record<string, unknown> | undefined;

@@ -1,4 +1,4 @@
-/** Whether nobody between here and there can change what is read: https, or http within this machine. */
+/** Whether no one between client and server can change what is read: https, or http within this machine. */
 export function isProtectedUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);

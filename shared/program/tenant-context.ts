@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export interface TenantContext {
   /** Whose share of a common resource the work uses: the id of an organization or of a user. */
   tenant: string;
-  /** Aborts when nobody waits for the result any more; undefined for work that is completed all the same. */
+  /** Aborts when no caller waits for the result any more; undefined for work that is completed all the same. */
   readonly signal: AbortSignal | undefined;
 }
 

@@ -47,7 +47,7 @@ async function insertClusters(
     cross join (values ('control_plane', 1), ('plan:growth', 1), ('public_ip', 1), ('storage_block', 100)) as uses (type, quantity)`;
 }
 
-/** Of each machine three rows; the last one of a place goes on. */
+/** Inserts three rows for each machine; the last one of successive machines has no end. */
 async function insertMachines(sql: postgres.Sql, numbers: Numbers, sizes: UsageSizes): Promise<void> {
   const { clusters, pools, machines, months, replacedAfterDays } = sizes;
   await sql`insert into usage_intervals (id, organization_id, cluster_id, cluster_name, node_pool_id, subject, resource_type,

@@ -56,7 +56,7 @@ async function runRound(deps = api.deps) {
   for (const job of budgetJobs(deps)) await job.run(new AbortController().signal);
 }
 
-/** The same dependencies; `count` tells of the transactions that were begun with them. */
+/** The test's dependencies; `count` returns how many transactions were begun with them. */
 function countTransactions() {
   let begun = 0;
   const db = new Proxy(api.deps.db, {

@@ -5,7 +5,7 @@ import { findCrossing } from "../rating/crossing.ts";
 import { rateLines, sumCents } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 
-/** Thresholds that a month has reached and that nobody was told of yet, and when the next one will be reached. */
+/** Thresholds that a month has reached and that no alert was sent for yet, and when the next one will be reached. */
 export interface Alerts {
   /** Strictly ascending. */
   reachedPct: number[];

@@ -7,14 +7,14 @@ export async function markDue(tx: Queryable, orgIds: readonly string[], now: Dat
   if (orgIds.length > 0) await mark(tx, inArray(budgets.orgId, [...orgIds]), now);
 }
 
-/** The same for every organization: prices have changed. */
+/** Has the spend of every organization compared in the next round: prices have changed. */
 export async function markAllDue(tx: Queryable, now: Date): Promise<void> {
   await mark(tx, sql`true`, now);
 }
 
 /**
- * Also a budget that is due already is locked and written: a round that compares it beside this transaction does not see the
- * change, and sets a later time. In the order of their ids, so that two changes never deadlock.
+ * A budget that is due already is locked and written too: a round that compares it during this transaction does not see
+ * the change, and sets a later time. Rows are locked in the order of their ids, so that two changes never deadlock.
  */
 async function mark(tx: Queryable, which: SQL, now: Date): Promise<void> {
   await tx.execute(sql`with locked as (

@@ -60,7 +60,7 @@ async function readRunning(): Promise<string[]> {
   return rows.map(({ resourceType }) => resourceType);
 }
 
-/** Waits until the ledger has exactly so many nodes in use, and what is told of the cluster. */
+/** Waits until the ledger has exactly `count` nodes in use, and the resource types in `others`. */
 async function waitForNodes(count: number, others: string[] = ["control_plane", "public_ip"]): Promise<void> {
   await waitFor(`${count} nodes in the ledger`, async () => {
     await round();

@@ -49,7 +49,7 @@ export async function issueCreditNote(
       `must sum to at most ${leftCents} cents, which is what the invoice has left`,
     );
   const { vatCase, vatBasisPoints, supplier, buyer } = invoice;
-  // Of the whole credit less what was given back before: the last note gives back the invoice's VAT to the cent.
+  // VAT of all credits so far, less the VAT credited before: the last note credits the invoice's VAT to the cent.
   const vatInAll = vatCents(credited.amountCents + amountCents, {
     case: vatCase,
     basisPoints: vatBasisPoints,

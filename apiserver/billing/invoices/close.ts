@@ -41,9 +41,9 @@ export type Outcome =
 type CloseDeps = Pick<Deps, "now" | "log"> & { db: Database; config: Pick<Deps["config"], "invoicing"> };
 
 /**
- * Closes a month: one transaction per organization, in which the invoice, its number and its event are written. Whoever
- * has an invoice of the month is left alone, so that it can be run again, or by several at once. An organization that fails
- * keeps no other one from its invoice; then it rejects at the end.
+ * Closes a month: one transaction per organization writes the invoice, its number and its event. An organization that
+ * has an invoice of the month is skipped, so that it can run again, or in several processes at once. When one
+ * organization fails, the others still get their invoices; then it rejects at the end.
  */
 export async function closeMonth(deps: CloseDeps, month: Month, signal?: AbortSignal): Promise<void> {
   const failures: unknown[] = [];

@@ -3,7 +3,7 @@ import type { Queryable } from "../../db/client.ts";
 import { organizations } from "../../organizations/index.ts";
 import { billingProfiles } from "./table.ts";
 
-/** What is kept of a profile beside the organization's own row. */
+/** The part of a profile that is stored outside the organization's own row. */
 export interface ProfileAddress {
   name: string | null;
   street: string | null;
@@ -43,7 +43,7 @@ export async function readProfile(db: Queryable, orgId: string): Promise<Billing
   return row;
 }
 
-/** Sets what is kept beside the organization's own row. */
+/** Sets the part of a profile that is stored outside the organization's own row. */
 export async function upsertProfile(tx: Queryable, orgId: string, address: ProfileAddress): Promise<void> {
   const set = { ...address, updatedAt: sql`now()` };
   await tx

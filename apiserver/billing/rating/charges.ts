@@ -33,7 +33,7 @@ export interface Rating {
   month: Month;
   /** The end of the time that is looked at, excluded. It may lie in the future: what runs is taken to go on. */
   until: Date;
-  /** Of one organization; those outside the month are left out. */
+  /** The intervals of one organization; those outside the month are left out. */
   intervals: readonly UsageInterval[];
   history: PriceHistory;
 }

@@ -37,7 +37,7 @@ export async function readRatingSource(
   return { month, intervals, history: await readPriceHistory(tx, month.end) };
 }
 
-/** The same as of one instant: prices and usage that change meanwhile are both seen, or neither is. */
+/** Like readRatingSource, in one snapshot: concurrent changes of prices and usage are both visible, or neither is. */
 export function readRatingSnapshot(
   db: Database,
   organizationId: string,

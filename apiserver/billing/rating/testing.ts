@@ -6,7 +6,7 @@ import type { UsageInterval } from "../usage/interval.ts";
 import type { PriceHistory } from "./histories.ts";
 import { rateLines } from "./lines.ts";
 
-/** An interval of one organization: one vCPU of one cluster unless told otherwise. */
+/** An interval of one organization: one vCPU of one cluster by default. */
 export function interval(given: Partial<UsageInterval>): UsageInterval {
   return {
     organizationId: "organization",
@@ -118,7 +118,7 @@ function atSecond(start: Date, second: number): Date {
 
 const FEBRUARY = parseMonth("2026-02") as Month;
 
-/** The lines of a whole month, February 2026 unless told otherwise, with flat prices unless the history has others. */
+/** The lines of a whole month, by default February 2026, with flat prices unless the history has others. */
 export const rate = (intervals: UsageInterval[], history: Partial<PriceHistory> = {}, month = FEBRUARY) =>
   rateLines({
     month,

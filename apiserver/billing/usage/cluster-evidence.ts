@@ -4,8 +4,9 @@ import type { SeenCluster } from "./seen.ts";
 import { endUse, followUse, useOfControlPlane, useOfStatus } from "./uses.ts";
 
 /**
- * What a Cluster tells that the ledger does not say. Its control plane and its package count from its first Ready to its
- * end, whatever happens in between; from then on also what its status names, each use from when it was seen first.
+ * What a Cluster shows that the ledger does not have yet. Its control plane and its package count from its first Ready
+ * to its end, whatever happens in between; after the first Ready also what its status names, each use from when it was
+ * first seen.
  */
 export function findClusterEvidence(
   { object, uid, organizationId, clusterId, clusterName, end }: SeenCluster,

@@ -3,7 +3,7 @@ import type { MeteredType } from "./interval.ts";
 /** What is metered as one: its quantities change and end together. */
 export type EvidenceKind = "control_plane" | "cluster_resources" | "machine" | "shared_storage" | "registry";
 
-/** Why a use ended: it was seen to end, or nobody saw the end, or its last figure is too old. */
+/** Why a use ended: its end was observed, or was not observed, or its last figure is too old. */
 export type EndReason = "ended" | "not_seen" | "expired";
 
 /** In the units of UsageInterval, as decimal integers; what is not named is not in use. */
@@ -47,7 +47,7 @@ const TYPES: Record<EvidenceKind, (type: MeteredType) => boolean> = {
   registry: (type) => type === "registry",
 };
 
-/** Whether evidence of this kind tells of this type. */
+/** Whether evidence of this kind covers this type. */
 export function isOfKind(kind: EvidenceKind, type: MeteredType): boolean {
   return TYPES[kind](type);
 }

@@ -11,7 +11,7 @@ export interface Figure {
   measuredAt: Date;
 }
 
-/** The time of the newest figure of a subject when this one has been considered. A figure of the future is one of now. */
+/** The time of the newest figure of a subject after this one was checked. A time in the future is taken as now. */
 export function newestFigureTime(
   figure: Figure | undefined,
   lastMeasuredAt: Date | undefined,
@@ -23,8 +23,8 @@ export function newestFigureTime(
 }
 
 /**
- * What a figure tells that the ledger does not say. undefined: there is none any more, and what was in use ended now.
- * `lastMeasuredAt` is the time of the newest figure that was considered before.
+ * What a figure shows that the ledger does not have yet. undefined: there is no figure any more, and what was in use
+ * ended now. `lastMeasuredAt` is the time of the newest figure that was checked before.
  */
 export function findFigureEvidence(
   metered: Metered,

@@ -86,13 +86,13 @@ export async function writeSeenAt(db: Queryable, seenAt: Date): Promise<void> {
     .onConflictDoUpdate({ target: usageRounds.id, set: { seenAt } });
 }
 
-/** The times of the newest figures of a kind that the ledger has considered, by subject. */
+/** The times of the newest figures of a kind that were checked for the ledger, by subject. */
 export async function readFigureTimes(tx: Queryable, kind: EvidenceKind): Promise<Map<string, Date>> {
   const rows = await tx.select().from(usageFigures).where(eq(usageFigures.kind, kind));
   return new Map(rows.map(({ subject, measuredAt }) => [subject, measuredAt]));
 }
 
-/** Records that the ledger has considered the figures of these times, by subject. */
+/** Records that the figures of these times were checked for the ledger, by subject. */
 export async function upsertFigureTimes(
   tx: Queryable,
   kind: EvidenceKind,

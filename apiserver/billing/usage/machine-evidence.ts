@@ -16,8 +16,8 @@ export interface PoolMeters {
 }
 
 /**
- * What a NodePool tells of its machines that the ledger does not say. A machine counts from its creation, once it has or had
- * a node, until it is gone. One that the pool names no more ended when it was last seen: nobody knows more.
+ * What a NodePool shows of its machines that the ledger does not have yet. A machine counts from its creation, once it
+ * has or had a node, until it is deleted. One that the pool no longer lists ended when it was last seen.
  */
 export function findMachineEvidence(
   pool: SeenPool,

@@ -21,7 +21,7 @@ export interface LedgerChanges {
   ended: { id: string; endedAt: Date }[];
 }
 
-/** The meters of a subject that evidence of this kind tells of. */
+/** The meters of a subject that evidence of this kind covers. */
 export function metersOf(meters: Meters, kind: EvidenceKind, subject: string): Meter[] {
   return [...(meters.get(subject)?.values() ?? [])].filter((meter) => isOfKind(kind, meter.resourceType));
 }

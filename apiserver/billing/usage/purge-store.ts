@@ -5,13 +5,13 @@ import { projectedClusters, projectedNodePools } from "../../resources/project/t
 import { lockLedger } from "./ledger-store.ts";
 import { usageFigures, usageIntervals, usageSources } from "./table.ts";
 
-/** After an organization is deleted its storage may report figures until its Namespace is gone. */
+/** After an organization is deleted its storage may report figures until its Namespace is deleted. */
 const FIGURE_DAYS = 30;
 
 /**
  * Deletes what the ledger has noted of objects that nothing can be seen of any more: versions of Clusters and NodePools of
  * which the projection keeps not even a tombstone, and the times of figures of organizations deleted long ago. The ledger
- * and its evidence stay as they are: neither is made from these notes.
+ * and its evidence stay unchanged: neither is made from these notes.
  */
 export async function purgeNotes(db: Database): Promise<void> {
   await db.transaction(async (tx) => {

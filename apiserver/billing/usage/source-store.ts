@@ -18,7 +18,7 @@ export type SourceKind = "cluster" | "node_pool";
 
 const TABLES = { cluster: projectedClusters, node_pool: projectedNodePools };
 
-/** One version of an object, which the ledger has considered. */
+/** One version of an object that was checked for the ledger. */
 export type Considered = typeof usageSources.$inferInsert;
 
 interface Source<SeenObject> {
@@ -28,7 +28,7 @@ interface Source<SeenObject> {
   isReplaced: boolean;
 }
 
-/** The uids of objects of which the ledger has not considered what is projected, in order, from after `cursor`. */
+/** The uids of objects whose projected version was not checked for the ledger yet, in order, after `cursor`. */
 export async function listChangedSources(
   db: Queryable,
   kind: SourceKind,
@@ -54,7 +54,7 @@ export async function listChangedSources(
   return rows.map(({ uid }) => uid);
 }
 
-/** These Clusters as they are projected; the deleted ones first, for another object may have replaced one. */
+/** The projected state of these Clusters; the deleted ones first, for another object may have replaced one. */
 export async function readSeenClusters(
   tx: Queryable,
   uids: readonly string[],
@@ -72,7 +72,7 @@ export async function readSeenClusters(
   return rows.map(toSource);
 }
 
-/** These NodePools as they are projected; the deleted ones first. */
+/** The projected state of these NodePools; the deleted ones first. */
 export async function readSeenPools(tx: Queryable, uids: readonly string[]): Promise<Source<SeenPool>[]> {
   const rows = await tx
     .select({
@@ -89,7 +89,7 @@ export async function readSeenPools(tx: Queryable, uids: readonly string[]): Pro
   return rows.map(toSource);
 }
 
-/** Records that the ledger has considered these versions. */
+/** Records that these versions were checked for the ledger. */
 export async function upsertSources(tx: Queryable, sources: readonly Considered[]): Promise<void> {
   if (sources.length === 0) return;
   await tx

@@ -16,7 +16,7 @@ afterAll(() => api.close());
 const at = (text: string) => new Date(`2026-02-${text}Z`);
 const [FROM, TO] = [at("10T00:00:00"), at("20T00:00:00")];
 
-/** Writes a row of the ledger as it is, with an evidence. */
+/** Writes a row of the ledger unchanged, with an evidence. */
 async function insert(row: Partial<UsageInterval> & { correctionOf?: string; subject?: string }) {
   const { db } = api.deps;
   const [id, evidenceId] = [createId(), createId()];

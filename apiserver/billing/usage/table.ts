@@ -40,14 +40,14 @@ export const usageEvidence = pgTable(
   (table) => [uniqueIndex("usage_evidence_sequence_key").on(table.sequence)],
 );
 
-/** The version of each Cluster and NodePool that the ledger has considered; the key is metadata.uid. */
+/** The version of each Cluster and NodePool that was last checked for the ledger; the key is metadata.uid. */
 export const usageSources = pgTable("usage_sources", {
   uid: uuid().primaryKey(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   isDeleted: boolean("is_deleted").notNull(),
 });
 
-/** The time of the newest figure of each subject that the ledger has considered. */
+/** The time of the newest figure of each subject that was checked for the ledger. */
 export const usageFigures = pgTable(
   "usage_figures",
   {

@@ -18,7 +18,7 @@ export function useOfControlPlane({ plan }: Pick<ClusterSpec, "plan">): Use {
   return { control_plane: 1, ...(plan !== undefined && { [`plan:${plan}`]: 1 }) };
 }
 
-/** What a cluster uses beside its control plane and nodes, as its status names it. */
+/** What a cluster uses in addition to its control plane and nodes, as its status names it. */
 export function useOfStatus({ publicAddress, usage }: ClusterStatus = {}): Use {
   return {
     public_ip: publicAddress === undefined ? 0 : 1,

@@ -24,7 +24,7 @@ const EXPIRY_TOLERANCE_MS = 5_000;
 
 const BATCH_SIZE = 20;
 
-/** An access as it is in the cache, one that is gone, or the search for those that ended while nobody watched. */
+/** An access in the cache, a deleted one, or the search for those that ended while no process watched. */
 type Work = { key: string } | { goneUid: string } | { search: true };
 
 /**
@@ -97,7 +97,7 @@ async function recordObservation({ db }: Pick<Deps, "db">, access: ClusterAccess
   });
 }
 
-/** The same for an access that is gone. */
+/** Records the end of an access that is deleted. */
 async function recordGone({ db, now }: Pick<Deps, "db" | "now">, uid: string): Promise<void> {
   await db.transaction((tx) => recordEnd(tx, uid, now()));
 }
@@ -108,7 +108,7 @@ async function recordEnd(tx: Queryable, uid: string, at: Date): Promise<void> {
   if (await isWriteIntended(tx, { verb: "delete", targetId: ended.id })) return;
   const { orgId, id: targetId } = ended;
   if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
-  // An access that REST could not hand out was never audited, and nobody has held it.
+  // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
   if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
   if (!(await isClusterStaying(tx, ended.namespace, ended.clusterName))) return;
   await recordOutsideAudits(tx, [

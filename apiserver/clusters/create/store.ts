@@ -5,8 +5,8 @@ import type { NewCluster } from "./new-cluster.ts";
 import { type ClusterIntent, clusterIntents } from "./table.ts";
 
 /**
- * Records what a create is about to do. The request of an earlier attempt at the same cluster stands: its intent is
- * returned as it is, and opened again when it had been abandoned.
+ * Records what a create is about to do. The request of an earlier attempt at the same cluster is kept: its intent is
+ * returned with that request, and opened again when it had been abandoned.
  */
 export async function openClusterIntent(
   tx: Queryable,

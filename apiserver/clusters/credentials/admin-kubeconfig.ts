@@ -13,7 +13,7 @@ const RETRY_SECONDS = 10;
 
 /** How long a downloaded admin kubeconfig is valid at most: the operator issues it for so long. */
 export const ADMIN_KUBECONFIG_LIFETIME_DAYS = 7;
-/** Of the audit row of each download. */
+/** The action in the audit row of each download. */
 export const DOWNLOAD_ACTION = "cluster.kubeconfig";
 
 /**

@@ -173,9 +173,9 @@ function isType(typ: string | undefined, name: string): boolean {
 const ID_TOKEN_CLAIMS = ["nonce", "at_hash", "c_hash"];
 
 /**
- * Refuses an ID token, which an application gets about a person and may pass on. RFC 9068 gives access tokens a type of
- * their own; providers without it say `Bearer` in the claim `typ`, as Keycloak does, or are told by their claims: an ID
- * token is for the application that requested it alone (`azp`).
+ * Refuses an ID token, which an application gets about a person and may pass on. RFC 9068 gives access tokens their
+ * own type; providers without it put `Bearer` in the claim `typ`, as Keycloak does, or their other claims decide: an ID
+ * token is only for the application that requested it (`azp`).
  */
 function requireAccessToken({ protectedHeader, payload }: JWTVerifyResult): void {
   if (isType(protectedHeader.typ, "at+jwt")) return;

@@ -23,7 +23,7 @@ export interface IssuerKeys {
    */
   resolve: JWTVerifyGetKey;
   isLoaded(): boolean;
-  /** Reads the keys; retries every second until it succeeds or `signal` aborts. Every failure is told to `onFailure`. */
+  /** Reads the keys; retries every second until it succeeds or `signal` aborts. `onFailure` gets every failure. */
   load(signal: AbortSignal, onFailure: (error: unknown) => void): Promise<void>;
 }
 

@@ -38,9 +38,9 @@ export interface AccessControl {
   /** The principal's membership of an organization that is not deleted; undefined when there is none. */
   findMembership(principal: Principal, orgId: string): Promise<Membership | undefined>;
   /**
-   * The same as it is under the organization's row lock, which is held until the transaction ends; undefined for an API
-   * token whose secret has changed since it was presented, too. Throws 404 or 409 conflict for an organization that has
-   * ended or is ending.
+   * Like findMembership, under the organization's row lock, which is held until the transaction ends; also undefined
+   * for an API token whose secret has changed since it was presented. Throws 404 or 409 conflict for an organization
+   * that is deleted or being deleted.
    */
   lockMembership(tx: Queryable, principal: Principal, orgId: string): Promise<Membership | undefined>;
 }

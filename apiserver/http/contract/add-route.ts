@@ -145,7 +145,7 @@ function validateOrganizationId({ access }: Operation): MiddlewareHandler<HttpEn
   return validateParams(z.object(needsMembership(access) ? { orgID: idSchema } : {}));
 }
 
-/** Responds with 400 to malformed path parameters: UUIDs, unless the operation has a schema of its own for one. */
+/** Responds with 400 to malformed path parameters: UUIDs, unless the operation has its own schema for one. */
 function validatePath(operation: Operation): MiddlewareHandler<HttpEnv> {
   const names = [...operation.path.matchAll(/\{(.+?)\}/g)].map((match) => match[1] ?? "");
   return validateParams(

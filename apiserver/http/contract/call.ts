@@ -46,14 +46,14 @@ interface SignedInCall<P, Q, B> {
     respond: (result: T) => R,
     options?: TransactOptions<T>,
   ) => Promise<Once<R>>;
-  /** The same for a POST whose effect lies outside Postgres: `run` looks for the result of an earlier attempt. */
+  /** Like `transact`, for a POST with an effect outside Postgres: `run` looks for the result of an earlier attempt. */
   runOnce: <R extends Response>(
     options: OnceOptions,
     run: (attempt: Attempt) => Promise<R>,
   ) => Promise<Once<R>>;
 }
 
-/** The same for a member of the organization in the path. */
+/** What a handler gets for a request by a member of the organization in the path. */
 export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
   orgId: string;
   membership: Membership;

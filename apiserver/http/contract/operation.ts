@@ -67,7 +67,7 @@ export interface ResponseSpec {
   /** A second form of the response, by Accept: a stream of events. */
   stream?: {
     mediaType: string;
-    /** Of one event, as in `itemSchema` of OpenAPI 3.2. */
+    /** The schema of one event, as in `itemSchema` of OpenAPI 3.2. */
     schema: z.ZodType;
     examples: Readonly<Record<string, { summary: string; value: object }>>;
     /** Schemas of the events that only the description names. */
@@ -97,8 +97,8 @@ export interface Operation<
   /** The stricter quota that its requests are counted in besides; most follow from `access`: see rate-limit.ts. */
   rateClass?: RateClass;
   /**
-   * The operation gives rights to somebody: its handler calls `call.confirmAccess` in the transaction of the change, so
-   * that a caller whose own right has ended since gives none.
+   * The operation grants rights to a user or a token: its handler calls `call.confirmAccess` in the transaction of the
+   * change, so that a caller whose own right has ended since grants none.
    */
   recheckAccess?: true;
   /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */

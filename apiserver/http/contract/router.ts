@@ -28,7 +28,7 @@ export interface Router {
   idempotency: IdempotencyStore;
   limiter: RequestLimiter;
   limits: RequestLimits;
-  /** Of all requests of this process. */
+  /** The budget for the bodies of all requests of this process. */
   bodies: BodyBudget;
   tenantLimits: TenantLimits;
   /** Every operation in the order in which it was added; the OpenAPI document is generated from them. */

@@ -34,8 +34,8 @@ export interface TenantWork {
 }
 
 /**
- * Runs a request for its tenant: the organization, or the caller where there is none. What it waits for, it waits for in
- * the tenant's queues. A read or a dry run ends when the client has gone or `deadlineMs` is over; a write is completed.
+ * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
+ * A read or a dry run ends when the client disconnects or `deadlineMs` is over; a write is completed.
  */
 export async function runTenantWork<T>(
   c: Context<HttpEnv>,

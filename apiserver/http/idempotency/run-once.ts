@@ -115,7 +115,7 @@ function toClaim(request: KeyedRequest, key: string, objectName: string | null):
   return { scope: request.scope, key, bodyHash: hashBody(request.body), id: createId(), objectName };
 }
 
-/** The same for equal JSON values. */
+/** The SHA-256 of a body; equal JSON values have equal hashes. */
 export function hashBody(body: unknown): string {
   const text = body === undefined ? "" : canonicalJson(body);
   return createHash("sha256").update(text).digest("hex");

@@ -21,7 +21,7 @@ td,th{text-align:left;vertical-align:top;border-top:1px solid #e5ebf0;padding:.2
 @media(prefers-color-scheme:dark){body{background:#10161d;color:#dbe4ee}code,pre{background:#1b2530}
 details,td,th{border-color:#2c3947}a,b.m{color:#6cb4ff}}`;
 
-/** Of the text that is searched for, in characters; what is beyond is not read. */
+/** The maximum length of a search text, in characters; the rest is ignored. */
 const MAX_SEARCH_LENGTH = 100;
 const STAFF_PERMISSION = "platform-admin";
 const STAFF_SECTION = "Platform administration";

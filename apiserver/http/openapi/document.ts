@@ -143,8 +143,8 @@ const FORMAT_LENGTHS: Readonly<Record<string, number>> = { uuid: 36, "date-time"
 const ANY_TEXT = "^[^\\x00]*$";
 
 /**
- * A reference with a description of its own stands beside it, as OpenAPI 3.1 allows; generators make a type of its own
- * of `allOf: [reference, { description }]`.
+ * Writes a description next to its `$ref`, as OpenAPI 3.1 allows; generators would make a separate type of
+ * `allOf: [reference, { description }]`.
  */
 function describeReference(schema: Record<string, unknown>): void {
   if (!Array.isArray(schema.allOf) || schema.allOf.length !== 2) return;

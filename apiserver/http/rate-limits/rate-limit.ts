@@ -142,7 +142,7 @@ function countRequest(c: Context<HttpEnv>, counter: Counter, key: string, messag
   if (!state.allowed) throw tooMany(message, state);
 }
 
-/** The same for a quota that callers share: its headers are set only when it refuses. */
+/** Like countRequest, for a quota that callers share: its headers are set only when it refuses. */
 function countShared(c: Context<HttpEnv>, counter: Counter, key: string, message: string): void {
   const state = counter.buckets.take(key);
   if (state.allowed) return;

@@ -17,8 +17,8 @@ export function wantsGzip(c: Context<HttpEnv>): boolean {
 }
 
 /**
- * Compresses responses of 1 kB and more on request; never a stream. The ETag stays as it is: it names the version of the
- * record rather than the bytes, and If-Match accepts no weak one, as middleware of Hono would make it.
+ * Compresses responses of 1 kB and more on request; never a stream. The ETag is not changed: it names the version of
+ * the record rather than the bytes, and If-Match accepts no weak one, as middleware of Hono would make it.
  */
 export function compressResponses(): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {

@@ -42,7 +42,7 @@ async function talk(port: number, bytes = ""): Promise<string> {
   return received;
 }
 
-/** The same with more bytes again and again for as long as nothing came back. */
+/** Like talk, and sends more bytes repeatedly until a response arrives. */
 async function trickle(port: number, bytes: string, more: string): Promise<string> {
   const socket = connect({ port, host: "127.0.0.1" });
   let received = "";
@@ -221,7 +221,7 @@ async function openConnection(port: number): Promise<Socket> {
   return socket;
 }
 
-/** The response to one request on a connection of its own; rejects when the connection is closed without one. */
+/** The response to one request on a new connection; rejects when the connection is closed without one. */
 async function ask(port: number): Promise<string> {
   const socket = connect({ port, host: "127.0.0.1" });
   socket.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));

@@ -18,7 +18,7 @@ const IDLE_SWEEP_MS = 100;
 const ACCEPT_BACKLOG = 4096;
 
 export interface RunningServer {
-  /** `http://address:port` as it is bound. */
+  /** The bound address, `http://address:port`. */
   address: string;
   /**
    * Serves for the shutdown delay, and asks in every response that its connection be closed: a client that sends into a
@@ -90,8 +90,8 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
 }
 
 /**
- * How long clients are asked to keep an idle connection: less than the shutdown delay, for one that is idle all that time is
- * not told that it will be closed, and a request that is just being sent into it fails.
+ * How long clients are asked to keep an idle connection: less than the shutdown delay. One that is idle during the
+ * whole delay gets no `Connection: close`, and a request that is being sent when it closes fails.
  */
 function toIdleSeconds(shutdownDelayMs: number): number {
   return Math.max(1, Math.floor(shutdownDelayMs / 1000) - 1);

@@ -10,7 +10,7 @@ export interface NamesRequest {
 export interface StoredManifest {
   digest: string;
   mediaType: string;
-  /** Of the manifest itself. */
+  /** The size of the manifest itself. */
   sizeBytes: number;
   /** The JSON that it holds. */
   content: unknown;

@@ -16,7 +16,7 @@ import {
 const API = "/api/v2.0";
 /** The audience of Harbor's tokens. */
 const SERVICE = "harbor-registry";
-/** Of one request to a list; Harbor's limit. */
+/** Entries per list request; Harbor's limit. */
 const PAGE_SIZE = 100;
 const TIMEOUT_MS = 10_000;
 /** A report of some 50,000 vulnerabilities. */
@@ -27,8 +27,8 @@ const namesSchema = z.array(z.object({ name: z.string() }));
 const tokenSchema = z.object({ token: z.string().min(1), expires_in: z.int().min(1).default(60) });
 
 /**
- * Harbor 2, by its API 2.0 and the OCI distribution specification. Each organization has a project of its own, private and
- * made when somebody first pushes to it. Tokens are Harbor's own: its robot account asks for exactly the given rights.
+ * Harbor 2, by its API 2.0 and the OCI distribution specification. Each organization has its own private project,
+ * created by the first push to it. Tokens are Harbor's own: its robot account asks for exactly the given rights.
  */
 export function createHarbor(
   config: Pick<HarborConfig, "url" | "username" | "password" | "limits">,

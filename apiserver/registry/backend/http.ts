@@ -23,7 +23,7 @@ export interface BackendResponse {
 /** Sends one request. Throws BackendError when no whole response came in time. */
 export type SendToBackend = (request: BackendRequest) => Promise<BackendResponse>;
 
-/** A sender with connections of its own. */
+/** A sender with a separate connection pool. */
 export function createBackendSender(
   timeoutMs = TIMEOUT_MS,
   maxResponseBytes = MAX_RESPONSE_BYTES,

@@ -15,7 +15,7 @@ import { CREDENTIAL_PREFIX } from "./verify.ts";
 
 const tag = "Registry";
 const COLLECTION = "/api/v1/organizations/{orgID}/registry/credentials";
-/** Of one organization: ten for each of a hundred clusters. */
+/** The limit of one organization: ten for each of a hundred clusters. */
 const MAX_CREDENTIALS = 1000;
 
 /** Operations on the credentials with which clusters pull images. */

@@ -19,7 +19,7 @@ export function presentCredential(row: CredentialRow): z.output<typeof credentia
 /** The entity tag of a credential, which never changes but for its last use. */
 export const CREDENTIAL_TAG = versionTag(1);
 
-/** The same with the password, and as the content of a pull secret for the registry at `host`. */
+/** The wire form of a new credential, with its password and the content of a pull secret for the registry at `host`. */
 export function presentCreated(
   row: CredentialRow,
   password: string,

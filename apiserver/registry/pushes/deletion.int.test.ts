@@ -23,7 +23,7 @@ async function takeToken(orgId: string, actions: string): Promise<void> {
   expect(token.status).toBe(200);
 }
 
-/** What the registry tells after a push. */
+/** Sends the notification that the registry sends after a push. */
 async function notifyOfPush(orgId: string): Promise<void> {
   const target = {
     mediaType: "application/vnd.oci.image.manifest.v1+json",

@@ -22,8 +22,8 @@ export async function recordPushGrant(db: Database, orgId: string, now: Date): P
 }
 
 /**
- * Whether anything could be pushed for an organization: it was given a token to push, or the registry told of an image.
- * The latter also holds for a push with a token of an API server that did not record it.
+ * Whether anything could be pushed for an organization: it was given a token to push, or the registry reported an
+ * image. The latter also holds for a push with a token of an API server that did not record it.
  */
 export async function mayHaveImages(db: Queryable, orgId: string): Promise<boolean> {
   const of = (table: typeof registryPushGrants | typeof registryScans | typeof registryUsage) =>

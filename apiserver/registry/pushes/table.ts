@@ -6,6 +6,6 @@ export const registryPushGrants = pgTable("registry_push_grants", {
   orgId: uuid("org_id")
     .primaryKey()
     .references(() => organizations.id),
-  /** Of the first token. */
+  /** When the first token was given. */
   grantedAt: timestamp("granted_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
 });

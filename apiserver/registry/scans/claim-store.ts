@@ -19,7 +19,7 @@ export interface ClaimedScan {
   knownCritical: number;
 }
 
-/** Of one organization so many scans are considered: other processes may be claiming the first ones at this moment. */
+/** Scans that are checked per organization: other processes may be claiming the first ones at this moment. */
 const CANDIDATES = 8;
 
 /**

@@ -12,7 +12,7 @@ const MODEL = "6";
 /** A database has some 100 MB packed. */
 const UPDATE_TIMEOUT_MS = 600_000;
 const STATUS_TIMEOUT_MS = 30_000;
-/** What a download unpacks lies beside the database; a killed one leaves it there (grype v0.120.1). */
+/** A download unpacks into a folder next to the database; when killed, it leaves that folder (grype v0.120.1). */
 const DOWNLOAD_PREFIX = "grype-db-download";
 /** No download lasts longer, not one of another process either. */
 const ABANDONED_AFTER_MS = 2 * UPDATE_TIMEOUT_MS;

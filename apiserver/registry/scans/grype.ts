@@ -12,7 +12,7 @@ const SAMPLE_MS = 200;
 interface UsageLimits {
   /** Resident memory of the scanner. */
   memoryBytes: number;
-  /** Of the image unpacked in the scanner's temporary folder. */
+  /** The size of the image unpacked in the scanner's temporary folder. */
   diskBytes: number;
 }
 

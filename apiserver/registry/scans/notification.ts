@@ -28,7 +28,7 @@ export interface ImageUse {
   isPushed: boolean;
 }
 
-/** The images that a notification tells of; blobs and names that are not Marina's are left out. */
+/** The images in a notification; blobs and names that are not Marina's are left out. */
 export function findImageUses({ events }: z.output<typeof notificationSchema>): ImageUse[] {
   return events.flatMap(({ action, target }) => {
     if (!target.mediaType.includes("manifest") && !target.mediaType.includes("image.index")) return [];

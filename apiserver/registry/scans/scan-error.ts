@@ -27,7 +27,7 @@ export class ScanError extends Error {
   }
 }
 
-/** A failure before or beside a scan: no program, no database, no answer from a part of the platform. */
+/** A failure outside the scan itself: no program, no database, no answer from a part of the platform. */
 export function toScannerUnavailable(error: unknown): ScanError {
   return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
 }

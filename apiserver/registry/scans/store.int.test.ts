@@ -13,7 +13,7 @@ import {
 } from "./store.ts";
 import { registryScans } from "./table.ts";
 
-/** Half of the pending scans of an organization may be of what nobody waits for. */
+/** Up to half of the pending scans of an organization may be scans that no user waits for. */
 const MAX_UNASKED = MAX_PENDING / 2;
 
 let api: TestApp;

@@ -39,7 +39,7 @@ export async function findScan(db: Queryable, orgId: string, digest: string): Pr
 
 /** Scans of an organization that are pending or run at once; what is pushed beyond it is found by a later sweep. */
 export const MAX_PENDING = 1000;
-/** Of these, what nobody waits for. */
+/** How many of these may be scans that no user waits for. */
 const MAX_PENDING_UNASKED = 500;
 const RETRY_AFTER_SECONDS = 60;
 
@@ -114,7 +114,7 @@ export async function requestMissingScans(
 
 interface OutdatedScans {
   databaseVersion: string;
-  /** Of images that were pushed or pulled since then. */
+  /** Only images that were pushed or pulled since then. */
   usedSince: Date;
   at: Date;
 }
@@ -182,8 +182,8 @@ export async function listScannedOrganizations(db: Queryable): Promise<string[]>
 }
 
 /**
- * Deletes the results of an organization for images that are not in `keep` and that nobody has pushed or pulled since
- * `usedBefore`. Scans that are pending or run end by themselves when their image is gone.
+ * Deletes the results of an organization for images that are not in `keep` and were not pushed or pulled since
+ * `usedBefore`. Scans that are pending or running end by themselves when their image is deleted.
  */
 export async function deleteScansExcept(
   db: Queryable,

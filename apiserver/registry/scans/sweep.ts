@@ -23,11 +23,11 @@ const FULL_EVERY_MS = 600_000;
 const ORGANIZATION_MS = 1_200_000;
 
 /**
- * Requests a scan of every tagged image that has none, for a notification that was pending when the registry restarted is
- * lost; of a registry that scans by itself, keeps the reports that are new; deletes the results of images that have no tag
- * any more; measures what the images of each organization take. Reads the whole registry, one request after the other. An
- * organization whose repositories the registry does not read is left as it is. Throws BackendError when the registry cannot
- * be reached or refuses.
+ * Requests a scan of every tagged image that has none, for a notification that was pending when the registry restarted
+ * is lost; of a registry that scans by itself, keeps the reports that are new; deletes the results of images that have
+ * no tag any more; measures what the images of each organization take. Reads the whole registry, one request after the
+ * other. An organization whose repositories the registry does not read is left unchanged. Throws BackendError when the
+ * registry cannot be reached or refuses.
  */
 export async function sweepRegistry(
   deps: SweepDeps,

@@ -35,13 +35,13 @@ export const registryScans = pgTable(
     attempts: integer().notNull().default(0),
     /** While it is pending, when it may start; while it runs, when its claim ends. */
     dueAt: time("due_at"),
-    /** Of the attempt that runs. */
+    /** The claim of the running attempt. */
     claimId: uuid("claim_id"),
     startedAt: time("started_at"),
     fault: text().$type<ScanFault>(),
     /** What the scanner said, for the platform's staff. */
     faultMessage: text("fault_message"),
-    /** Of the last report, as the three below are. */
+    /** When the last report was made; the three columns below are of that report too. */
     scannedAt: time("scanned_at"),
     /** Which database of vulnerabilities it was made with. */
     databaseVersion: text("database_version"),
@@ -67,7 +67,7 @@ export const registryScans = pgTable(
   ],
 );
 
-/** When the last scan of each organization started, also when its images are gone. */
+/** When the last scan of each organization started; kept after its images are deleted. */
 export const registryScanTurns = pgTable("registry_scan_turns", {
   orgId: uuid("org_id")
     .primaryKey()

@@ -54,7 +54,7 @@ const LEASE_MARGIN_SECONDS = 60;
 const DOWNLOAD_EVERY_MS = 4 * 3_600_000;
 const DOWNLOAD_RETRY_MS = 300_000;
 const OUTDATED_EVERY_MS = 60_000;
-/** Images that nobody has pushed or pulled for longer are not scanned again. */
+/** Images that were not pushed or pulled for longer are not scanned again. */
 const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 
 /** Scans what is due, some images at once, until `signal` aborts; then what it has begun is pending again. */

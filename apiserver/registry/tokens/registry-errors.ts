@@ -12,8 +12,8 @@ const CODES: Partial<Record<ErrorCode, string>> = {
 };
 
 /**
- * Adds `errors` to an error response, as the OCI distribution specification has it, beside `error`: `docker` and others
- * show the message of that form alone.
+ * Adds `errors` to an error response, as the OCI distribution specification defines it, in addition to `error`:
+ * `docker` and others show only the message in `errors`.
  */
 export async function addRegistryErrors(c: Context<HttpEnv>, next: Next): Promise<void> {
   await next();

@@ -27,7 +27,7 @@ export function createTokenSigner({
   signingKey,
   service,
 }: Pick<DistributionConfig, "signingKey" | "service">): SignRegistryToken {
-  // Of every token the same; it takes longer than to sign.
+  // All tokens have the same key id; it is computed once, since that takes longer than signing.
   let keyId: Promise<string> | undefined;
   return async ({ subject, access, now }) => {
     keyId ??= toPublicJwk({ signingKey }).then(({ kid = "" }) => kid);

@@ -4,7 +4,7 @@ import type { UsageRow } from "./table.ts";
 
 export const GIB = 1024 ** 3;
 
-/** What an organization takes now, as far as it is known: what was measured with what was pushed since. */
+/** The known storage of an organization in bytes: what was measured and what was pushed since. */
 export function usedBytesOf(usage: Pick<UsageRow, "storedBytes" | "pushedBytes"> | undefined): number {
   return (usage?.storedBytes ?? 0) + (usage?.pushedBytes ?? 0);
 }

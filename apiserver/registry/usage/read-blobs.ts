@@ -1,7 +1,7 @@
 import type { RegistryBackend } from "../backend/backend.ts";
 import { listContents } from "../manifest-contents.ts";
 
-/** Of an image with more blobs the smaller ones count as one of its own, shared with no other image. */
+/** When an image has more blobs, the smaller ones count as one blob that no other image shares. */
 const MAX_BLOBS = 1000;
 
 type Backend = Pick<RegistryBackend, "findManifest" | "findBlobSize">;

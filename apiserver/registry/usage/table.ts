@@ -6,12 +6,12 @@ export const registryUsage = pgTable("registry_usage", {
   orgId: uuid("org_id")
     .primaryKey()
     .references(() => organizations.id),
-  /** Of the blobs of all tagged images, each once. */
+  /** The sum of the blobs of all tagged images, each counted once. */
   storedBytes: bigint("stored_bytes", { mode: "number" }).notNull().default(0),
   tagCount: integer("tag_count").notNull().default(0),
   /** When the measurement began; null before the first one. */
   measuredAt: timestamp("measured_at", { withTimezone: true, mode: "date", precision: 3 }),
-  /** Blobs of which the registry has told since then; one may be counted twice. */
+  /** The sum of the blobs that the registry has reported since then; one may be counted twice. */
   pushedBytes: bigint("pushed_bytes", { mode: "number" }).notNull().default(0),
 });
 

@@ -6,7 +6,7 @@ import { presentRegistryUsage } from "./present.ts";
 import { registryUsageRecord } from "./schema.ts";
 import { findUsage } from "./store.ts";
 
-/** The operation that tells what an organization takes in the registry. */
+/** Adds the operation that returns what an organization stores in the registry. */
 export function addUsageRoutes(router: Router, deps: Deps): void {
   addRoute(
     router,

@@ -65,7 +65,7 @@ async function readStored(orgId: string, observations: readonly Observation[]) {
     .where(eq(transitions.orgId, orgId))
     .orderBy(transitions.id);
   const entries = await db.select().from(auditLog).where(eq(auditLog.orgId, orgId)).orderBy(auditLog.id);
-  // A pool's own deletion is told from that of its cluster by what is known of the cluster at that moment.
+  // Whether a pool's deletion was part of its cluster's depends on what is known of the cluster at that moment.
   const audit = entries.filter(({ action }) => action !== "node_pool.delete");
   const feed = await db
     .select()

@@ -15,7 +15,7 @@ import {
 /** Admission enforces this format of labels; an object that bypassed it is not served. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A custom resource as the API serves it. `object` has no managedFields; what is derived from them is stored beside. */
+/** A custom resource as the API serves it. `object` has no managedFields; values derived from them are other fields. */
 interface Projected<Kind extends KubeObject> {
   uid: string;
   /** The public id. */
@@ -114,7 +114,7 @@ function updatedAtOf(metadata: ObjectMeta): Date {
   return newestOf(metadata, (entry) => entry.subresource !== "status");
 }
 
-/** When the network policy was last set by REST, which writes it under a field manager of its own. */
+/** When the network policy was last set by REST, which writes it under a separate field manager. */
 function networkUpdatedAtOf(metadata: ObjectMeta): Date {
   return newestOf(metadata, (entry) => entry.manager === MANAGER_APISERVER_NETWORK);
 }

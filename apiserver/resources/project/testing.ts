@@ -35,7 +35,7 @@ export function aCluster(orgId: string, n: number): Cluster {
   };
 }
 
-/** The same, projected. */
+/** Like aCluster, projected. */
 export function projected(
   orgId: string,
   n: number,

@@ -19,9 +19,9 @@ export interface ObjectTransitions {
 }
 
 /**
- * Writes the transitions that are not in the log yet, in the order given, and records in the audit log those that nobody saw
- * while the status listed them. Returns how many these are, and the webhook events of those that it wrote: each is returned
- * once, whichever process observes the transition first.
+ * Writes the transitions that are not in the log yet, in the order given, and records in the audit log those that no
+ * process saw while the status listed them. Returns how many these are, and the webhook events of those that it wrote:
+ * each is returned once, whichever process observes the transition first.
  */
 export async function recordTransitions(
   tx: Queryable,
@@ -49,7 +49,7 @@ export async function recordTransitions(
 
 /**
  * Records in the audit log when the sequence of an object's transitions has a gap: a status lists the last 16, so the
- * older ones of an object that nobody observed for long are lost, and no webhook is told of them. Returns how many.
+ * older ones of an object that no process observed for long are lost, and no webhook gets them. Returns how many.
  */
 async function auditMissed(tx: Queryable, written: readonly Written[]): Promise<number> {
   const gaps = await findGaps(tx, written);

@@ -17,7 +17,7 @@ import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transiti
 export interface Projected {
   /** The ids of objects that were refused because another object already has their id. */
   refused: string[];
-  /** How many transitions nobody saw while a status listed them. */
+  /** How many transitions no process saw while a status listed them. */
   missedTransitions: number;
 }
 

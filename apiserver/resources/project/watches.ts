@@ -10,8 +10,8 @@ const EVERY_MS = 10_000;
 const MAX_GAP_MS = 30_000;
 
 /**
- * Records until the signal aborts in which times the projection follows the Kubernetes API: `isCurrent` tells whether all
- * watches are open, and `settle` resolves when everything that they delivered is written. A failure is logged.
+ * Records until the signal aborts in which times the projection follows the Kubernetes API: `isCurrent` returns whether
+ * all watches are open, and `settle` resolves when everything that they delivered is written. A failure is logged.
  */
 export async function recordWatches(
   { db, log, now }: Pick<Deps, "db" | "log" | "now">,

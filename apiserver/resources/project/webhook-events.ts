@@ -2,7 +2,7 @@ import type { EventData, NewWebhookEvent } from "../../outbox/index.ts";
 import { isPool, type ProjectedCluster, type ProjectedNodePool, type ProjectedObject } from "./project.ts";
 import type { TransitionEntry } from "./transitions.ts";
 
-/** The status that a cluster enters by a transition, and the webhook event that tells of it (spec 6.1). */
+/** The status that a cluster enters by a transition, and the webhook event for it (spec 6.1). */
 const CLUSTER_EVENTS = {
   created: { type: "cluster.created", status: "provisioning" },
   ready: { type: "cluster.ready", status: "running" },

@@ -4,9 +4,9 @@ import type { KubeObject } from "../../../shared/kube/kind.ts";
 import type { WriteIntent } from "./table.ts";
 
 /**
- * Which of the pending intents of one object have had their effect, from the object as it is now, or as it was last
- * observed: a creation when an object with this id exists or existed, a deletion when it is being deleted or gone, a change
- * when the object carries its request id, or when a later change built on it.
+ * Which of the pending intents of one object have had their effect, from the current object or the last observed one: a
+ * creation when an object with this id exists or existed, a deletion when it is being deleted or does not exist, a
+ * change when the object carries its request id, or when a later change built on it.
  */
 export function findWritten(
   intents: readonly WriteIntent[],

@@ -12,7 +12,7 @@ import { type WriteIntent, writeIntents } from "./table.ts";
 export interface IntendedWrite {
   kind: WriteIntent["kind"];
   verb: WriteIntent["verb"];
-  /** Of the object as it was read; of one to be created, as it will be. */
+  /** The metadata of the object that was read, or of the one to be created. */
   metadata: ObjectMeta;
   entry: AuditEntry;
 }
@@ -45,7 +45,7 @@ export async function discardIntent(
 
 /**
  * Writes the audit rows of an intent that has had its effect, and of those that its write built on. Each row is written
- * once: whoever removes an intent writes its row, in one transaction.
+ * once: the transaction that removes an intent writes its row.
  */
 export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
   if (intent.verb === "create") return recordCreation(tx, intent.entry.target.id);
@@ -61,7 +61,7 @@ export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<v
   if (removed.some(isOwn)) await recordAudit(tx, intent.origin, intent.entry);
 }
 
-/** The same for an object that exists although the audit row of its creation may be missing: by the first request for it. */
+/** Writes the audit row of an object's creation if it is still missing; the row names the first request for it. */
 export async function recordCreation(tx: Queryable, id: string): Promise<void> {
   const pending = await tx
     .delete(writeIntents)

@@ -43,7 +43,7 @@ export async function createOrAdopt<T extends KubeObject>(
 export interface ObjectPatch {
   /** The merge patch of `spec`: just the fields that change. */
   spec: Readonly<Record<string, unknown>>;
-  /** Annotations to set beside the request id. */
+  /** Annotations to set in addition to the request id. */
   annotations?: Readonly<Record<string, string>>;
   requestId: string;
   /** Default `marina-apiserver`. */
@@ -51,7 +51,7 @@ export interface ObjectPatch {
 }
 
 /**
- * Patches an object, on the version that `live` was read in; undefined when it has changed since, or is gone. A lost
+ * Patches an object, on the version that `live` was read in; undefined when it has changed or was deleted since. A lost
  * response is read back once, by the request id that the patch carries. Throws the KubeError of a refusal, and of a
  * write that is not confirmed.
  */
@@ -79,7 +79,7 @@ export async function patchLive<T extends KubeObject>(
   }
 }
 
-/** Deletes an object and returns it as it is afterwards; `gone` when nothing of it is left. */
+/** Deletes an object and returns its state after that; `gone` is true when it no longer exists. */
 export async function deleteLive<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
@@ -94,7 +94,7 @@ export async function deleteLive<T extends KubeObject>(
   return { object: left, gone: false };
 }
 
-/** The same object, marked as the Kubernetes API marks one that is being deleted: that is a new generation. */
+/** The given object, marked as the Kubernetes API marks one that is being deleted: that is a new generation. */
 function asDeleting<T extends KubeObject>(object: T, now: Date): T {
   const { deletionTimestamp = now.toISOString(), generation = 1, finalizers = [] } = object.metadata;
   const marks = { deletionTimestamp, generation: generation + (finalizers.length > 0 ? 1 : 0) };

@@ -26,7 +26,7 @@ export const dryRunQuery = z.strictObject({
 /** When a client may read again what was accepted with 202. */
 export const RETRY_AFTER = { "Retry-After": "10" };
 
-/** The cluster in a path, as it is projected. Throws 404. */
+/** The projected cluster in a path. Throws 404. */
 export async function requireCluster(
   db: Queryable,
   orgId: string,
@@ -65,7 +65,7 @@ export async function requireNodePoolToChange(
   return pool;
 }
 
-/** The node pool in a path, as it is projected. Throws 404, also for its cluster. */
+/** The projected node pool in a path. Throws 404, also for its cluster. */
 export async function requireNodePool(
   db: Queryable,
   orgId: string,

@@ -37,7 +37,7 @@ export interface Resource<T extends KubeObject, P extends ObjectRef> {
   takenNameCode: "already_exists" | "validation_failed";
   /** The wire name of each setting, by its path inside `spec`. */
   wireNames: Readonly<Record<string, string>>;
-  /** The object as it is served. */
+  /** Converts the object to its served form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written. */
   save: (tx: Queryable, object: P, options: { gone: boolean }) => Promise<unknown>;
@@ -50,7 +50,7 @@ export interface WriteResult<P, E> {
   effects: E | undefined;
 }
 
-/** Brings the projection up to date with an object that was read or written: every replica serves it from then on. */
+/** Brings the projection up to date with an object that was read or written: every replica serves it afterwards. */
 export async function saveProjection(
   tx: Queryable,
   object: ProjectedCluster | ProjectedNodePool,

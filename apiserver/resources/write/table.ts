@@ -15,7 +15,7 @@ export const writeIntents = pgTable(
     verb: text({ enum: ["create", "change", "delete"] }).notNull(),
     namespace: text().notNull(),
     name: text().notNull(),
-    /** Of the object that is changed or deleted. */
+    /** The uid of the object that is changed or deleted. */
     uid: uuid(),
     /** The version that the write builds on. */
     resourceVersion: text("resource_version"),

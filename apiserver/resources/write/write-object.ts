@@ -44,7 +44,7 @@ interface ChangeRequest<P, E> extends WriteRequest {
   preconditions?: Preconditions | undefined;
   /** Field manager of the patch; default `marina-apiserver`. */
   fieldManager?: string;
-  /** Decides by the object as it is now; called again when it has changed since. Throws the refusal. */
+  /** Decides by the current object; called again when it has changed since. Throws the refusal. */
   plan: (current: P) => ChangePlan<E>;
 }
 
@@ -58,13 +58,13 @@ export type WriteDeps = Pick<Deps, "db" | "kube" | "now">;
 
 /** The part of a request that every write has. */
 export interface WriteRequest {
-  /** Of the audit row: `<resource>.<verb>`. */
+  /** The action in the audit row: `<resource>.<verb>`. */
   action: string;
   /** Every check is made, the result is computed, and nothing is stored. */
   dryRun?: boolean;
 }
 
-/** What a slice decides, from the object as it is. */
+/** What a slice decides, from the current object. */
 export interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
   reservations?: readonly Reservation[];
   /** What else the write does; called by a dry run only. Throws what `reservations` would. */
@@ -75,7 +75,7 @@ export interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
 interface Write<T, E> extends WriteRequest, WritePlan<E> {
   verb: WriteIntent["verb"];
   objectId: string;
-  /** Of the object as it was read; of one to be created, as it will be. */
+  /** The metadata of the object that was read, or of the one to be created. */
   metadata: ObjectMeta;
   /** Undefined when the object has changed since it was read. */
   apply: (options: { dryRun: boolean }) => Promise<{ object: T; gone?: boolean } | undefined>;
@@ -147,8 +147,8 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
 }
 
 /**
- * Requests the deletion of a custom resource; it is served with status deleting until its finalizers are removed. An
- * object that is being deleted already is returned as it is. Throws 404, 412 for If-Match, and what `writeObject` throws.
+ * Requests the deletion of a custom resource; it is served with status deleting until its finalizers are removed. One
+ * that is being deleted already is returned unchanged. Throws 404, 412 for If-Match, and what `writeObject` throws.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -251,7 +251,7 @@ export async function projectUnchanged<T extends KubeObject, P extends ObjectRef
   return { object: resource.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }
 
-/** The object as the Kubernetes API has it now. One that is gone is not served from then on: throws 404. */
+/** The current object in the Kubernetes API. Throws 404 for a deleted one, which is not served afterwards. */
 export async function readLive<T extends KubeObject, P extends ObjectRef>(
   deps: Pick<Deps, "db" | "kube">,
   resource: Resource<T, P>,

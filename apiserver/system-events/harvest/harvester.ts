@@ -36,7 +36,7 @@ async function harvest(deps: Deps, signal: AbortSignal): Promise<void> {
   const queue = createBatchQueue<Work>({
     name: "harvester",
     batchSize: BATCH_SIZE,
-    // A higher count is an event of its own, beside the one that may still be waiting.
+    // A higher count is a separate event, in addition to one that may still be waiting.
     keyOf: ({ key, event }) => `${key} ${event.eventCount}`,
     run: async (batch) => {
       const unassigned = await storeEvents(deps, batch);

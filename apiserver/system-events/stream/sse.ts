@@ -26,7 +26,7 @@ export function formatMessage({ event, data, id }: SseMessage): string {
   return `event: ${event}\n${idLine}data: ${JSON.stringify(data)}\n\n`;
 }
 
-/** The same in bytes. */
+/** Like formatMessage, in bytes. */
 export function encodeMessage(message: SseMessage): Uint8Array {
   return Buffer.from(formatMessage(message));
 }

@@ -11,7 +11,7 @@ export interface StaticCredentials {
 export interface WebIdentity {
   tokenFile: string;
   roleArn: string;
-  /** Of the security token service. */
+  /** The endpoint of the security token service. */
   stsEndpoint: string;
 }
 

@@ -7,7 +7,7 @@ const SEPARATORS = /[/\\]/;
 /** Control characters, line separators, and the invisible ones that change the direction of text. */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 
-/** One name of a file, without folders, as it is shown: nothing in it is invisible or reverses what is read. */
+/** Whether it is a file name without folders and without characters that are invisible or change the text direction. */
 export function isPlainFilename(name: string): boolean {
   return !SEPARATORS.test(name) && !HIDDEN.test(name) && !/^[\s.]+$/.test(name);
 }

@@ -116,7 +116,7 @@ const SWEPT = {
   ticketId: ticketAttachments.ticketId,
 };
 
-/** Marks attachments of all organizations that no message took before `before`, so that none can from then on. */
+/** Marks unused attachments of all organizations created before `before`, so that no message can use them later. */
 export async function discardUnbound(
   db: Queryable,
   before: Date,

@@ -41,7 +41,7 @@ export const ticketAttachments = pgTable(
   (table) => [
     index("ticket_attachments_ticket_idx").on(table.ticketId, table.id),
     index("ticket_attachments_message_idx").on(table.messageId),
-    // Of what the sweeper has still to do.
+    // Index of the rows that the sweeper still has to process.
     index("ticket_attachments_unswept_idx")
       .on(table.createdAt)
       .where(sql`not ${table.uploadRemoved} or ${table.messageId} is null`),

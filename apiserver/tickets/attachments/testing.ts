@@ -25,7 +25,7 @@ export function describeFile(bytes: Buffer, changes: object = {}) {
   };
 }
 
-/** A completed attachment of the ticket's first message, unless told otherwise, without bytes; returns its id. */
+/** Inserts a completed attachment, by default of the ticket's first message, without bytes; returns its id. */
 export async function insertTestAttachment(
   { db }: Pick<Deps, "db">,
   orgId: string,
@@ -75,12 +75,12 @@ export interface AttachmentDesk {
   send(method: string, path?: string, body?: object, headers?: Record<string, string>): Promise<TestResponse>;
   /** Announces and uploads; returns the id. */
   upload(bytes: Buffer, changes?: object): Promise<string>;
-  /** The same with the completion. */
+  /** Like `upload`, and completes the attachment. */
   attach(bytes: Buffer, changes?: object): Promise<string>;
   write(body: object): Promise<TestResponse>;
 }
 
-/** For a member of an organization, or without one for somebody of the platform's staff. */
+/** For a member of `org`, or without it for a member of the platform's staff. */
 export function openDesk(
   api: TestApp,
   ticketId: string,

@@ -14,7 +14,7 @@ beforeAll(async () => {
   store = await startTestDeliveries();
 });
 beforeEach(async () => {
-  // Of the tests before, so that this one's are all that is due.
+  // Clears what is due from earlier tests, so that only this test's deliveries are due.
   await store.db.execute(sql`update webhook_queues set due_at = null`);
   orgId = await store.addOrganization();
   webhookId = await store.addWebhook(orgId, URL);
@@ -277,7 +277,7 @@ test("the cost of a claim does not depend on what is pending for endpoints that 
     from down, event, generate_series(1, 200)`);
   await store.db.execute(sql`analyze`);
   await store.addDeliveries(webhookId, 20);
-  // Of one connection, whose statistics are flushed before they are read.
+  // A single connection: its statistics are flushed before they are read.
   const one = connectDatabase(store.url, { poolSize: 1 });
   const readBlocks = async () => {
     await one.db.execute(sql`select pg_stat_force_next_flush()`);

@@ -114,7 +114,7 @@ function toPlace(queue: DueQueue, endpointConcurrency: number): Place {
   return { webhookId: queue.webhookId, live, room: Math.max(0, cap - inFlight) };
 }
 
-/** A statement of its own after the lock: so it sees what was committed before the lock was given. */
+/** A separate statement after the lock, so that it sees what was committed before the lock was granted. */
 async function findDueDeliveries(
   tx: Queryable,
   places: readonly Place[],

@@ -9,7 +9,7 @@ export function disableGone(tx: Queryable, ids: readonly string[]): Promise<void
   return disableWebhooks(tx, ids, "gone");
 }
 
-/** The same for those that have failed for five days. */
+/** Like disableGone, for those that have failed for five days. */
 export function disableFailing(tx: Queryable, ids: readonly string[]): Promise<void> {
   return disableWebhooks(tx, ids, "failing");
 }

@@ -29,7 +29,7 @@ export interface EndpointAttempt {
   statusCode: number | null;
 }
 
-/** What somebody asked for is not an event that the endpoint missed: its failure does not count against the endpoint. */
+/** Whether a failure counts against the endpoint: a delivery that a user requested is not an event that it missed. */
 export function countsAgainstEndpoint(trigger: DeliveryTrigger): boolean {
   return trigger === "event" || trigger === "recovery";
 }

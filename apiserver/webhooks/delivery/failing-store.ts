@@ -5,8 +5,8 @@ import { auditBySystem, disableFailing } from "./disable-store.ts";
 import { classifyFailure } from "./endpoint-health.ts";
 
 /**
- * Disables each webhook that has failed for five days and exhausted the retries of two events, and tells the audit log
- * once of each that has failed for four days.
+ * Disables each webhook that has failed for five days and exhausted the retries of two events, and records once in the
+ * audit log each that has failed for four days.
  */
 export async function reviewFailing(db: Database): Promise<void> {
   const failing = await db

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 
-/** Of all webhooks. */
+/** Counts over all webhooks. */
 export interface Figures {
   pending: number;
   oldestSeconds: number;

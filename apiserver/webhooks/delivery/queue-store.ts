@@ -13,8 +13,8 @@ export interface QueueClaims {
 
 /**
  * Stores the claims of queues that the transaction has locked, and when each is due again: at its next pending delivery
- * that nobody attempts, at the earliest now, so that it goes to the end of the line; and when a claim ends. Never while
- * its webhook is disabled or deleted.
+ * that no process attempts, at the earliest now, so that it goes to the end of the line; and when a claim ends. Never
+ * while its webhook is disabled or deleted.
  */
 export async function saveClaims(tx: Queryable, queues: readonly QueueClaims[]): Promise<void> {
   if (queues.length === 0) return;
@@ -30,7 +30,7 @@ export interface QueueState extends Omit<QueueClaims, "hasRoom"> {
   health: EndpointHealth;
 }
 
-/** The same with how the endpoints do. */
+/** Like saveClaims, and stores the health of the endpoints. */
 export async function saveQueues(tx: Queryable, queues: readonly QueueState[]): Promise<void> {
   if (queues.length === 0) return;
   const input = queues.map(({ webhookId, claims, health }) => ({

@@ -32,7 +32,7 @@ export interface FailedDelivery {
 
 /**
  * Seconds until the next attempt, or undefined when the retries are exhausted. An endpoint that gets one attempt a minute
- * would not exhaust any while many wait: there, a delivery older than the whole schedule has had its time.
+ * would not exhaust any while many wait: there, a delivery older than the whole schedule counts as exhausted.
  * `random` is from 0 to 1.
  */
 export function planRetry(failed: FailedDelivery, random: number): number | undefined {

@@ -44,7 +44,7 @@ export interface TestDeliveries extends DatabaseClients {
   addOrganization(): Promise<string>;
   /** With a queue and a signing secret. Returns its id. */
   addWebhook(orgId: string, url: string): Promise<string>;
-  /** Pending deliveries that are due, each of an event of its own. Returns their ids, in order. */
+  /** Adds pending deliveries that are due, each of a separate event. Returns their ids, in order. */
   addDeliveries(
     webhookId: string,
     count: number,
@@ -60,7 +60,7 @@ export interface TestDeliveries extends DatabaseClients {
   end(): Promise<void>;
 }
 
-/** A database of its own with what the tests of deliveries need in it. */
+/** A separate database with what the tests of deliveries need in it. */
 export async function startTestDeliveries(): Promise<TestDeliveries> {
   const database = await createTestDatabase(readStack().databaseUrl);
   const clients = connectDatabase(database.url);

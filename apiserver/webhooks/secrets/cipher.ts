@@ -6,7 +6,7 @@ const ALGORITHM = "aes-256-gcm";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** A signing secret as it is stored. */
+/** The stored form of a signing secret. */
 export interface EncryptedSecret {
   /** The name of the key. */
   keyId: string;

@@ -7,7 +7,7 @@ const BATCH_SIZE = 100;
 
 /**
  * Encrypts with the first key what another one has encrypted, so that the other one can be taken out of the
- * configuration. What no configured key decrypts stays as it is, and is logged with the names of its keys.
+ * configuration. What no configured key decrypts is not changed, and is logged with the names of its keys.
  */
 export async function reencryptSecrets(
   { db, config, log }: Pick<Deps, "db" | "config" | "log">,

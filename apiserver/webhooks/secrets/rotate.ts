@@ -31,7 +31,7 @@ export interface RotatedSecret {
 }
 
 /**
- * Gives a locked webhook another secret. The one that it replaces signs for 24 h more, beside at most four that were
+ * Gives a locked webhook another secret. The replaced one signs for 24 h more, in addition to at most four that were
  * replaced before. A secret that cannot be decrypted is removed, so that deliveries no longer wait for it.
  */
 export async function rotateSecret(

@@ -49,9 +49,9 @@ const NAT64: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse("64:ff9b::"), 96];
  * Creates the rule for the addresses that a webhook may be sent to: those of the public internet, and those in
  * `allowed`, which wins over every other rule.
  *
- * IPv4-mapped addresses are judged as the IPv4 address in them. So are those of NAT64 (64:ff9b::/96): a DNS64 resolver
- * gives one for every endpoint that has IPv4 alone, and the call goes to that IPv4 address. 64:ff9b:1::/48 is refused,
- * for where it holds the IPv4 address depends on the network.
+ * IPv4-mapped addresses are classified by the IPv4 address in them. So are those of NAT64 (64:ff9b::/96): a DNS64
+ * resolver gives one for every endpoint that has IPv4 alone, and the call goes to that IPv4 address. 64:ff9b:1::/48 is
+ * refused, for where it holds the IPv4 address depends on the network.
  */
 export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
   const special = createBlocks([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
@@ -68,7 +68,7 @@ export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
   };
 }
 
-/** Of IPv4-mapped addresses the IPv4 address. */
+/** Parses an address; an IPv4-mapped one becomes its IPv4 address. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 {
   // In hexadecimal groups alone: ipaddr.js reads ::8.8.8.8, which is not mapped, as if it were.
   const groups = isIP(text) === 6 ? new URL(`https://[${text}]`).hostname.slice(1, -1) : text;

@@ -12,7 +12,7 @@ export interface Answer {
 
 export interface ExchangeOptions {
   body: Uint8Array | string;
-  /** Of `performance.now()`. */
+  /** On the clock of `performance.now()`, in milliseconds. */
   deadline: number;
   maxBodyBytes: number;
   signal?: AbortSignal | undefined;

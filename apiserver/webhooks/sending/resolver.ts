@@ -24,7 +24,7 @@ const LOOPBACK_NAME = /^(.+\.)?localhost\.?$/;
 
 /**
  * Creates a resolver that asks DNS servers itself: its queries have a deadline and take no thread of libuv's pool, which
- * a slow DNS server could otherwise fill. Names are taken as they are: /etc/hosts and search domains are not used.
+ * a slow DNS server could otherwise fill. Names are used unchanged: /etc/hosts and search domains are not used.
  */
 export function createResolver({ servers, timeoutMs = TIMEOUT_MS }: ResolverOptions = {}): Resolver {
   const dns = new DnsResolver({ timeout: Math.ceil(timeoutMs / TRIES), tries: TRIES });
@@ -57,7 +57,7 @@ async function before<T>(timeoutMs: number, query: Promise<T>): Promise<T> {
   }
 }
 
-/** Reasons of c-ares for people; other codes are shown as they are. */
+/** Reasons of c-ares for people; other codes are shown unchanged. */
 const REASONS: Record<string, string> = {
   ENOTFOUND: "there is no such name",
   ENODATA: "it has no address",

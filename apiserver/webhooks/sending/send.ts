@@ -53,7 +53,7 @@ class ConnectionPool extends Agent {
     this.#maxAgeMs = options.maxAgeMs ?? MAX_AGE_MS;
   }
 
-  /** Of all options these alone differ between requests; Node's own method joins them all. */
+  /** The pool key. Only these options differ between requests; Node's own method joins all of them. */
   override getName({ host, port }: RequestOptions = {}): string {
     return `${host}:${port}`;
   }
@@ -237,7 +237,7 @@ function toAnswered({ status, headers, body }: Answer): Omit<Answered, "duration
   return status >= 200 && status < 300 ? answered : { errorClass: "status", ...answered };
 }
 
-/** Of the errors of several addresses the first; of OpenSSL's text the reason alone. */
+/** Describes the first error when several addresses failed, and only the reason in OpenSSL's text. */
 function describe(error: unknown): string {
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error];
   const { message, reason, code } = first as NodeJS.ErrnoException & { reason?: string };

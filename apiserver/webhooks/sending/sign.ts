@@ -16,9 +16,9 @@ export interface SignedAttempt {
   id: string;
   /** When this attempt is made: receivers refuse what is more than five minutes from their clock. */
   at: Date;
-  /** The exact bytes that are sent; of text those in UTF-8. */
+  /** The exact bytes that are sent; text is encoded in UTF-8. */
   body: Uint8Array | string;
-  /** Of each valid secret, at least one; during a rotation the new one and those that it replaced. */
+  /** The key of each valid secret, at least one; during a rotation the new one and those that it replaced. */
   keys: readonly KeyObject[];
 }
 

@@ -11,7 +11,7 @@ const SIZES = {
   replacedAfterDays: 31,
 };
 
-/** One round of alerts over 10,000 budgets: all due, of which each has one threshold to tell of, and none due. */
+/** One round of alerts over 10,000 budgets: once all are due, with one threshold to report each, and once none is due. */
 export async function benchAlerts(): Promise<void> {
   await withBillingProgram(async (program) => {
     await program.call("addOrganizations", SIZES);

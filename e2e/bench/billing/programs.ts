@@ -1,11 +1,11 @@
 /** How much the organizations of a database used. */
 export interface UsageSizes {
   organizations: number;
-  /** Of each organization. */
+  /** Clusters of each organization. */
   clusters: number;
-  /** Of each cluster. */
+  /** Pools of each cluster. */
   pools: number;
-  /** Of each pool. */
+  /** Machines of each pool. */
   machines: number;
   /** Whole months up to October 2026. */
   months: number;
@@ -19,11 +19,11 @@ export type BillingPage = "usage" | "forecast" | "budget";
 /** What one run took. */
 export interface Cost {
   seconds: number;
-  /** Of the program, without Postgres. */
+  /** Processor time of the program, without Postgres. */
   cpuSeconds: number;
 }
 
-/** The functions of the API server that bill, in a process of their own with a database of their own. */
+/** The functions of the API server that bill, in a separate process with a separate database. */
 export interface BillingProgram {
   open(settings: { adminUrl: string }): Promise<void>;
   /** Adds organizations that have a profile, a budget and usage. Returns their ids. */

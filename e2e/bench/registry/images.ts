@@ -19,7 +19,7 @@ export interface Images {
 /** What each part of the benchmark has. */
 export interface RegistryBench {
   info: StackInfo;
-  /** Of the stack. */
+  /** The run directory of the stack. */
   dir: string;
   /** For files that the end removes. */
   folder: string;

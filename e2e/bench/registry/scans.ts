@@ -13,7 +13,7 @@ const IMAGE_BYTES = 50 * 1024 * 1024;
 const ROUNDS = 7;
 const SCAN_SECONDS = "marina_apiserver_image_scan_seconds_sum";
 
-/** Scans of images of 50 MB beside grype alone on the same ones, alternately. */
+/** Scans of images of 50 MB, compared with grype alone on the same images, alternately. */
 export async function benchScans({ info, folder, orgId, token, images }: RegistryBench): Promise<void> {
   const { host, scanner } = info.registry;
   const grype = await ensureGrype();

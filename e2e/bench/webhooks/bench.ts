@@ -25,7 +25,7 @@ export interface Bench {
   postgres: Postgres;
   receiver: Remote<ReceiverProgram>;
   receiverUrl: string;
-  /** Marina with a database of its own and webhooks that point to these paths of the receiver. */
+  /** Marina with a separate database and webhooks that point to these paths of the receiver. */
   startMarina(paths: readonly string[]): Promise<Marina>;
   /** Another sender of the same requests; the caller stops it. */
   startSender(
@@ -99,7 +99,7 @@ export function createFastPaths(count: number): string[] {
 export interface Run {
   /** After the first fifth, in which connections are opened. */
   perSecond: number;
-  /** Of one event, likewise. */
+  /** CPU of one event, also after the first fifth. */
   cpuMicroseconds: number;
   missing: number;
   duplicates: number;

@@ -39,7 +39,7 @@ async function publishAndReceive({ receiver }: Bench, { publisher }: Marina, sec
   };
 }
 
-/** Of the events that arrived on a path that `isCounted`. */
+/** Latencies of the events that arrived on a path that `isCounted`. */
 export function toLatencies(
   published: readonly [eventId: string, atMs: number][],
   { first }: Received,

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { serve } from "../remote.ts";
 import { nowMs, PATHS, type Received } from "./programs.ts";
 
-/** A program: an HTTPS endpoint that counts every event. Its paths behave as PATHS tells. */
+/** A program: an HTTPS endpoint that counts every event. PATHS names how each path behaves. */
 const DRIP_MS = 1000;
 
 const events = new Map<string, Received["first"][number]>();

@@ -16,7 +16,7 @@ interface Contestant {
 }
 
 /**
- * Signed deliveries a second, and CPU of one, beside graphile-worker, pg-boss and the floor: a loop of the same requests
+ * Signed deliveries a second, and CPU of one, compared with graphile-worker, pg-boss and the floor: a loop of the same requests
  * without a database. They take turns; the first turn of each is not counted.
  */
 export async function benchThroughput(bench: Bench): Promise<void> {

@@ -2,7 +2,7 @@ import { basename, dirname } from "node:path";
 import type { ImportEdge } from "./imports.ts";
 
 /**
- * Folders that import one another, directly or through others: each cycle sorted. Imports of types count. A file beside
+ * Folders that import one another, directly or through others: each cycle sorted. Imports of types count. A file next to
  * folders counts by itself, for `main.ts` may import them all, and so does every `config.ts`, of which the configuration
  * is composed. Cycles of files are found by oxlint.
  */

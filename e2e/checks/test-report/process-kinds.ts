@@ -1,4 +1,4 @@
-/** Of a process without a command line: one that has ended. */
+/** The kind of a process without a command line: one that has ended. */
 export const UNKNOWN_KIND = "unknown";
 
 /** What a process of a test run is, by its command line (arguments separated by spaces), for a table of processor time. */
@@ -8,7 +8,7 @@ export function kindOfProcess(commandLine: string): string {
   return program.slice(program.lastIndexOf("/") + 1) || UNKNOWN_KIND;
 }
 
-// The first that matches; a tenant's programs are told from the management cluster's by their files.
+// The first that matches counts; the paths of its files distinguish a tenant's program from one of the management cluster.
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/vitest\/dist\/workers\//, "test workers"],
   [/\/vitest(\.mjs)?\b/, "test runner"],

@@ -10,7 +10,7 @@ export interface Failure {
 
 export interface RunState {
   seconds: number;
-  /** Of the latest green run of the same command on this machine. */
+  /** Duration of the latest green run of the same command on this machine. */
   lastSeconds: number | undefined;
   files: number;
   filesDone: number;

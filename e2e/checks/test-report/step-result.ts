@@ -1,4 +1,4 @@
-/** What one step of a test run tells the whole one, as JSON in the file that MARINA_TEST_RESULT names. */
+/** What one step reports to the whole test run, as JSON in the file that MARINA_TEST_RESULT names. */
 export interface StepResult {
   numPassedTests: number;
   numFailedTests: number;

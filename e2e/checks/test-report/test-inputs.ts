@@ -17,7 +17,7 @@ const FOLDERS = ["apiserver", "operator", "shared", "e2e"];
 const STACK = /^(operator|shared|e2e\/platform\/(stack|local-provider|programs))\//;
 const SYSTEM = /^(apiserver|operator|shared|e2e\/platform\/(stack|local-provider|programs))\//;
 
-/** The programs that run beside a test, none of which it imports: in a story the API server too. */
+/** The files of the programs that run during a test, none of which it imports: in a story the API server too. */
 function besideOf(test: string): RegExp | undefined {
   if (test.startsWith("e2e/stories/")) return SYSTEM;
   return /\.(int|long)\.test\.ts$/.test(test) ? STACK : undefined;
@@ -25,7 +25,7 @@ function besideOf(test: string): RegExp | undefined {
 
 /**
  * One digest for all that the outcome of each test can depend on: what it imports, also over others, the programs that
- * run beside it, and every file that is no TypeScript; Markdown only where the test or what it imports names some.
+ * run during it, and every file that is no TypeScript; Markdown only where the test or what it imports names some.
  */
 export function digestInputs(tests: readonly string[], sources: Sources): Map<string, string> {
   const { digests, readers, imports } = sources;

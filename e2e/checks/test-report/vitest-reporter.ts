@@ -22,7 +22,7 @@ const COMMAND = process.argv
 const IS_PARTIAL = /(^| )(-t|--testNamePattern)\b/.test(COMMAND);
 
 /**
- * Beside a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
+ * Used in addition to a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
  * files and which kinds of processes took the time, then what failed, why, and how to run that alone.
  */
 export default class RunReporter implements Reporter {

@@ -36,8 +36,8 @@ const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
 const NEEDED_INSTANCES = 256;
 
 /**
- * `npm test` with the tests that take minutes, and what has stacks of its own. The steps of a lane run one after another. The
- * faults and the fuzzing, whose tenants are simulated, mostly wait: they are a lane beside.
+ * `npm test` with the tests that take minutes, and suites that start separate stacks. The steps of a lane run one after another.
+ * The faults and the fuzzing, whose tenants are simulated, mostly wait: they are a parallel lane.
  */
 const LANES: readonly (readonly Step[])[] = [
   [

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** The shared storage on a real Ceph, with a stack of its own. */
+/** The shared storage on a real Ceph, with a separate stack. */
 export default defineConfig({
   test: {
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],

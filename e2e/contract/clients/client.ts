@@ -5,7 +5,7 @@ import { once } from "node:events";
 export interface Program {
   command: string;
   args: readonly string[];
-  /** Variables beside MARINA_URL and MARINA_TOKEN. */
+  /** Variables in addition to MARINA_URL and MARINA_TOKEN. */
   env?: Readonly<Record<string, string>>;
 }
 

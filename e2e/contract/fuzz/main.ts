@@ -14,9 +14,9 @@ const VERSION = "4.32.5";
 const DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "fuzz");
 
 const OPTIONS = {
-  /** Of each operation and kind of data. */
+  /** Cases of each operation and kind of data. */
   cases: { type: "string", default: "500" },
-  /** The same seed sends the same requests, so long as the document and the cases are the same. */
+  /** Runs with an equal seed send equal requests, as long as the document and the cases are unchanged. */
   seed: { type: "string", default: "1" },
   /** Some of coverage, fuzzing and stateful, by comma. */
   phases: { type: "string", default: "coverage,fuzzing,stateful" },
@@ -66,7 +66,7 @@ async function main(): Promise<number> {
       `${info.apiUrl}/openapi.json`,
       "-H",
       `Authorization: Bearer ${info.tokens.alice}`,
-      // Of the live feed, the history: a stream has no end to wait for.
+      // The live feed then responds with its history: a stream has no end to wait for.
       "-H",
       "Accept: application/json",
       "--checks",
@@ -84,7 +84,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** The operations of a shard; an operation stays in its shard as long as the document stays as it is. */
+/** The operations of a shard; an operation stays in its shard as long as the document is unchanged. */
 function selectOperations({ shard, include }: { shard: string; include: string }): string[] {
   const [index = 1, count = 1] = shard.split("/").map(Number);
   const ids = places.map(({ operation }) => operation.operationId).filter((id) => id.match(include) !== null);
@@ -110,7 +110,7 @@ interface Report {
   errors: unknown[];
 }
 
-/** Schemathesis in a virtual environment of its own. Returns the path of its command. */
+/** Installs Schemathesis in a separate virtual environment. Returns the path of its command. */
 async function ensureSchemathesis(): Promise<string> {
   const programs = await ensurePythonPackages(`schemathesis-${VERSION}`, [`schemathesis==${VERSION}`]);
   return join(programs, "schemathesis");

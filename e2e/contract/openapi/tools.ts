@@ -7,7 +7,7 @@ import { cacheRoot } from "../../platform/stack/tools.ts";
 
 const run = promisify(execFile);
 
-/** The linters with their rules, and the type generator, which needs a TypeScript of its own: see its package.json. */
+/** The linters with their rules, and the type generator, which needs a separate version of TypeScript: see its package.json. */
 export const TOOLS_SOURCE = join(import.meta.dirname, "tools");
 
 /**

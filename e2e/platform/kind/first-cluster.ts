@@ -38,7 +38,7 @@ export async function ensureCluster(place: Place, orgId: string, version: string
   });
 }
 
-/** Resolves when the cluster runs; `onChange` is told every other status. Throws StartError at the deadline. */
+/** Resolves when the cluster runs; `onChange` gets every other status. Throws StartError at the deadline. */
 export async function waitUntilRunning(
   place: Place,
   { orgId, clusterId, timeoutMs }: { orgId: string; clusterId: string; timeoutMs: number },

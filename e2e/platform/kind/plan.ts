@@ -25,7 +25,7 @@ export interface Outcome {
 
 export interface Step {
   name: string;
-  /** For whoever watches: why the step is there. */
+  /** Why the step is there, for the person who runs it. */
   why: string;
   /** A command that changes nothing, and whether its outcome shows that the step is done. */
   check: { command: Command; isDone: (outcome: Outcome) => boolean };

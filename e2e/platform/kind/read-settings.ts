@@ -8,7 +8,7 @@ import { requireCommand } from "./run-command.ts";
 import { IDENTITY_HOST, type KeptSettings, type KindSettings } from "./settings.ts";
 
 const IMAGE = "marina/marina";
-/** Of the image's id: enough to tell the images of one checkout apart. */
+/** Length of the prefix of the image's id: enough to distinguish the images of one checkout. */
 const TAG_LENGTH = 12;
 
 /** Reads what the run directory keeps; makes it at the first run. */
@@ -46,7 +46,7 @@ async function buildImage(): Promise<string> {
   return tag;
 }
 
-/** Of all files of a chart, those that it links to included. */
+/** Digest of all files of a chart, those that it links to included. */
 function digestChart(name: string): string {
   const folder = join(ROOT, "charts", name);
   const hash = createHash("sha256");

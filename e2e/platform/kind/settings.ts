@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Secrets } from "../stack/secrets.ts";
 
-/** Of all programs of Cluster API, and the one that the local stack is built of. */
+/** The version of all programs of Cluster API, also of those that the local stack is built from. */
 export const CLUSTER_API_VERSION = "v1.14.0";
 /** kind older than this cannot start the node image. */
 export const OLDEST_KIND = "0.32.0";
@@ -15,9 +15,9 @@ export const IMAGES = {
 
 /** The name in kind-config.yaml. */
 export const KIND_CLUSTER = "marina";
-/** Of the chart's release. */
+/** Namespace of the chart's release. */
 export const PLATFORM_NAMESPACE = "marina-system";
-/** Of Postgres and the identity provider. */
+/** Namespace of Postgres and the identity provider. */
 export const DEVELOPMENT_NAMESPACE = "marina-development";
 export const CLUSTER_CLASS = "marina-docker-v1";
 
@@ -40,9 +40,9 @@ export interface KeptSettings {
 }
 
 export interface KindSettings extends KeptSettings {
-  /** Of the image that was built from this checkout: the beginning of its id. */
+  /** Tag of the image that was built from this checkout: the beginning of its id. */
   imageTag: string;
-  /** Of the files of each chart: a changed chart is installed again. */
+  /** Digest of the files of each chart: a changed chart is installed again. */
   chartDigests: Record<"marina" | "marina-classes", string>;
 }
 

@@ -93,7 +93,7 @@ function spawnDetached(spec: ProgramSpec): number | undefined {
   const output = openSync(spec.log, "a");
   try {
     const stdio = ["ignore", output, output] as const;
-    // A process group of its own and no pipe: it survives this process.
+    // A separate process group and no pipe: it survives this process.
     const child = spawn(spec.command, spec.args, {
       env: cleanEnvironment(spec.env),
       stdio: [...stdio],

@@ -19,7 +19,7 @@ const configSchema = z.strictObject({
   network: z.int().min(1).max(254),
   /** Where Pods reach the API of the cluster. */
   kubernetes: z.strictObject({ host: z.string(), port: z.int() }),
-  /** Variable that tells a program its address: Pods share the network of the machine. */
+  /** Environment variable that gives a program its address: Pods share the network of the machine. */
   addressVariable: z.string().min(1),
   /** A projected token is replaced after this time; default: after four fifths of its life, as by kubelet. */
   tokenRefreshSeconds: z.number().positive().optional(),

@@ -71,7 +71,7 @@ export function startContainerProcess(input: ProcessInput): ContainerProcess {
   const child = spawn(program, args, {
     env: input.environment,
     stdio: ["ignore", output, output],
-    // A group of its own, so that what it starts ends with it.
+    // A separate process group, so that what it starts ends with it.
     detached: true,
   });
   closeSync(output);

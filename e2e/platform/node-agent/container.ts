@@ -96,7 +96,7 @@ export function runContainer(options: ContainerOptions): RunningContainer {
   };
 }
 
-/** Tries again while something is missing, and tells what; undefined when the signal aborts first. */
+/** Tries again while something is missing, and reports what; undefined when the signal aborts first. */
 async function startWhenPossible(
   { start }: ContainerOptions,
   signal: AbortSignal,

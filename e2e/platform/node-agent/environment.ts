@@ -62,7 +62,7 @@ export function expand(text: string, variables: Readonly<Record<string, string>>
   );
 }
 
-/** The variables by which kubelet tells a container of the Services in its namespace. */
+/** The variables by which kubelet describes the Services of its namespace to a container. */
 export function composeServiceVariables(services: readonly Service[]): Record<string, string> {
   const variables: Record<string, string> = {};
   for (const { metadata, spec } of services) {

@@ -1,6 +1,6 @@
 import { defineKind, type Kind, type KubeObject } from "../../../shared/kube/kind.ts";
 
-/** Of a Pod, what the agent reads. */
+/** The part of a Pod that the agent reads. */
 export interface Pod extends KubeObject {
   spec: PodSpec;
   status?: PodStatus;

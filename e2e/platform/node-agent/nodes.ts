@@ -6,7 +6,7 @@ import { HOST_ADDRESS } from "./pod.ts";
 /** More than any test needs: nothing limits the processes of a Pod here. */
 const CAPACITY = { cpu: "64", memory: "256Gi", pods: "200", "ephemeral-storage": "1Ti" };
 
-/** The Node of a machine with the agent; each is in a zone of its own. */
+/** The Node of a machine with the agent; each is in a separate zone. */
 export function composeNode(name: string): { labels: Record<string, string>; status: object } {
   return {
     labels: {

@@ -24,7 +24,7 @@ export interface RunningPod {
 
 const VOLUME_SYNC_MS = 1000;
 const DEFAULT_GRACE_SECONDS = 30;
-/** Of the machine that all Nodes are. */
+/** Address of this machine, on which all Nodes are. */
 export const HOST_ADDRESS = "127.0.0.1";
 
 /** Runs a Pod from now on; `onGone` is called when its object is deleted. */

@@ -53,7 +53,7 @@ export function createProbeCounter({ successThreshold = 1, failureThreshold = 3 
   };
 }
 
-/** Runs a probe until the signal aborts, and tells each result that reaches its threshold, with the last error. */
+/** Runs a probe until the signal aborts, and reports each result that reaches its threshold, with the last error. */
 export async function runProbe(
   probe: Probe,
   target: Target,

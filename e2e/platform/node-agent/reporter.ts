@@ -29,7 +29,7 @@ export function createReporter(write: () => Promise<void>, onError: (error: unkn
   };
 }
 
-/** Writes the status of a Pod, unless it is gone or another one has its name; returns what is stored. */
+/** Writes the status of a Pod, unless it is deleted or another one has its name; returns what is stored. */
 export async function writeStatus(
   { client }: Context,
   { metadata: { name, namespace, uid } }: Pod,

@@ -7,7 +7,7 @@ export interface Mount {
 }
 
 export interface Sandbox {
-  /** An empty folder of this machine: there the process, and nobody else, sees the root of the container. */
+  /** An empty folder of this machine: there the process, and no other process, sees the root of the container. */
   root: string;
   /** The node binary of the base image. */
   nodeBinary: string;
@@ -54,7 +54,7 @@ function mountLine({ source, target, readOnly, isFile }: Mount): string {
 }
 
 /**
- * The command line that runs a container's process in a mount namespace of its own. Its root holds the libraries of this
+ * The command line that runs a container's process in a separate mount namespace. Its root holds the libraries of this
  * machine, node, the mounts and nothing else, read-only; the process has another user and no right. It keeps the pid of
  * the command, and dies with the process that started it.
  */

@@ -14,7 +14,7 @@ export function indexByService({ metadata }: EndpointSlice): string[] {
 
 /** Keeps a proxy at each port of each Service's address. */
 export interface ServiceProxies {
-  /** The Service has changed or is gone. */
+  /** Call it when the Service has changed or was deleted. */
   sync(key: string): void;
   close(): void;
 }

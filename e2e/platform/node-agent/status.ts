@@ -43,7 +43,7 @@ function conditionsOf(state: PodState, phase: PodStatus["phase"]): Wanted[] {
   ];
 }
 
-/** The status of a Pod; a condition keeps its time while it stays as it is. */
+/** The status of a Pod; a condition keeps its time while its status is unchanged. */
 export function composeStatus(pod: Pod, state: PodState, now: string): PodStatus {
   const phase = phaseOf(pod, state) ?? "Pending";
   const conditions = conditionsOf(state, phase).map((wanted): Condition => {

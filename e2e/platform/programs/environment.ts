@@ -1,4 +1,4 @@
-/** GOGC: whoever has memory to spare starts with a higher one, which saves the programs a fifth of their processor time. */
+/** GOGC: on a machine with memory to spare, a higher value saves the programs a fifth of their processor time. */
 const INHERITED = ["PATH", "HOME", "LANG", "TZ", "TMPDIR", "GOGC"];
 
 /** `extra`, and nothing of this process's own environment but the variables of INHERITED. */

@@ -20,7 +20,7 @@ export function readMemoryMB(pid: number): { now: number; peak: number } {
 export interface Stat {
   pid: number;
   parent: number;
-  /** Opaque; with the pid it tells a process from a later one. */
+  /** Opaque; with the pid it distinguishes a process from a later one with that pid. */
   startTime: string;
   own: number;
   ended: number;

@@ -30,7 +30,7 @@ export interface BuildQueue {
   built(name: string): Promise<void>;
   /**
    * Builds what is missing in the order of the queue; what fails stops none that come later. Resolves at the end and
-   * never rejects: `built` tells. Once `signal` aborts, what is left is rejected. What is not in `first` waits for its
+   * never rejects: `built` reports failures. Once `signal` aborts, what is left is rejected. What is not in `first` waits for its
    * moment.
    */
   run(signal: AbortSignal, first?: FirstBuilds): Promise<void>;
@@ -45,7 +45,7 @@ export function createBuildQueue(
   const finished = new Set<string>();
   for (const item of items) {
     const result = results.get(item.name);
-    // Whoever waits for it gets the failure; one that nobody waits for must not end the process.
+    // Any caller of `built` gets the failure; a failure that no caller waits for must not end the process.
     result?.promise.catch(() => {});
     if (!item.isBuilt()) continue;
     finished.add(item.name);

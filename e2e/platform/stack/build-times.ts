@@ -5,7 +5,7 @@ import { join } from "node:path";
 /** Seconds that each program took when it was built last on this machine. */
 export type BuildTimes = Readonly<Record<string, number>>;
 
-// Seconds of a first start on two cores with nothing beside it, each program after those before it in this table, with
+// Seconds of a first start on two cores with no other load, each program after those before it in this table, with
 // which it shares packages.
 const REFERENCE_SECONDS: BuildTimes = {
   "Go modules": 8,
@@ -28,7 +28,7 @@ const REFERENCE_SECONDS: BuildTimes = {
 };
 /** For a program that the table does not name. */
 const UNKNOWN_SECONDS = 30;
-/** Of the same two cores. */
+/** Time of the calibration on the same two cores. */
 const REFERENCE_CALIBRATION_MS = 60;
 const REFERENCE_CORES = 2;
 /** The part of a build that one core does alone: linking, and packages that all others wait for. */

@@ -3,7 +3,7 @@ import { CAPI_MANAGERS } from "./cluster-api-manifests.ts";
 import type { Node, StepNode } from "./supervisor.ts";
 import { CAPI_MANIFESTS, KWOK_STAGES } from "./tools.ts";
 
-/** What a part needs built, beside the program of its own name. */
+/** What a part needs built, in addition to the program of its own name. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(CAPI_MANAGERS.map((manager) => [`${manager} CRDs`, [CAPI_MANIFESTS]])),
   // It starts these for each tenant cluster.
@@ -11,7 +11,7 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   "object-store": ["versitygw"],
 };
 
-// A build has no deadline of its own: a slow machine takes an hour for all. setTimeout takes 24 days at most.
+// A build has no deadline in practice: a slow machine takes an hour for all. setTimeout takes 24 days at most.
 const BUILD_DEADLINE_MS = 24 * 60 * 60 * 1000;
 const PREFIX = "build ";
 

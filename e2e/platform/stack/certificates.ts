@@ -130,7 +130,7 @@ async function writeAll(dir: string): Promise<void> {
   writeFileSync(join(dir, "complete"), "");
 }
 
-/** A serving certificate for a DNS name from an authority of its own, all in PEM. */
+/** A serving certificate for a DNS name from a new authority, all in PEM. */
 export async function createServerCertificate(
   name: string,
 ): Promise<{ ca: string; cert: string; key: string }> {

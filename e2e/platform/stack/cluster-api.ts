@@ -14,7 +14,7 @@ export interface ClusterApiDeps {
   kubeconfig: string;
   kube: KubeApi;
   managers: readonly CapiManager[];
-  /** Feature gates of the core manager beside those of every provider. */
+  /** Feature gates of the core manager in addition to those of every provider. */
   coreGates: readonly string[];
   /** Unix socket of the container engine stub, for the in-memory manager. */
   dockerSocket?: string | undefined;

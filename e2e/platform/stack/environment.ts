@@ -21,7 +21,7 @@ export interface MarinaEnvironment {
   /** Where the API server has /metrics, /healthz and /readyz. */
   apiMetricsUrl: string;
   operatorUrl: string;
-  /** Of the migrations, which run as the owner of the schema and grant rights to the API server's role. */
+  /** Variables of the migrations, which run as the owner of the schema and grant rights to the API server's role. */
   migrate: { MARINA_DATABASE_URL: string; MARINA_DATABASE_APISERVER_ROLE: string };
   apiserver: Record<string, string>;
   operator: Record<string, string>;
@@ -161,7 +161,7 @@ export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Re
     MARINA_METRICS_PORT: String(input.operatorPort),
     MARINA_PLANS: JSON.stringify(plansFor(input)),
     MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
-    // There is no kubelet to run it: the Deployment is created and stays as it is.
+    // There is no kubelet to run it: the Deployment is created and never runs.
     MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
   };
 }

@@ -12,7 +12,7 @@ export interface GoTool {
   goPackage: string;
   /** The folder of its go.mod, apart from the stack's: a change there rebuilds nothing of the stack. */
   moduleDir: string;
-  /** Files of the folder beside go.mod and go.sum that it is built from. */
+  /** Files of the folder that it is built from, in addition to go.mod and go.sum. */
   sources?: readonly string[];
   /** Stops the build. */
   signal?: AbortSignal;
@@ -43,7 +43,7 @@ export async function ensureGoTool(tool: GoTool): Promise<string> {
   return file;
 }
 
-/** The same as something that is built in its turn. Throws StartError for a missing or old Go. */
+/** The program as an entry of a build queue. Throws StartError for a missing or old Go. */
 export async function buildableOf(tool: GoTool): Promise<Buildable> {
   const file = await pathOfGoTool(tool);
   return {

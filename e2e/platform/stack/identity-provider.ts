@@ -5,7 +5,7 @@ import { type AccessToken, Provider } from "oidc-provider";
 import type { IdentityProviderSettings } from "./identity.ts";
 import { AUDIENCE, isUserName, TOKEN_LIFETIME_SECONDS, USERS, type User } from "./users.ts";
 
-/** Runs as a program of its own: `node identity-provider.ts <settings file>`. */
+/** Runs as a separate program: `node identity-provider.ts <settings file>`. */
 
 function userOf(token: AccessToken): User {
   if (!isUserName(token.clientId)) throw new Error(`no user ${token.clientId}`);

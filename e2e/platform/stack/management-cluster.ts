@@ -16,7 +16,7 @@ export interface ManagementClusterDeps {
   kubeconfig: string;
   kube: KubeApi;
   audit?: Audit | undefined;
-  /** Where workloads run: the controllers of them, beside those of every stack. */
+  /** The controllers of workloads where these run, in addition to those of every stack. */
   workloadControllers?: readonly string[] | undefined;
 }
 

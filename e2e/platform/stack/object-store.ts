@@ -6,7 +6,7 @@ import { requireOpenPort } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
 import type { ProcessNode } from "./supervisor.ts";
 
-/** An S3 server and the bucket of attachments in it, as the API server is told of it. */
+/** An S3 server and the bucket of attachments in it, as the API server's configuration names them. */
 export interface ObjectStoreInfo {
   endpoint: string;
   region: string;
@@ -57,7 +57,7 @@ export function objectStoreNode(run: Run): ProcessNode {
       mkdirSync(metadata, { recursive: true });
       return {
         command: await pathOfGoTool(OBJECT_STORE),
-        // Not every file system has extended attributes: what an object is stands in a folder beside it.
+        // Not every file system has extended attributes: the metadata of objects is kept in a separate folder.
         args: ["--port", `127.0.0.1:${port}`, "--region", region, "posix", "--sidecar", metadata, buckets],
         env: { ROOT_ACCESS_KEY_ID: accessKeyId, ROOT_SECRET_ACCESS_KEY: secretAccessKey },
         probe: () => requireOpenPort(port),

@@ -82,7 +82,7 @@ function isReachableByAll(path: string): boolean {
   }
 }
 
-/** The data folder: in the run directory, or in a folder of its own for an account that cannot access that. */
+/** The data folder: in the run directory, or in a separate folder for an account that cannot access that. */
 export function postgresHome(dir: string): string {
   if (chooseAccount() === undefined || isReachableByAll(dir)) return join(dir, "postgres");
   return `/var/tmp/marina-postgres-${createHash("sha256").update(dir).digest("hex").slice(0, 12)}`;

@@ -59,7 +59,7 @@ export interface PartContext {
 }
 
 const PROBE_INTERVAL_MS = 50;
-/** Of a program that hangs: one that ends is noticed at once, and a slow machine takes a minute. */
+/** Deadline for a program that hangs: one that ends is noticed at once, and a slow machine takes a minute. */
 const READY_DEADLINE_MS = 180_000;
 const TAIL_LINES = 25;
 
@@ -80,7 +80,7 @@ function spawnInOwnGroup(spec: ProcessSpec, log: string): ChildProcess {
     return spawn(spec.command, spec.args, {
       env: cleanEnvironment(spec.env ?? {}),
       stdio: ["ignore", output, output],
-      // A process group of its own: Ctrl-C must reach only the supervisor, which then stops parts in order.
+      // A separate process group: Ctrl-C must reach only the supervisor, which then stops parts in order.
       detached: true,
       ...(spec.cwd === undefined ? {} : { cwd: spec.cwd }),
       ...(spec.uid === undefined ? {} : { uid: spec.uid }),
@@ -96,7 +96,7 @@ interface Run {
   child: ChildProcess;
   exited: Promise<Exit>;
   ended: boolean;
-  /** It was told to stop: its end is not a crash. */
+  /** A stop was requested: its end is not a crash. */
   expected: boolean;
   /** Once it is ready, its end is a crash; before, its end fails the start. */
   ready: boolean;

@@ -8,7 +8,7 @@ import { PLATFORM_NAMESPACE, readManifests, userOf } from "./marina.ts";
 const GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${PLATFORM_NAMESPACE}`];
 
 /**
- * Gives each program a kubeconfig of its own in the run directory. Its user and groups are those of the program's
+ * Writes a separate kubeconfig for each program to the run directory. Its user and groups are those of the program's
  * ServiceAccount, so that admission policies see the same as in an installation; the credential is a client certificate.
  */
 export async function writeProgramKubeconfigs(
@@ -38,7 +38,7 @@ export const ACCESS_CONTROL_FILE = join(import.meta.dirname, "access-control.yam
 
 /**
  * The roles and the admission policies of the chart: the programs have the rights that it gives them, so that a missing one
- * shows in every story, and whoever else writes is refused what it refuses. `npm run check` fails when the file is not what
+ * shows in every story, and the policies apply to every other writer. `npm run check` fails when the file is not what
  * the chart renders.
  */
 export function readAccessControl(): Manifest[] {

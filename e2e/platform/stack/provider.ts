@@ -15,7 +15,7 @@ export type ProviderName = (typeof PROVIDER_NAMES)[number];
 export const DEFAULT_PROVIDER: ProviderName = "local";
 
 export interface ProviderSettings {
-  /** Programs beside those of every stack, in the order in which they are needed. */
+  /** Programs in addition to those of every stack, in the order in which they are needed. */
   tools: readonly ToolName[];
   managers: readonly CapiManager[];
   /** Feature gates of Cluster API's core manager. */
@@ -24,7 +24,7 @@ export interface ProviderSettings {
   /** The manifests of the class that every plan uses, and the class's name. */
   classFile: string;
   className: string;
-  /** Steps that the class waits for, beside the webhooks. */
+  /** Steps that the class waits for, in addition to the webhooks. */
   classAfter: readonly string[];
 }
 

@@ -23,7 +23,7 @@ export interface Delivery {
   body: string;
 }
 
-/** The address of the receiver of a run directory; every path is an endpoint of its own. */
+/** The address of the receiver of a run directory; every path is a separate endpoint. */
 export function receiverUrlOf(ports: Ports): string {
   return `https://127.0.0.1:${ports["webhook-receiver"]}`;
 }

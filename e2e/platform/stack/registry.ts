@@ -11,7 +11,7 @@ import { requireOpenPort } from "./probes.ts";
 import type { Secrets } from "./secrets.ts";
 import type { ProcessNode } from "./supervisor.ts";
 
-/** The registry, as the API server is told of it. */
+/** The registry, as the API server's configuration names it. */
 export interface RegistryInfo {
   url: string;
   host: string;
@@ -28,7 +28,7 @@ interface Run {
 }
 
 interface RegistryRun extends Run {
-  /** Of the API server, which gives the tokens and takes the notifications. */
+  /** URL of the API server, which issues the tokens and receives the notifications. */
   apiUrl: string;
 }
 

@@ -50,7 +50,7 @@ const WAIT_MS = 500;
 
 /**
  * Does work while this process holds a lock file, after any other that holds it, also one in this process; `onWait` is
- * told once of that holder. Throws StartError when `signal` aborts before the lock is free.
+ * called once with that holder. Throws StartError when `signal` aborts before the lock is free.
  */
 export async function doLocked<T>(
   file: string,

@@ -12,16 +12,16 @@ export interface StackInfo {
   issuer: string;
   /** For people and tests: the role that owns the schema. */
   databaseUrl: string;
-  /** Of a member of system:masters. */
+  /** Kubeconfig of a member of system:masters. */
   kubeconfig: string;
-  /** Of Marina's own programs. */
+  /** Kubeconfigs of Marina's own programs. */
   programKubeconfigs: ProgramKubeconfigs;
   /** Where it is once it is built, and helm in the same way. */
   kubectl: string;
   helm: string;
   /** Folder with one log file per process. */
   logs: string;
-  /** An HTTPS server that verifies and prints webhook deliveries; every path is an endpoint of its own. */
+  /** An HTTPS server that verifies and prints webhook deliveries; every path is a separate endpoint. */
   webhookReceiver: { url: string; caFile: string };
   /** Folder of the shared storage: `org-<id>` in it holds the files of an organization. */
   sharedStorage: string;

@@ -14,7 +14,7 @@ export interface StackOptions {
    * be installed into: nothing of Marina is there, and Pods run (workloads.ts).
    */
   parts?: "all" | "infrastructure" | "prepared";
-  /** Of a prepared cluster: the token of a ServiceAccount is replaced after this time, not after most of its life. */
+  /** In a prepared cluster the token of a ServiceAccount is replaced after this time, not after most of its life. */
   tokenRefreshSeconds?: number;
   /** Use this management cluster instead of the embedded one. */
   kubeconfig?: string;

@@ -143,7 +143,7 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
     if (stopping !== undefined) return;
     options.onCrash(part, `${part.name} ended by itself (${describeExit(exit)}); ${tailOf(part.log)}`);
   };
-  // Programs are in process groups of their own, which Ctrl+C does not reach. On exit nothing can be waited for.
+  // Programs are in separate process groups, which Ctrl+C does not reach. On exit nothing can be waited for.
   const signalAll = (): void => {
     for (const part of parts.values()) part.endWithOthers();
   };

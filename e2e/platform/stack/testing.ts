@@ -12,7 +12,7 @@ declare module "vitest" {
   }
 }
 
-/** Of a hook that waits for the object store, with time to spare. */
+/** Timeout of a hook that waits for the object store, with time to spare. */
 export const OBJECT_STORE_HOOK_MS = 600_000;
 const OBJECT_STORE_DEADLINE_MS = 580_000;
 

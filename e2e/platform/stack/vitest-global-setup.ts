@@ -22,8 +22,8 @@ interface Shared {
   seenFolder: string | undefined;
 }
 
-// Both projects ask for the stack, each through an instance of this module of its own: the first starts it, the last
-// stops it, and they find each other in the process.
+// Both projects ask for the stack, each through a separate instance of this module: the first starts it, the last
+// stops it, and they share this object of the process.
 const SHARED = Symbol.for("marina.test-stack");
 const holder = globalThis as { [SHARED]?: Shared };
 holder[SHARED] ??= { running: undefined, users: 0, seenFolder: undefined };

@@ -19,7 +19,7 @@ export interface WorkloadDeps {
 export const WORKLOAD_PORTS = ["node-agent", "kube-scheduler"] as const;
 export const WORKLOAD_TOOLS: readonly ToolName[] = ["kube-scheduler"];
 
-/** Of the controller manager: what makes Pods, and what tells where they are. */
+/** Controllers of the controller manager: those that create Pods, and the one that publishes their addresses. */
 export const WORKLOAD_CONTROLLERS = [
   "deployment-controller",
   "replicaset-controller",
@@ -28,7 +28,7 @@ export const WORKLOAD_CONTROLLERS = [
   "disruption-controller",
 ];
 
-/** Two, each in a zone of its own. */
+/** Two Nodes, each in a separate zone. */
 const NODES = ["node-a", "node-b"];
 
 /** The folder of images: the folder `0.1.0` in it is the root of every image with that tag. */

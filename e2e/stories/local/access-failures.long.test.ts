@@ -8,7 +8,7 @@ import { createRealCluster, fetchKubeconfig } from "./real-cluster.ts";
 
 const stack = readStack();
 const BY_HAND = { fieldManager: "test" };
-/** Nobody listens there. */
+/** No process listens there. */
 const CLOSED = "https://127.0.0.1:1";
 const engineers: Engineer[] = [];
 

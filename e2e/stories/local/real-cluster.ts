@@ -18,7 +18,7 @@ export interface RealCluster {
   kubeconfig: string;
   /** kubectl in the tenant cluster; returns what it printed. */
   run(args: readonly string[], stdin?: string): Promise<string>;
-  /** The same, parsed: `-o json` is added. */
+  /** kubectl in the tenant cluster with `-o json`; returns the parsed output. */
   // biome-ignore lint/suspicious/noExplicitAny: a story reads whatever field it asserts on
   read(...args: string[]): Promise<any>;
   /** Scales a Deployment and waits until all its pods are ready. */
@@ -35,14 +35,14 @@ export interface RealCluster {
 
 export interface RealClusterOptions {
   version?: string;
-  /** Fields of the pool `workers` beside name and size. */
+  /** Fields of the pool `workers` in addition to name and size. */
   pool?: Record<string, unknown>;
   nodes?: number;
   /** Other fields of the request. */
   body?: Record<string, unknown>;
 }
 
-/** Creates a cluster with one pool in an organization of its own and waits until it is running. */
+/** Creates a cluster with one pool in a new organization and waits until it is running. */
 export async function createRealCluster(
   stack: StackInfo,
   name: string,

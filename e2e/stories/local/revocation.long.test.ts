@@ -44,7 +44,7 @@ async function store(kubeconfig: string): Promise<string> {
   return file;
 }
 
-/** A kubeconfig of its own for a caller, and whether it works from its first use. */
+/** Issues a separate kubeconfig for a caller, and checks that it works from its first use. */
 async function issue(tenant: Tenant): Promise<string> {
   const { status, body } = await tenant.request("POST", `${cluster.path}/kubeconfig`, { ttl_seconds: 600 });
   expect(status).toBe(201);

@@ -32,7 +32,7 @@ export interface CephApi {
   request(request: CephRequest): Promise<CephResponse>;
 }
 
-/** The version of the API, by which the manager tells its requests from those of its own pages. */
+/** The version of the API, by which the manager distinguishes API requests from those of its own pages. */
 const ACCEPT = "application/vnd.ceph.api.v1.0+json";
 /** A thousand pools with their figures are 10 MB. */
 const MAX_RESPONSE_BYTES = 32 * 2 ** 20;

@@ -3,7 +3,7 @@ import { sleep } from "../../../shared/kube/sleep.ts";
 import { requireLimit, type StorageDriver, StorageError, type StoragePool } from "../driver.ts";
 import type { CephApi, CephResponse } from "./api.ts";
 
-/** Of one call. A manager computes the figures of a thousand pools in seconds. */
+/** Deadline of one call. A manager computes the figures of a thousand pools in seconds. */
 const DEADLINE_MS = 30_000;
 /** The manager reports a change of the monitors a moment after they made it. */
 const LOOK_AGAIN_MS = 300;
@@ -75,7 +75,7 @@ export function createCephDriver(
         application_metadata: ["cephfs"],
         quota_max_bytes: quotaBytes,
       };
-      // Of a pool that exists it sets the limit.
+      // For a pool that exists this sets the limit.
       requireFound(await api.request({ method: "POST", path: "/api/pool", body, signal: deadline }));
       await waitForLimit(orgId, quotaBytes, deadline);
     },

@@ -100,7 +100,7 @@ const MANAGER = "has(request.options) && has(request.options.fieldManager)";
 
 export const NAMES_OWN_MANAGER = `${MANAGER} && request.options.fieldManager.startsWith('${MANAGER_PREFIX}')`;
 
-/** Then nobody could tell any more who has set what: neither the audit log, nor the operator what of the status is its own. */
+/** Removes all managedFields: the audit log would not show who set a field, nor the operator see which status fields are its own. */
 export const RESETS_MANAGERS =
   "variables.entriesBefore.size() > 0 && variables.entries.size() == 0 && object != null";
 
@@ -121,7 +121,7 @@ const same = (field: string) =>
   `(has(now.${field}) ? now.${field} : '') == (has(before.${field}) ? before.${field} : '')`;
 
 /**
- * For writers that name no manager, who get the first part of their User-Agent. Whoever takes a field over makes the entry
+ * For writers that name no manager, who get the first part of their User-Agent. A writer that takes a field over makes the entry
  * of Marina smaller, but never newer.
  */
 export const WRITES_OWN_ENTRY = `variables.entries.exists(now, now.manager.startsWith('${MANAGER_PREFIX}') && !variables.entriesBefore.exists(before, before.manager == now.manager && ${["operation", "subresource", "time"].map(same).join(" && ")}))`;
@@ -133,7 +133,7 @@ const IS_NEWEST = "has(own.time) && variables.entries.all(other, !has(other.time
 
 /**
  * Times have whole seconds: in the second of a write by Marina, the entry of a writer that names no manager and calls itself
- * Marina looks like Marina's. Whoever sets a value gets the newest entry.
+ * Marina looks like Marina's. A writer that sets a value gets the newest entry.
  */
 export const HIDES_BEHIND_OWN_ENTRY = `oldObject != null && !(${MANAGER} && request.options.fieldManager != '') && ${SETS_SPEC} && variables.entries.exists(own, own.manager.startsWith('${MANAGER_PREFIX}') && own.operation == 'Update' && !has(own.subresource) && ${IS_NEWEST})`;
 

@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 
 /**
- * Makes an object, deletes it when told to, and makes an attempt at it. An operator that runs may act on the object
- * before: then it is done again with another.
+ * Creates an object, deletes it if `deleted`, and sends the attempt to it. A running operator may act on the object
+ * earlier: then all is done again with another object.
  */
 async function attemptAt(
   resource: string,
@@ -99,7 +99,7 @@ test("an object that nobody reconciles for its Namespace is deleted without the 
 });
 
 test("the deletion of a whole Namespace or collection keeps to the same rules", async () => {
-  // Of the collection this object alone: until all others were deleted, the operator would have added the finalizer.
+  // The collection is limited to this object: until all others were deleted, the operator would have added the finalizer.
   const collection = (target: string): Request => {
     const fieldSelector = `metadata.name=${target.split("/")[1]}`;
     return (place) => {

@@ -33,8 +33,8 @@ const SAME_SECOND = "Marina has changed this object in the same second";
 let world: World;
 
 /**
- * `shop` and `web` were made by REST. Marina's entry of `now` is the newest, whatever the time: to whoever names no manager
- * it looks like one of the same second.
+ * `shop` and `web` were made by REST. Marina's entry of `now` is the newest, whatever the time: to a writer that names no
+ * manager it looks like one of the same second.
  */
 beforeAll(async () => {
   const opened = await openWorld();

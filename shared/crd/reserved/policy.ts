@@ -95,7 +95,7 @@ function buildNamespacePolicy(users: readonly string[]) {
   });
 }
 
-/** For everybody, Marina's programs included. */
+/** For every user, Marina's programs included. */
 function buildHoldPolicy() {
   return bind(`hold.${GROUP}`, {
     matchConstraints: match([GROUP], VERSION, ["DELETE"], ["clusters"]),

@@ -50,7 +50,7 @@ export interface ReservedWrite {
   on: "object" | "status" | "any part" | "deletion";
   /** CEL: whether the request writes it, by the variables of cel.ts. */
   writes: string;
-  /** Holders of `update` on this subresource of the resource may write it, too; undefined = nobody else. */
+  /** Holders of `update` on this subresource of the resource may write it, too; undefined = no other user. */
   right?: string;
   /** When they may; undefined = always. */
   holders?: { cel: string; when: string };

@@ -155,7 +155,7 @@ export async function expectAnswer(world: World, [who, , request, refused]: Atte
   expect(status >= 200 && status < 300).toBe(refused === undefined);
 }
 
-/** Makes an object, and its status if any, in the name of Marina's API server. */
+/** Creates an object, and its status if any, as Marina's API server. */
 export async function make(
   { send, namespace }: World,
   target: string,

@@ -56,7 +56,7 @@ export interface RawAnswer {
 
 export type Send = (writer: Writer, request: RawRequest) => Promise<RawAnswer>;
 
-/** Sends requests by impersonation, as they are: no retry, no field manager, any verb. */
+/** Sends requests by impersonation, unchanged: no retry, no field manager, any verb. */
 function openImpersonation(): { send: Send; close: () => Promise<void> } {
   const connection: KubeConnection = loadConnection(process.env.MARINA_TEST_KUBECONFIG);
   const { ca, cert, key, insecureSkipTlsVerify } = connection;

@@ -72,7 +72,7 @@ const LABELS: Readonly<Record<ResourceType, string>> = {
 };
 const PLAN_PREFIX = "plan:";
 const PACKAGES = "Packages";
-/** What the first page tells apart, in the order in which it does. */
+/** The kinds of charges that the first page lists separately, in its order. */
 const KINDS = [PACKAGES, ...Object.values(LABELS)];
 const SECONDS_PER_HOUR = 3600n;
 /** That many are drawn within seconds; the electronic invoice has all. */
@@ -173,7 +173,7 @@ function sumByKind(lines: readonly InvoiceLine[]): Map<string, bigint> {
   );
 }
 
-/** What the first page tells apart: resource types, and all packages together, for there may be any number of them. */
+/** The kind on the first page: a resource type, or all packages together, for there may be any number of them. */
 function kindOf(type: MeteredType): string {
   return isPackage(type) ? PACKAGES : labelOf(type);
 }

@@ -91,7 +91,7 @@ function drawNumbers(page: PdfPage, y: number, texts: readonly string[], isBold:
   });
 }
 
-/** The chart has what is left of the page, and a page of its own where that is too little. */
+/** Draws the chart on the rest of the page, or on a separate page when the rest is too small. */
 function drawChart(page: PdfPage, top: number, { chart, days }: InvoiceContent): void {
   const legendHeight = Math.ceil(chart.length / LEGEND_COLUMNS) * LEGEND_ROW_HEIGHT;
   const heightFrom = (y: number) =>

@@ -13,7 +13,7 @@ export const BODY_SIZE = 9;
 
 export const COLORS = { text: "#1f2933", muted: "#66727f", rule: "#c5ccd3" };
 
-/** Colors of resource types, told apart also by people with a red-green color deficiency (Okabe and Ito, 2008). */
+/** Colors of resource types that people with a red-green color deficiency can distinguish (Okabe and Ito, 2008). */
 const SERIES_COLORS = [
   "#0072b2",
   "#e69f00",

@@ -79,7 +79,7 @@ export async function toInvoicePdf(
     },
   });
   const written = buffer(document);
-  // Fonts that were read before are taken as they are: to read one for each document costs more than all of its text.
+  // Fonts are parsed once and reused: parsing one for each document costs more than all of its text.
   for (const name of ["regular", "bold"] as const) document.registerFont(name, fonts[name].font as never);
   document.font("regular");
   document.appendXML(FACTUR_X_METADATA);

@@ -7,7 +7,7 @@ export interface InvoiceTerms {
   vatCase: VatCase;
   vatBasisPoints?: number;
   vatCents?: bigint;
-  /** Of the buyer. */
+  /** The country of the buyer. */
   country?: string;
   vatId?: string;
 }

@@ -18,7 +18,7 @@ interface TakenCredentials extends Credentials {
 /** The credentials for the next request. Throws StoreError when none can be had. */
 export type ReadCredentials = () => Promise<Credentials>;
 
-/** Static keys as they are; those of a role until shortly before they end, one request for all callers. */
+/** Returns static keys; keys of a role are cached until shortly before they expire, one request for all callers. */
 export function createCredentials(
   source: StaticCredentials | WebIdentity,
   send: SendToStore,

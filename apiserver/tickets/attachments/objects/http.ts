@@ -24,7 +24,7 @@ export interface StoreResponse {
 /** Sends one request. Throws StoreError when no whole response came in time. */
 export type SendToStore = (request: StoreRequest) => Promise<StoreResponse>;
 
-/** A sender with connections of its own, which trusts the public authorities and those of `caFile`. */
+/** A sender with a separate connection pool, which trusts the public authorities and those of `caFile`. */
 export function createStoreSender(caFile: string | undefined, timeoutMs = TIMEOUT_MS): SendToStore {
   const ca = caFile === undefined ? {} : { ca: [...rootCertificates, readFileSync(caFile, "utf8")] };
   const dispatcher = new Agent({

@@ -17,7 +17,7 @@ export interface StoredObject extends UploadTerms {
   etag: string;
 }
 
-/** The headers that an upload must send as they are: the store verifies their signature. */
+/** The headers that an upload must send unchanged: the store verifies their signature. */
 export interface UploadHeaders {
   "Content-Type": string;
   "Content-Length": string;

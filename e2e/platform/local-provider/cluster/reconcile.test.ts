@@ -29,7 +29,7 @@ function observe(
   };
 }
 
-/** The front as it is after the first decision was carried out. */
+/** The state of the front after the first decision was carried out. */
 function opened(observed: ObservedCluster, changes: Partial<FrontState> = {}): FrontState {
   const [effect] = reconcileCluster(observed).effects;
   if (effect?.do !== "open") throw new Error("nothing was opened");

@@ -28,7 +28,7 @@ async function handle(fronts: Fronts, request: IncomingMessage, response: Server
 }
 
 /**
- * The TCP front of all tenant clusters, a process of its own that keeps running without the provider. Controlled by HTTP
+ * The TCP front of all tenant clusters, a separate process that keeps running without the provider. Controlled by HTTP
  * on a loopback port: GET /fronts, GET, PUT and DELETE /fronts/<key>.
  */
 async function main(): Promise<void> {
