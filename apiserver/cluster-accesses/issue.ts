@@ -15,6 +15,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import type { Queryable } from "../db/client.ts";
@@ -185,7 +186,7 @@ async function discard({ kube, log }: Deps, { metadata }: ClusterAccess): Promis
   try {
     await kube.delete(clusterAccessKind, namespace, name);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     log.warn({ name, message }, "an access that was not issued could not be deleted");
   }
 }

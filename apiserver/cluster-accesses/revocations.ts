@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_CLUSTER_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import { findTargetsOf } from "../audit/index.ts";
 import {
   ADMIN_KUBECONFIG_LIFETIME_DAYS,
@@ -131,6 +132,6 @@ async function revokeIfThere(
 }
 
 function logFailure({ log }: Pick<Deps, "log">, what: object, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageOf(error);
   log.warn({ ...what, message }, "kubeconfigs are not revoked yet; it is tried again");
 }

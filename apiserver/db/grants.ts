@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { ExplainedError } from "../../shared/program/explained-error.ts";
+import { ExplainedError } from "../../shared/program/errors.ts";
 
 /**
  * Lets the API server's role read and change every table but those that are append-only, whose rows it may only add and

@@ -1,4 +1,4 @@
-import { ExplainedError } from "../../shared/program/explained-error.ts";
+import { ExplainedError } from "../../shared/program/errors.ts";
 import { describeAddress, explainConnectionFault } from "./connection-faults.ts";
 import { describeDatabaseError } from "./errors.ts";
 import type { MigrationConfig } from "./migrate-config.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
-import { ExplainedError } from "../../shared/program/explained-error.ts";
+import { ExplainedError } from "../../shared/program/errors.ts";
 import { reportFatalError } from "../../shared/program/process.ts";
 import { grantRights } from "./grants.ts";
 import {

@@ -1,5 +1,5 @@
 import { sleep } from "../../shared/kube/sleep.ts";
-import { ExplainedError } from "../../shared/program/explained-error.ts";
+import { ExplainedError } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { createRepeatedWarning } from "../../shared/program/repeated-warning.ts";
 import type { Sql } from "./client.ts";

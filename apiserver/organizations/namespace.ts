@@ -15,6 +15,7 @@ import {
   resourceQuotaKind,
 } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import { markNamespaceReady, readQuotas } from "./store.ts";
@@ -85,7 +86,7 @@ export async function ensureNamespaceSoon(
   try {
     await ensureNamespace(deps, orgId, { timeoutMs: REQUEST_TIMEOUT_MS });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     deps.log.warn({ orgId, message }, "namespace is not up to date yet; the job retries");
   }
 }

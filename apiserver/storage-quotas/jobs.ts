@@ -1,5 +1,6 @@
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type StorageInventory, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { findDeletedOrganizations, organizationNamespace } from "../organizations/index.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
@@ -27,7 +28,7 @@ async function alignInventories(deps: Deps, signal: AbortSignal): Promise<void> 
       await publishStorageQuota(deps, orgId);
       deps.log.info({ orgId }, "published the storage quota");
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       deps.log.warn({ orgId, message }, "the storage quota is not published yet");
     }
   }

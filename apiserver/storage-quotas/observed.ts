@@ -3,6 +3,7 @@ import {
   type StorageInventoryStatus,
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 
@@ -41,8 +42,4 @@ export async function observeStorage(
     log.warn({ orgId, message: messageOf(error) }, "the storage inventory cannot be read");
     return NO_FIGURE;
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

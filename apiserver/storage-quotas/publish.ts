@@ -5,6 +5,7 @@ import {
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ensureInventory, ensureNamespace, organizationNamespace } from "../organizations/index.ts";
 import { readStorageQuota } from "./store.ts";
@@ -47,7 +48,7 @@ export async function publishStorageQuotaSoon(
   try {
     await publishStorageQuota(deps, orgId, { timeoutMs: REQUEST_TIMEOUT_MS });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     deps.log.warn({ orgId, message }, "the storage quota is not published yet; the job retries");
   }
 }

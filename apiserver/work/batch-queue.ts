@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { describeDatabaseError } from "../db/errors.ts";
 
@@ -86,8 +87,7 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         for (const work of batch) await runBatch([work]);
         return;
       }
-      const message =
-        describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
+      const message = describeDatabaseError(error)?.message ?? messageOf(error);
       options.log.warn(
         { queue: options.name, work: batch.map((work) => options.keyOf(work)), message },
         "work failed; retried shortly",

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { openOwnConnection, type Sql } from "../db/client.ts";
 
@@ -34,7 +35,7 @@ export async function runAsLeader(
         await pause(signal);
       }
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       log.warn({ leader: name, message }, "leadership ended");
       await pause(signal);
     } finally {

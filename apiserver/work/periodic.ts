@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import type { Sql } from "../db/client.ts";
 import { runAsLeader } from "./leader.ts";
@@ -31,10 +32,7 @@ async function repeat(job: PeriodicJob, log: Logger, signal: AbortSignal): Promi
     try {
       await job.run(signal);
     } catch (error) {
-      log.warn(
-        { job: job.name, message: error instanceof Error ? error.message : String(error) },
-        "job failed",
-      );
+      log.warn({ job: job.name, message: messageOf(error) }, "job failed");
     }
     await sleep(job.everyMs * (1 + Math.random() / 10), undefined, { signal }).catch(() => undefined);
   }

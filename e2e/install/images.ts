@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, write
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { writeImageRoot } from "../../image.ts";
-import { messageOf } from "../platform/programs/start-error.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import { imagesOf } from "../platform/stack/workloads.ts";
 import { CHART } from "./release.ts";

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { messageOf } from "../platform/programs/start-error.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { expectStatus, type Feed } from "../testing/tenant.ts";
 import { PREVIOUS_VERSION, VERSION, writeMixedChart } from "./images.ts";

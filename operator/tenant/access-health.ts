@@ -1,4 +1,5 @@
 import { KubeError } from "../../shared/kube/errors.ts";
+import { messageOf } from "../../shared/program/errors.ts";
 
 /** What gives access to a cluster: issuing its admin kubeconfig, and its bindings in the tenant's API. */
 export type AccessPart = "kubeconfig" | "bindings";
@@ -61,5 +62,5 @@ export function createAccessHealth({ now, onChange }: AccessHealthOptions): Acce
 
 function describe(error: unknown): string {
   if (error instanceof KubeError) return error.kubeMessage;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }

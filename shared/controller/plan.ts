@@ -1,6 +1,7 @@
 import type { JsonPatchOperation, KubeClient } from "../kube/client.ts";
 import { KubeError } from "../kube/errors.ts";
 import type { Kind, KubeObject } from "../kube/kind.ts";
+import { messageOf } from "../program/errors.ts";
 import type { RecordedEvent, Recorder } from "./recorder.ts";
 
 /** One change of another object. */
@@ -28,7 +29,7 @@ export class StepError extends Error {
   readonly step: Step;
 
   constructor(step: Step, cause: unknown) {
-    super(`${step.verb} ${step.kind.plural}: ${cause instanceof Error ? cause.message : String(cause)}`, {
+    super(`${step.verb} ${step.kind.plural}: ${messageOf(cause)}`, {
       cause,
     });
     this.step = step;

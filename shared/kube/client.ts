@@ -1,3 +1,4 @@
+import { messageOf } from "../program/errors.ts";
 import { ACCEPT_DISCOVERY, readListableKinds } from "./discovery.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind, type KubeObject } from "./kind.ts";
@@ -172,7 +173,7 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
       try {
         return readListableKinds(response.body);
       } catch (cause) {
-        const kubeMessage = cause instanceof Error ? cause.message : String(cause);
+        const kubeMessage = messageOf(cause);
         throw new KubeError({
           status: 0,
           reason: "InvalidResponse",

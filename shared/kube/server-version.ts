@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ExplainedError } from "../program/explained-error.ts";
+import { ExplainedError } from "../program/errors.ts";
 import type { Logger } from "../program/log.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import type { Transport } from "./transport.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ExplainedError } from "./explained-error.ts";
+import { ExplainedError } from "./errors.ts";
 
 /** An invalid configuration; the message lists every error, one per line, by variable. */
 export class ConfigError extends ExplainedError {

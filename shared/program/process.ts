@@ -1,4 +1,4 @@
-import { ExplainedError } from "./explained-error.ts";
+import { ExplainedError } from "./errors.ts";
 import type { Logger } from "./log.ts";
 
 /** Aborts at the first SIGTERM or SIGINT; a second one ends the process at once. */

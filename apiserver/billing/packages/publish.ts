@@ -1,6 +1,7 @@
 import { MANAGER_APISERVER, PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
 import type { Packages } from "../../../shared/crd/packages.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { Deps } from "../../deps.ts";
 import { readPackages, readRetirements } from "./store.ts";
 
@@ -13,7 +14,7 @@ export async function publishPackagesSoon(deps: PublishDeps): Promise<void> {
   try {
     await publishPackages(deps, { timeoutMs: REQUEST_TIMEOUT_MS });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     deps.log.warn({ message }, "the packages are not published yet; the job retries");
   }
 }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../shared/program/errors.ts";
 import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
@@ -64,7 +65,7 @@ async function recordOrLog(deps: LedgerDeps, kind: SourceKind, uids: readonly st
     return true;
   } catch (error) {
     if (uids.length === 1) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       deps.log.warn({ kind, uid: uids[0], message }, "usage of an object is not in the ledger yet");
       return false;
     }

@@ -2,6 +2,7 @@ import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
 import { runThenRollBack } from "../../db/dry-run.ts";
@@ -196,7 +197,7 @@ async function undo(deps: Deps, request: NewCluster, createdPools: readonly NewN
       for (const one of reservationsOf(deps, request)) await one.release(tx);
     });
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     deps.log.warn({ clusterId: request.clusterId, message }, "a failed create is left to the sweep");
   }
 }

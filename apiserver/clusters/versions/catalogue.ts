@@ -1,6 +1,7 @@
 import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/crd/kubernetes-version.ts";
 import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { runForAll } from "../../../shared/program/tenant-context.ts";
 import type { Deps } from "../../deps.ts";
 import { dependencyUnavailable } from "../../http/errors.ts";
@@ -47,7 +48,7 @@ export function createCatalogueReader(
 
   function noteFailure(error: unknown): never {
     failedAtMs = deps.now().getTime();
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     deps.log.warn({ message }, "the catalogue of Kubernetes versions cannot be read");
     throw error;
   }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../shared/program/errors.ts";
 /** Why an image could not be scanned. */
 export type ScanFault =
   /** The vulnerability database or the scanner itself is missing, damaged or too old. */
@@ -29,7 +30,7 @@ export class ScanError extends Error {
 
 /** A failure outside the scan itself: no program, no database, no answer from a part of the platform. */
 export function toScannerUnavailable(error: unknown): ScanError {
-  return new ScanError("scanner_unavailable", error instanceof Error ? error.message : String(error));
+  return new ScanError("scanner_unavailable", messageOf(error));
 }
 
 /**

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { Deps } from "../../deps.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
 import { toPull } from "../backend/oci.ts";
@@ -75,10 +76,7 @@ async function repeat(
 ): Promise<void> {
   while (!signal.aborted) {
     const pauseMs = await work(deps, signal).catch((error: unknown) => {
-      deps.log.warn(
-        { message: error instanceof Error ? error.message : String(error) },
-        "scanning is not possible",
-      );
+      deps.log.warn({ message: messageOf(error) }, "scanning is not possible");
       return UNAVAILABLE_MS;
     });
     if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);

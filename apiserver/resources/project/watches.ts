@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { desc, sql } from "drizzle-orm";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
@@ -31,7 +32,7 @@ export async function recordWatches(
         watch = { id, seenAt };
       }
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       log.warn({ message }, "the time of the projection is not recorded");
     }
     await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);

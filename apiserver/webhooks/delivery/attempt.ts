@@ -1,3 +1,4 @@
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import type { Attempted, Held, Released } from "./completion-store.ts";
@@ -44,7 +45,7 @@ export async function attempt(
   } catch (error) {
     if (signal.aborted) return { kind: "released" };
     const { id: deliveryId, webhookId } = delivery;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     log.error({ deliveryId, webhookId, message }, "a delivery cannot be sent; held for a minute");
     return { kind: "held" };
   }

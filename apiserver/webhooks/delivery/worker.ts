@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
@@ -225,7 +226,6 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 function warn(log: Logger, error: unknown, text: string): void {
-  const message =
-    describeDatabaseError(error)?.message ?? (error instanceof Error ? error.message : String(error));
+  const message = describeDatabaseError(error)?.message ?? messageOf(error);
   log.warn({ message }, text);
 }

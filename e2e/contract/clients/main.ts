@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { messageOf } from "../../platform/programs/start-error.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { createProgress } from "../../platform/stack/progress.ts";
 import { startStack } from "../../platform/stack/stack.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";

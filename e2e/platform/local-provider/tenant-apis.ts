@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createClient, type KubeClient } from "../../../shared/kube/client.ts";
 import { createTransport, type Transport } from "../../../shared/kube/transport.ts";
-import { messageOf } from "../programs/start-error.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { filesOf, idOf, type Tenant } from "./tenant.ts";
 
 export interface Readiness {

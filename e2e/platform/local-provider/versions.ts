@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
-import { messageOf } from "../programs/start-error.ts";
 
 /** State of the kube-apiserver that reports the desired version. */
 export type ApiserverBinary =

@@ -3,7 +3,8 @@ import { readFileSync, renameSync, rmSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
-import { messageOf, StartError } from "./start-error.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
+import { StartError } from "./start-error.ts";
 
 const run = promisify(execFile);
 const ERROR_LINES = 15;

@@ -2,8 +2,3 @@
 export class StartError extends Error {
   override readonly name = "StartError";
 }
-
-/** The message of anything thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import type { Agent } from "node:https";
-import { messageOf, StartError } from "../programs/start-error.ts";
-import type { KubeTarget } from "./kube-api.ts";
-import { createKubeApi, type KubeApi } from "./kube-api.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
+import { StartError } from "../programs/start-error.ts";
+import { createKubeApi, type KubeApi, type KubeTarget } from "./kube-api.ts";
 
 /** A management cluster outside the stack. */
 export interface ExistingCluster {

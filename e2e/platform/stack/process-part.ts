@@ -2,9 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { appendFileSync, closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { cleanEnvironment } from "../programs/environment.ts";
 import { identifyProcess, signalGroup } from "../programs/process-identity.ts";
-import { messageOf, StartError } from "../programs/start-error.ts";
+import { StartError } from "../programs/start-error.ts";
 
 /** How to run one program, and how to check that it is ready. */
 export interface ProcessSpec {

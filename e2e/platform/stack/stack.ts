@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { messageOf, StartError } from "../programs/start-error.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
+import { StartError } from "../programs/start-error.ts";
 import { buildNodeName, isBuildNode } from "./builds.ts";
 import { splitTable } from "./graph.ts";
 import { issuerOf, requestTokens } from "./identity.ts";

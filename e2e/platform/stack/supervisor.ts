@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../../../shared/program/errors.ts";
 import { isRunning, type ProcessIdentity, signalGroup } from "../programs/process-identity.ts";
-import { messageOf, StartError } from "../programs/start-error.ts";
+import { StartError } from "../programs/start-error.ts";
 import { type Ordered, visitInOrder, visitInReverse } from "./graph.ts";
 import { createPart, describeExit, type Exit, type Part, type ProcessSpec, tailOf } from "./process-part.ts";
 

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inject } from "vitest";
-import { messageOf } from "../programs/start-error.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { StackInfo } from "./stack-info.ts";
 
 declare module "vitest" {

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { messageOf } from "../../platform/programs/start-error.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
 import { kubectl, waitFor } from "../../platform/stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";

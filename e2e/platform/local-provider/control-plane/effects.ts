@@ -1,6 +1,6 @@
 import { secretKind } from "../../../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../../../shared/kube/errors.ts";
-import { messageOf } from "../../programs/start-error.ts";
+import { messageOf } from "../../../../shared/program/errors.ts";
 import type { Context } from "../context.ts";
 import { FIELD_MANAGER } from "../decision.ts";
 import type { LocalControlPlane } from "../kinds.ts";

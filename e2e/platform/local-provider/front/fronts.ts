@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { messageOf } from "../../../../shared/program/errors.ts";
 import { type Counts, type FrontSpec, type Listener, listen } from "./listener.ts";
 
 /** The state of one front: its spec and connection counts, or why it does not listen. */
@@ -39,7 +40,7 @@ function readKept(file: string): Record<string, FrontSpec> {
 function describe(error: unknown, spec: FrontSpec): string {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EADDRINUSE") return `port ${spec.port} is in use by another program`;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** The fronts of all tenants. Their specs are kept in `file`, so that a restart restores them. */

@@ -2,3 +2,8 @@
 export class ExplainedError extends Error {
   override readonly name: string = "ExplainedError";
 }
+
+/** The message of any thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
