@@ -1,4 +1,5 @@
 import type { WatchedCache } from "../shared/controller/expectations.ts";
+import type { PlanContext } from "../shared/controller/plan.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
 import type { VersionCatalogue } from "../shared/crd/kubernetes-version.ts";
@@ -21,6 +22,9 @@ import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
+
+/** What every controller applies its plans with; the kind is the controller's own. */
+export type RunContext = Omit<PlanContext<never>, "kind">;
 
 /** The cached kinds, by the name of their cache. */
 export interface Cached {

@@ -6,8 +6,7 @@ import {
   MAX_STORAGE_QUOTA_GB,
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
-import { jsonText, parseEnvironment } from "../shared/program/config.ts";
-import { isProtectedUrl } from "../shared/program/protected-url.ts";
+import { isProtectedUrl, jsonText, parseEnvironment } from "../shared/program/config.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";

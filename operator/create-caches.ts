@@ -37,7 +37,7 @@ import {
 } from "../shared/kube/reflector.ts";
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import type { Logger } from "../shared/program/log.ts";
-import { trimCredential } from "./admin-kubeconfig/trim.ts";
+import { trimCredential } from "./admin-kubeconfig/kubeconfig.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
 import { EVENT_SELECTOR } from "./capi/events.ts";
 import {
@@ -54,8 +54,7 @@ import {
 import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
 import { trimEvent } from "./events/trim.ts";
-import { indexByName } from "./identity/duplicate-name.ts";
-import { indexById } from "./identity/identity.ts";
+import { indexById, indexByName } from "./identity/identity.ts";
 import {
   INDEX_BLOCKED,
   INDEX_CLUSTER,

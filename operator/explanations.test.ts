@@ -3,7 +3,7 @@ import { findTenantTextFault } from "../e2e/contract/seen/message-forms.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
 import { createStore } from "../shared/kube/store.ts";
-import { findDuplicateName, indexByName } from "./identity/duplicate-name.ts";
+import { findDuplicateName, indexByName } from "./identity/identity.ts";
 import { INDEX_NAME } from "./indexes.ts";
 import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
 import { makeCondition, makePool } from "./testing.ts";

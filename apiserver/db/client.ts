@@ -74,3 +74,9 @@ export function openOwnConnection(sql: Sql): Sql {
   const options = { ...sql.options, max: 1, idle_timeout: null, max_lifetime: null };
   return postgres(options as unknown as postgres.Options<Record<string, never>>);
 }
+
+/** Whether Postgres responds; rejects when it refuses. The caller sets the deadline. */
+export async function probeDatabase(sql: Sql): Promise<boolean> {
+  const rows = await sql`select 1`;
+  return rows.length === 1;
+}

@@ -10,10 +10,15 @@ import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify
 import { parseRepository } from "./names.ts";
 import { recordPushGrant } from "./pushes/store.ts";
 import { requireRegistry } from "./require-registry.ts";
-import { passwordRefused, readBasicPassword } from "./tokens/basic-credential.ts";
 import { addRegistryErrors } from "./tokens/registry-errors.ts";
 import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
-import { type RegistryAccess, type RegistryClaims, toPublicJwk } from "./tokens/sign.ts";
+import {
+  passwordRefused,
+  type RegistryAccess,
+  type RegistryClaims,
+  readBasicPassword,
+  toPublicJwk,
+} from "./tokens/sign.ts";
 import { requireSpace } from "./usage/limit.ts";
 import { findUsage } from "./usage/store.ts";
 

@@ -1,7 +1,7 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import { deliveryJobs } from "./delivery/jobs.ts";
-import { reencryptSecrets } from "./secrets/reencrypt.ts";
+import { reencryptSecrets } from "./secrets/rotate.ts";
 import { deleteExpiredSecrets } from "./secrets/store.ts";
 
 const EVERY_MS = 10 * 60_000;

@@ -10,8 +10,8 @@ import {
   composeRevisionPatch,
   decideIssue,
   type KubeconfigBasis,
+  trimCredential,
 } from "./kubeconfig.ts";
-import { trimCredential } from "./trim.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 const basis: KubeconfigBasis = {

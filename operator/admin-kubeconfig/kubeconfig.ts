@@ -180,3 +180,16 @@ function encode(text: string): string {
 export function fingerprint(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }
+
+/** Keeps of an issued credential the CA's certificate (PEM), and a fingerprint instead of the content. */
+export function trimCredential(secret: Secret): Secret {
+  const value = secret.data?.value;
+  const caCertificate = value === undefined ? undefined : readCaCertificate(value);
+  return {
+    ...secret,
+    data: {
+      ...(value !== undefined && { value: fingerprint(value) }),
+      ...(caCertificate !== undefined && { "ca.crt": caCertificate }),
+    },
+  };
+}

@@ -9,16 +9,14 @@ import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared
 import { type Kind, metadataOnly } from "../../shared/kube/kind.ts";
 import { metadataOf, objectKey } from "../../shared/kube/object.ts";
 import { createLogger } from "../../shared/program/log.ts";
-import type { Caches } from "../caches.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { trimAuthority } from "../capi/secrets.ts";
 import { createCaches } from "../create-caches.ts";
-import type { RunContext } from "../run-context.ts";
 import { composeCaData, makeAuthority } from "../tenant/testing.ts";
 import { START } from "../testing.ts";
-import { composeAdminSecret } from "./kubeconfig.ts";
+import { composeAdminSecret, trimCredential } from "./kubeconfig.ts";
 import { type AdminKubeconfigDeps, runAdminKubeconfig } from "./run.ts";
-import { trimCredential } from "./trim.ts";
 
 const authority = await makeAuthority("one");
 const CA = "demo-ca";

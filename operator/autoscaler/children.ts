@@ -12,9 +12,8 @@ import {
   serviceAccountKind,
 } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
-import { AUTOSCALER_RULES, autoscalerArgs } from "../capi/autoscaler.ts";
 import { nameKubeconfigSecret } from "../capi/secrets.ts";
-import type { PoolDefaults } from "../capi/worker-pool.ts";
+import { AUTOSCALER_RULES, autoscalerArgs, type PoolDefaults } from "../capi/worker-pool.ts";
 
 const SUFFIX = "-autoscaler";
 const KUBECONFIG_DIR = "/etc/kubernetes/cluster";

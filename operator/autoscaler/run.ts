@@ -1,8 +1,7 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import type { Caches } from "../caches.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import { type AutoscalerSettings, observeAutoscaler } from "./observe.ts";
 import { reconcileAutoscaler } from "./reconcile.ts";
 

@@ -2,7 +2,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
-import { trimCredential } from "../admin-kubeconfig/trim.ts";
+import { trimCredential } from "../admin-kubeconfig/kubeconfig.ts";
 import type { Caches } from "../caches.ts";
 import { trimAuthority } from "../capi/secrets.ts";
 import { createCaches } from "../create-caches.ts";

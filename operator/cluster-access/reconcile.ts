@@ -3,7 +3,7 @@ import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { isOlder } from "../../shared/kube/age.ts";
+import { isOlder } from "../../shared/kube/object.ts";
 import {
   findIdentityFault,
   findMissingMetadata,

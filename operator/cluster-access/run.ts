@@ -11,9 +11,8 @@ import {
 } from "../../shared/crd/cluster-access.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import type { Caches } from "../caches.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import { isDeleting } from "../identity/identity.ts";
-import type { RunContext } from "../run-context.ts";
 import type { AccessPart } from "../tenant/access-health.ts";
 import { waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";

@@ -6,7 +6,7 @@ import {
 } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { describeUnhealthyNodes } from "../node-pool/messages.ts";
+import { describeUnhealthyNodes } from "../node-pool/conditions.ts";
 
 /** Conditions that degrade a cluster when they are False for long enough; the worst first. */
 const HEALTH_CONDITIONS = [

@@ -14,8 +14,7 @@ import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "..
 import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { type FaultOfTenant, findFaultOfTenant } from "../cluster-access/status.ts";
-import { findDuplicateName } from "../identity/duplicate-name.ts";
-import { findOlderDuplicate } from "../identity/identity.ts";
+import { findDuplicateName, findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi, findPoolObjects, type OwnCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";

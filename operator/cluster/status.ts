@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import {
+  appendTransitions,
   type ConditionLike,
   conditionAgeMs,
   findCondition,
@@ -8,7 +9,6 @@ import {
   setConditions,
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
-import { appendTransitions } from "../../shared/controller/transitions.ts";
 import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";

@@ -1,8 +1,7 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import { eventKind } from "../../shared/kube/core-kinds.ts";
-import type { Caches } from "../caches.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import { observeEvent } from "./observe.ts";
 import { reconcileEvent } from "./reconcile.ts";
 

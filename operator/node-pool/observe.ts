@@ -11,8 +11,7 @@ import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
 import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
-import { findDuplicateName } from "../identity/duplicate-name.ts";
-import { findOlderDuplicate, isSuspended } from "../identity/identity.ts";
+import { findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
 

@@ -1,4 +1,5 @@
 import {
+  appendTransitions,
   type ConditionLike,
   conditionAgeMs,
   findCondition,
@@ -7,7 +8,6 @@ import {
   setConditions,
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
-import { appendTransitions } from "../../shared/controller/transitions.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { idOf } from "../../shared/crd/identity.ts";

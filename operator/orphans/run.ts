@@ -5,7 +5,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
-import type { Caches } from "../caches.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import {
   capiClusterKind,
   LABEL_CAPI_CLUSTER,
@@ -16,7 +16,6 @@ import {
 import { isDeleting, isSuspended } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import type { RunContext } from "../run-context.ts";
 import { decideOrphans, type WorkerObjects } from "./decide.ts";
 
 export interface OrphansDeps {

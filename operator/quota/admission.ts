@@ -7,8 +7,8 @@ import {
   type QuotaAmounts,
   type Shortfall,
 } from "../../shared/crd/quota.ts";
-import { compareAge } from "../../shared/kube/age.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
+import { compareAge } from "../../shared/kube/object.ts";
 
 /** What one object uses of the quotas, by what Cluster API was given for it, and what its specification requests. */
 export interface QuotaRequest {

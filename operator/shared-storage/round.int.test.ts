@@ -8,7 +8,7 @@ import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { configMapKind, type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
-import type { RunContext } from "../run-context.ts";
+import type { RunContext } from "../caches.ts";
 import { createDirectoryDriver } from "./directory.ts";
 import { createPoolList } from "./pool-list.ts";
 import { type RoundDeps, runRound } from "./round.ts";

@@ -5,8 +5,7 @@ import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/s
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { Logger } from "../../shared/program/log.ts";
-import type { Caches } from "../caches.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import { type StorageDriver, StorageError, type StoragePool } from "./driver.ts";
 import type { PoolList } from "./pool-list.ts";
 import { decideRemovals, type OrphanTimes } from "./removals.ts";

@@ -10,8 +10,7 @@ import {
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
 import type { Logger } from "../../shared/program/log.ts";
-import type { Caches } from "../caches.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import { type StorageDriver, StorageError } from "./driver.ts";
 import { observeInventory } from "./observe.ts";
 import type { PoolList } from "./pool-list.ts";

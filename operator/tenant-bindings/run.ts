@@ -14,8 +14,7 @@ import {
 } from "../admin-kubeconfig/observe.ts";
 import { decideBindings, reconcileAdminKubeconfig } from "../admin-kubeconfig/reconcile.ts";
 import { type AdminKubeconfigDeps, recordRevision, writeAdminSecret } from "../admin-kubeconfig/run.ts";
-import type { Caches } from "../caches.ts";
-import type { RunContext } from "../run-context.ts";
+import type { Caches, RunContext } from "../caches.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
 import { readCapiAccess } from "../tenant/authority.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";

@@ -1,5 +1,10 @@
 import { elapsedMs, formatTime } from "./time.ts";
 
+interface Transition {
+  sequence: number;
+  at: string;
+}
+
 /** The shape that all conditions share (metav1.Condition). */
 export interface ConditionLike<Type extends string = string> {
   type: Type;
@@ -56,4 +61,19 @@ export const REPORT_WAIT_AFTER_MS = 55_000;
 export interface Problem {
   reason: string;
   message: string;
+}
+
+/** The last `limit` transitions, oldest first; the new ones continue the numbering. */
+export function appendTransitions<T extends Transition>(
+  previous: readonly T[],
+  happened: readonly Omit<T, keyof Transition>[],
+  limit: number,
+  now: Date,
+): T[] {
+  const last = previous.at(-1)?.sequence ?? 0;
+  const added = happened.map((what, index) => {
+    const transition: Transition = { sequence: last + index + 1, at: formatTime(now) };
+    return { ...transition, ...what } as T;
+  });
+  return [...previous, ...added].slice(-limit);
 }

@@ -1,5 +1,5 @@
-import { findOldest } from "../kube/age.ts";
 import type { Namespace } from "../kube/core-kinds.ts";
+import { findOldest } from "../kube/object.ts";
 import type { Store } from "../kube/store.ts";
 import { LABEL_ORG_ID } from "./names.ts";
 

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { ExplainedError } from "./errors.ts";
 
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
 /** An invalid configuration; the message lists every error, one per line, by variable. */
 export class ConfigError extends ExplainedError {
   override readonly name = "ConfigError";
@@ -30,4 +32,11 @@ export function jsonText<T extends z.ZodType>(schema: T) {
       }
     })
     .pipe(schema);
+}
+
+/** Whether no one between client and server can change what is read: https, or http within this machine. */
+export function isProtectedUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
 }

@@ -10,7 +10,7 @@ import { notFound } from "../../http/errors.ts";
 import { CSV } from "../csv.ts";
 import { readCredited } from "./credited-store.ts";
 import type { InvoiceWithLines } from "./pdf/content.ts";
-import { PDF } from "./pdf/media-type.ts";
+import { PDF } from "./pdf/write.ts";
 import { presentInvoice, presentInvoiceSummary, toInvoiceCsv } from "./present.ts";
 import { invoicePage, invoiceRecord } from "./schema.ts";
 import {

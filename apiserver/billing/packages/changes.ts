@@ -3,11 +3,19 @@ import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { type Preconditions, requireMatch } from "../../http/contract/etag.ts";
-import { notFound } from "../../http/errors.ts";
+import { invalidField, notFound } from "../../http/errors.ts";
 import { markAllDue } from "../budgets/due-store.ts";
-import { effectiveAfter } from "../effective-from.ts";
+import { effectiveAfter } from "../month.ts";
 import { auditPackage, planTag } from "./present.ts";
-import { insertPackageTerms, lockPackages, type Package, type PackageTerms, readPackage } from "./store.ts";
+import {
+  insertPackageTerms,
+  lockPackages,
+  type Package,
+  type PackageTerms,
+  readPackage,
+  readPackages,
+  sharePackages,
+} from "./store.ts";
 
 export interface PackageUpdate {
   slug: string;
@@ -46,4 +54,19 @@ export async function requirePackage(db: Queryable, slug: string): Promise<Packa
   const found = await readPackage(db, slug);
   if (found === undefined) throw notFound("plan");
   return found;
+}
+
+/**
+ * Until the end of the transaction the package is one that a new cluster can have. Throws 422 for one that is unknown or
+ * retired.
+ */
+export async function requireOffered(tx: Queryable, slug: string): Promise<void> {
+  await sharePackages(tx);
+  const offered = (await readPackages(tx)).filter(({ retired }) => !retired).map((one) => one.slug);
+  if (offered.includes(slug)) return;
+  const choice =
+    offered.length === 0
+      ? "must be left out: no plan is on offer"
+      : `must be ${offered.join(", ")} or left out`;
+  throw invalidField("plan", "invalid_enum", choice);
 }

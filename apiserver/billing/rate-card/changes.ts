@@ -4,7 +4,7 @@ import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { markAllDue } from "../budgets/due-store.ts";
-import { effectiveAfter } from "../effective-from.ts";
+import { effectiveAfter } from "../month.ts";
 import { presentRates, rateCardTag } from "./present.ts";
 import { insertRates, lockRateCard, type Rates, readLastRateChange, readRates } from "./store.ts";
 

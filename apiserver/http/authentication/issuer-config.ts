@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isProtectedUrl } from "../../../shared/program/protected-url.ts";
+import { isProtectedUrl } from "../../../shared/program/config.ts";
 
 const protectedUrl = z.url().refine(isProtectedUrl, "must be https, or a loopback address");
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import { z } from "zod";
-import { isProtectedUrl } from "../../../shared/program/protected-url.ts";
+import { isProtectedUrl } from "../../../shared/program/config.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
 
 const FETCH_TIMEOUT_MS = 5000;

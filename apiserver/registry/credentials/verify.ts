@@ -1,7 +1,7 @@
 import { matchesHash, parseTokenId } from "../../api-tokens/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { CredentialControl } from "../../http/rate-limits/rate-limit.ts";
-import { passwordRefused } from "../tokens/basic-credential.ts";
+import { passwordRefused } from "../tokens/sign.ts";
 import { findLiveCredential, recordCredentialUse } from "./store.ts";
 import type { CredentialRow } from "./table.ts";
 

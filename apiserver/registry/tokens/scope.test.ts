@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readBasicPassword } from "./basic-credential.ts";
 import { grantActions, parseScopes } from "./scope.ts";
+import { readBasicPassword } from "./sign.ts";
 
 const orgId = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const repository = `org-${orgId}/team/web`;

@@ -1,6 +1,9 @@
 import { createPublicKey } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, type JWK, SignJWT } from "jose";
+import { ApiError } from "../../http/errors.ts";
 import type { DistributionConfig } from "../config.ts";
+
+const MAX_LENGTH = 16_384;
 
 /** A right in the form of the registry's token specification: `repository`, `org-<id>/web`, `pull`. */
 export interface RegistryAccess {
@@ -53,4 +56,21 @@ export function createTokenSigner({
 export async function toPublicJwk({ signingKey }: Pick<DistributionConfig, "signingKey">): Promise<JWK> {
   const jwk = await exportJWK(createPublicKey(signingKey));
   return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: "ES256", use: "sig" };
+}
+
+/** The password of an HTTP Basic credential (RFC 7617); undefined for any other header. */
+export function readBasicPassword(authorization: string | undefined): string | undefined {
+  const [, encoded = ""] =
+    /^basic +([A-Za-z0-9+/=]+)$/i.exec(authorization?.slice(0, MAX_LENGTH) ?? "") ?? [];
+  const text = Buffer.from(encoded, "base64").toString("utf8");
+  const colon = text.indexOf(":");
+  const password = text.slice(colon + 1);
+  return colon === -1 || password === "" ? undefined : password;
+}
+
+/** 401 that asks for a password, which clients of registries speak (RFC 7617). */
+export function passwordRefused(message: string): ApiError {
+  return new ApiError("unauthorized", message, {
+    headers: { "WWW-Authenticate": 'Basic realm="registry", charset="UTF-8"' },
+  });
 }

@@ -15,7 +15,7 @@ import {
 import { startWebhookDeliverer } from "../deliverer.ts";
 import { createWebhookRequests, WEBHOOK } from "../testing.ts";
 import { decryptSecret } from "./cipher.ts";
-import { reencryptSecrets } from "./reencrypt.ts";
+import { reencryptSecrets } from "./rotate.ts";
 import { deleteExpiredSecrets, listValidSecrets } from "./store.ts";
 
 let issuer: TestIssuer;

@@ -8,6 +8,9 @@ import { drawFirstPage } from "./draw-first-page.ts";
 import { readFont } from "./fonts.ts";
 import { COLORS, type Fonts, MARGIN, PAGE_HEIGHT, PdfPage, RIGHT, ROW_HEIGHT, WIDTH } from "./page.ts";
 
+/** The media type of the document for people. */
+export const PDF = "application/pdf";
+
 /** The file in a Factur-X document that holds the electronic invoice (Factur-X 1.0, 6.2). */
 const FACTUR_X_FILE = "factur-x.xml";
 
