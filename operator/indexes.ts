@@ -5,7 +5,7 @@ export const INDEX_ID = "id";
 export const INDEX_NAMESPACE = "namespace";
 /** Pools and accesses by "namespace/cluster". */
 export const INDEX_CLUSTER = "cluster";
-/** MachineDeployments and Machines by "namespace/cluster/pool". */
+/** MachineDeployments, MachineSets and Machines by "namespace/cluster/pool". */
 export const INDEX_CLUSTER_AND_POOL = "clusterAndPool";
 /** Machines by "namespace/kind/name" of their infrastructure object. */
 export const INDEX_INFRASTRUCTURE = "infrastructure";

@@ -50,6 +50,14 @@ export function monthOfPeriod(period: string): Month {
   return month;
 }
 
+/**
+ * When a change of prices takes effect: now, but at least 1 ms after the one before, so that changes follow each other also
+ * when the clock was set back.
+ */
+export function effectiveAfter(last: Date, now: Date): Date {
+  return new Date(Math.max(now.getTime(), last.getTime() + 1));
+}
+
 function toMonth(year: number, index: number): Month {
   const start = new Date(Date.UTC(year, index));
   const end = new Date(Date.UTC(year, index + 1));
@@ -60,12 +68,4 @@ function toMonth(year: number, index: number): Month {
     days: (end.getTime() - start.getTime()) / MS_PER_DAY,
     seconds: (end.getTime() - start.getTime()) / 1000,
   };
-}
-
-/**
- * When a change of prices takes effect: now, but at least 1 ms after the one before, so that changes follow each other also
- * when the clock was set back.
- */
-export function effectiveAfter(last: Date, now: Date): Date {
-  return new Date(Math.max(now.getTime(), last.getTime() + 1));
 }

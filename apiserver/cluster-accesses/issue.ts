@@ -88,6 +88,26 @@ export async function issueKubeconfig(
   }
 }
 
+/**
+ * Creates a key and the request for its certificate, with the name and the group of the access: a control plane that signs
+ * for itself takes them from the request.
+ */
+export async function createClientKey(subject: string, accessId: string): Promise<ClientKey> {
+  const x509 = await loadX509();
+  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({
+    name: new x509.Name([{ O: [nameAccessGroup(accessId)] }, { CN: [subject] }]).toString(),
+    keys,
+    signingAlgorithm: ALGORITHM,
+  });
+  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
+  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
+  return {
+    privateKey: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
+    csr: `${request.toString("pem")}\n`,
+  };
+}
+
 function toObject(
   origin: Origin,
   cluster: ProjectedCluster,
@@ -189,26 +209,6 @@ async function discard({ kube, log }: Deps, { metadata }: ClusterAccess): Promis
     const message = messageOf(error);
     log.warn({ name, message }, "an access that was not issued could not be deleted");
   }
-}
-
-/**
- * Creates a key and the request for its certificate, with the name and the group of the access: a control plane that signs
- * for itself takes them from the request.
- */
-export async function createClientKey(subject: string, accessId: string): Promise<ClientKey> {
-  const x509 = await loadX509();
-  const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ["sign", "verify"]);
-  const request = await x509.Pkcs10CertificateRequestGenerator.create({
-    name: new x509.Name([{ O: [nameAccessGroup(accessId)] }, { CN: [subject] }]).toString(),
-    keys,
-    signingAlgorithm: ALGORITHM,
-  });
-  const der = Buffer.from(await webcrypto.subtle.exportKey("pkcs8", keys.privateKey));
-  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
-  return {
-    privateKey: `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`,
-    csr: `${request.toString("pem")}\n`,
-  };
 }
 
 /** Loaded at the first request: it takes longer to load than the rest of the program. */

@@ -46,8 +46,8 @@ export function limitsOn({ metadata }: Namespace): string | undefined {
 
 /**
  * Makes sure that the organization's Namespace exists and carries the organization's limits, and returns its name: call
- * it before the first write into it. A new one gets its limit of accesses and its StorageInventory too. Throws 409 conflict while an earlier Namespace of that name is being deleted, or a
- * KubeError.
+ * it before the first write into it. A new one gets its limit of accesses and its StorageInventory too. Throws 409
+ * conflict while an earlier Namespace of that name is being deleted, or a KubeError.
  */
 export async function ensureNamespace(
   deps: NamespaceDeps,
@@ -91,10 +91,6 @@ export async function ensureNamespaceSoon(
   }
 }
 
-function ignoreAlreadyExists(error: unknown): void {
-  if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
-}
-
 /** How many accesses a quota allows; undefined when it does not say. Kubernetes shows a limit of 2000 as "2k". */
 export function readAccessLimit({ spec }: Pick<ResourceQuota, "spec">): number | undefined {
   const [, digits, suffix = ""] = /^(\d+)([kMG]?)$/.exec(spec?.hard?.[RESOURCE] ?? "") ?? [];
@@ -126,13 +122,10 @@ export async function ensureInventory(
     namespace,
     labels: { [LABEL_ORG_ID]: orgId },
   };
-  try {
-    await kube.create(
-      storageInventoryKind,
-      { metadata, spec: {} },
-      { fieldManager: MANAGER_APISERVER, ...options },
-    );
-  } catch (error) {
-    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
-  }
+  const writeOptions = { fieldManager: MANAGER_APISERVER, ...options };
+  await kube.create(storageInventoryKind, { metadata, spec: {} }, writeOptions).catch(ignoreAlreadyExists);
+}
+
+function ignoreAlreadyExists(error: unknown): void {
+  if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
 }

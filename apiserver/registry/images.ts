@@ -97,6 +97,30 @@ export async function deleteImages(
   await mapConcurrently(broken, (tag) => backend.deleteTag(repository, tag));
 }
 
+/**
+ * Whether an organization has images; false without a registry. One that no image could be pushed for has none, so the
+ * registry is not asked; Harbor has its own accounts and is always asked. Throws 503 when a registry that must be
+ * asked cannot be used.
+ */
+export function createImageCheck({
+  config,
+  db,
+  now,
+}: Pick<Deps, "config" | "db" | "now">): (orgId: string) => Promise<boolean> {
+  const { registry } = config;
+  if (registry === undefined) return () => Promise.resolve(false);
+  const backend = createBackend(registry, now);
+  return async (orgId) => {
+    if (registry.kind === "distribution" && !(await mayHaveImages(db, orgId))) return false;
+    try {
+      return await hasImages(backend, repositoryPrefix(orgId));
+    } catch (error) {
+      if (error instanceof BackendError) throw dependencyUnavailable("The registry", error);
+      throw error;
+    }
+  };
+}
+
 /** Bytes of an image or an index with its images (the first 32), each blob once, as the manifests name them. */
 async function sizeOf(
   backend: RegistryBackend,
@@ -131,28 +155,4 @@ async function mapConcurrently<Item, Result>(
   for (let start = 0; start < items.length; start += CONCURRENCY)
     results.push(...(await Promise.all(items.slice(start, start + CONCURRENCY).map(map))));
   return results;
-}
-
-/**
- * Whether an organization has images; false without a registry. One that no image could be pushed for has none, so the
- * registry is not asked; Harbor has its own accounts and is always asked. Throws 503 when a registry that must be
- * asked cannot be used.
- */
-export function createImageCheck({
-  config,
-  db,
-  now,
-}: Pick<Deps, "config" | "db" | "now">): (orgId: string) => Promise<boolean> {
-  const { registry } = config;
-  if (registry === undefined) return () => Promise.resolve(false);
-  const backend = createBackend(registry, now);
-  return async (orgId) => {
-    if (registry.kind === "distribution" && !(await mayHaveImages(db, orgId))) return false;
-    try {
-      return await hasImages(backend, repositoryPrefix(orgId));
-    } catch (error) {
-      if (error instanceof BackendError) throw dependencyUnavailable("The registry", error);
-      throw error;
-    }
-  };
 }

@@ -106,9 +106,9 @@ test("a cluster that is suspended, deleted with its dependents orphaned, is gone
     const isShown = (await alice.call("getCluster", place)).status === 200;
     const object = await client.get(clusterKind, namespace, cluster);
     const machines = await client.listAll(machineKind, { namespace, labelSelector });
-    const engine = await client.get(capiClusterKind, namespace, cluster);
+    const capiCluster = await client.get(capiClusterKind, namespace, cluster);
     if (machines.length > 0 && !isShown) hidden.push(...machines.map(({ metadata }) => metadata.name));
-    return machines.length === 0 && engine === undefined && object === undefined && !isShown;
+    return machines.length === 0 && capiCluster === undefined && object === undefined && !isShown;
   });
   expect(hidden).toEqual([]);
   expect(await client.listAll(nodePoolKind, { namespace })).toEqual([]);

@@ -101,8 +101,8 @@ test.concurrent("a cluster restored without its pool waits, loses no node, and g
   // Another change does not go on either.
   await engineer.patchCluster("returned", { spec: { version: "1.35" } });
   await waitUntilItWaits("returned");
-  const engine = await engineer.client.get(capiClusterKind, engineer.namespace, "returned");
-  expect(engine).toMatchObject({
+  const capiCluster = await engineer.client.get(capiClusterKind, engineer.namespace, "returned");
+  expect(capiCluster).toMatchObject({
     metadata: { ownerReferences: [{ uid: waiting.metadata.uid }] },
     spec: { topology: { version: "v1.34.2" } },
   });

@@ -27,9 +27,9 @@ function waitForQuiet(what: string, holds: (cluster: Cluster) => boolean): Promi
 }
 
 async function readCapiCluster() {
-  const engine = await engineer.client.get(capiClusterKind, engineer.namespace, "quiet");
-  const [pool] = engine?.spec.topology.workers?.machineDeployments ?? [];
-  return { paused: engine?.spec.paused ?? false, replicas: pool?.replicas };
+  const capiCluster = await engineer.client.get(capiClusterKind, engineer.namespace, "quiet");
+  const [pool] = capiCluster?.spec.topology.workers?.machineDeployments ?? [];
+  return { paused: capiCluster?.spec.paused ?? false, replicas: pool?.replicas };
 }
 
 test("a suspended cluster is left as it is, says so, and gets what it missed when it is resumed", async () => {

@@ -83,11 +83,14 @@ export async function installForeignDefinitions(): Promise<void> {
  * kustomization, and waits until they are served. No program of the provider runs.
  */
 export async function installDefinitions(provider: ProviderDefinitions): Promise<void> {
-  const engine = readCapiManifests(join(dirname(readStack().helm), "cluster-api.json"));
-  const kubeadm = [...engine["capi-kubeadm-bootstrap"].crds, ...engine["capi-kubeadm-control-plane"].crds];
+  const manifests = readCapiManifests(join(dirname(readStack().helm), "cluster-api.json"));
+  const kubeadm = [
+    ...manifests["capi-kubeadm-bootstrap"].crds,
+    ...manifests["capi-kubeadm-control-plane"].crds,
+  ];
   const infrastructure =
     provider === "cluster-api"
-      ? engine["capi-in-memory"].crds
+      ? manifests["capi-in-memory"].crds
       : await readDefinitions(provider.module, provider.folder);
   const used = [...kubeadm, ...infrastructure.filter(({ metadata }) => USED.test(metadata.name))];
   await installAll(used);

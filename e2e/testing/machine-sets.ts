@@ -9,8 +9,8 @@ import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, machineKind } from "./custom-resources.ts";
 
-const LABEL_ENGINE_CLUSTER = "cluster.x-k8s.io/cluster-name";
-const LABEL_ENGINE_POOL = "topology.cluster.x-k8s.io/deployment-name";
+const LABEL_CAPI_CLUSTER = "cluster.x-k8s.io/cluster-name";
+const LABEL_CAPI_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
 /** Machines of node pools that are nodes, by uid: what runs, what Marina shows, and what the tenant pays for. */
 interface MachineSets {
@@ -34,10 +34,8 @@ async function readMachineSets({ kubeconfig, databaseUrl }: Place): Promise<Mach
     );
     const machines = (await client.listAll(machineKind)).filter(
       ({ metadata: { namespace, labels }, status }) => {
-        const cluster = toKey(namespace, labels?.[LABEL_ENGINE_CLUSTER] ?? "");
-        return (
-          labels?.[LABEL_ENGINE_POOL] !== undefined && status?.nodeRef !== undefined && ours.has(cluster)
-        );
+        const cluster = toKey(namespace, labels?.[LABEL_CAPI_CLUSTER] ?? "");
+        return labels?.[LABEL_CAPI_POOL] !== undefined && status?.nodeRef !== undefined && ours.has(cluster);
       },
     );
     const pools = await client.listAll(nodePoolKind);

@@ -50,6 +50,8 @@ export type IssueDecision =
   /** The CA's Secret has another revision than the last one compared: keep it while the CA has this certificate. */
   | ({ kind: "compare"; compared: string | undefined } & IssuedKubeconfig);
 
+const CA_FIELD = "certificate-authority-data: ";
+
 /** Whether the Secret has to be issued now. `existing` comes from the trimmed cache; `caRevision` is the current one. */
 export function decideIssue(
   existing: Secret | undefined,
@@ -123,8 +125,6 @@ export function composeAdminSecret(
   };
 }
 
-const CA_FIELD = "certificate-authority-data: ";
-
 /** The CA's certificate (PEM) in a kubeconfig issued here (base64); undefined when it has none. */
 export function readCaCertificate(value: string): string | undefined {
   const kubeconfig = Buffer.from(value, "base64");
@@ -132,6 +132,24 @@ export function readCaCertificate(value: string): string | undefined {
   const to = kubeconfig.indexOf("\n", from);
   if (from < CA_FIELD.length || to < 0) return undefined;
   return Buffer.from(kubeconfig.toString("latin1", from, to), "base64").toString();
+}
+
+/** A short hash by which a change of a text is recognized. */
+export function fingerprint(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+/** Keeps of an issued credential the CA's certificate (PEM), and a fingerprint instead of the content. */
+export function trimCredential(secret: Secret): Secret {
+  const value = secret.data?.value;
+  const caCertificate = value === undefined ? undefined : readCaCertificate(value);
+  return {
+    ...secret,
+    data: {
+      ...(value !== undefined && { value: fingerprint(value) }),
+      ...(caCertificate !== undefined && { "ca.crt": caCertificate }),
+    },
+  };
 }
 
 function composeKubeconfig(
@@ -174,22 +192,4 @@ function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
 
 function encode(text: string): string {
   return Buffer.from(text).toString("base64");
-}
-
-/** A short hash by which a change of a text is recognized. */
-export function fingerprint(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 16);
-}
-
-/** Keeps of an issued credential the CA's certificate (PEM), and a fingerprint instead of the content. */
-export function trimCredential(secret: Secret): Secret {
-  const value = secret.data?.value;
-  const caCertificate = value === undefined ? undefined : readCaCertificate(value);
-  return {
-    ...secret,
-    data: {
-      ...(value !== undefined && { value: fingerprint(value) }),
-      ...(caCertificate !== undefined && { "ca.crt": caCertificate }),
-    },
-  };
 }

@@ -38,6 +38,20 @@ export function decidePoolConditions(
   ];
 }
 
+/** A condition with its message cut to the maximum length. */
+export function poolCondition(
+  type: NodePoolConditionType,
+  status: "True" | "False" | "Unknown",
+  reason: string,
+  message: string,
+): PoolCondition {
+  return { type, status, reason, message: clipConditionMessage(message) };
+}
+
+export function describeUnhealthyNodes(names: readonly string[]): string {
+  return `Unhealthy nodes: ${names.join(", ")}. Cluster API replaces them if its health checks cover them; otherwise replace them by hand.`;
+}
+
 function decideReconciling(change: PoolCondition | undefined, stalled: Problem | undefined): PoolCondition {
   const cause = change ?? stalled;
   if (cause === undefined) {
@@ -173,16 +187,6 @@ function exist(amount: number): string {
   return amount === 1 ? "exists" : "exist";
 }
 
-/** A condition with its message cut to the maximum length. */
-export function poolCondition(
-  type: NodePoolConditionType,
-  status: "True" | "False" | "Unknown",
-  reason: string,
-  message: string,
-): PoolCondition {
-  return { type, status, reason, message: clipConditionMessage(message) };
-}
-
 /** Whether the cluster autoscaler manages the number of nodes. */
 function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondition {
   const type = "Autoscaling";
@@ -237,8 +241,4 @@ function describeLateMachine({ joining }: PoolProgress): string {
   const [late] = joining;
   if (late === undefined) return " If this lasts, ask the platform's operator to look at the node pool.";
   return ` Machine ${late.name} has not joined: ${late.waitsFor}. If this lasts, ask the platform's operator to look at it.`;
-}
-
-export function describeUnhealthyNodes(names: readonly string[]): string {
-  return `Unhealthy nodes: ${names.join(", ")}. Cluster API replaces them if its health checks cover them; otherwise replace them by hand.`;
 }

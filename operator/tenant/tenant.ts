@@ -68,6 +68,8 @@ interface OwnCredential {
   goodUntil: number;
 }
 
+type NewCredential = Pick<OwnCredential, "connection" | "revision">;
+
 /**
  * A tenant's API server; undefined until Cluster API reported an address and there is a CA or a kubeconfig, and for a foreign
  * cluster.
@@ -123,29 +125,6 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
   };
 }
 
-type NewCredential = Pick<OwnCredential, "connection" | "revision">;
-
-async function issueOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal): Promise<NewCredential> {
-  const { revision, ...ca } = await readCertificateAuthority(deps, cluster, signal);
-  const now = deps.now().getTime();
-  const { certificate: cert, key } = await issueClientCertificate({
-    ca,
-    commonName: "cloud.marina.dev:operator",
-    organization: "system:masters",
-    notBefore: new Date(now - OWN_SKEW_MS),
-    notAfter: new Date(now + OWN_LIFETIME_MS),
-  });
-  return { revision, connection: { ca: ca.certificate, cert, key } };
-}
-
-async function readOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal): Promise<NewCredential> {
-  const { ca, credential } = await readCapiAccess(deps, cluster, signal);
-  const { revision, certificate } = ca;
-  if (!("token" in credential)) return { revision, connection: { ca: certificate, ...credential } };
-  const headers = { authorization: `Bearer ${credential.token}` };
-  return { revision, connection: { ca: certificate, readHeaders: async () => headers } };
-}
-
 /**
  * Runs `use` with a client of a tenant's API server, and closes it. Ends within its deadlines, however that server
  * responds; redirects are not followed. Rejects with a KubeError.
@@ -171,6 +150,27 @@ export async function connectTenant<Result>(
   } finally {
     await transport.close();
   }
+}
+
+async function issueOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal): Promise<NewCredential> {
+  const { revision, ...ca } = await readCertificateAuthority(deps, cluster, signal);
+  const now = deps.now().getTime();
+  const { certificate: cert, key } = await issueClientCertificate({
+    ca,
+    commonName: "cloud.marina.dev:operator",
+    organization: "system:masters",
+    notBefore: new Date(now - OWN_SKEW_MS),
+    notAfter: new Date(now + OWN_LIFETIME_MS),
+  });
+  return { revision, connection: { ca: ca.certificate, cert, key } };
+}
+
+async function readOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal): Promise<NewCredential> {
+  const { ca, credential } = await readCapiAccess(deps, cluster, signal);
+  const { revision, certificate } = ca;
+  if (!("token" in credential)) return { revision, connection: { ca: certificate, ...credential } };
+  const headers = { authorization: `Bearer ${credential.token}` };
+  return { revision, connection: { ca: certificate, readHeaders: async () => headers } };
 }
 
 function toDeadlineError(cause: unknown, deadlineMs: number): KubeError {

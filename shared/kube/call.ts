@@ -1,6 +1,6 @@
 import { KubeError, networkCodeOf } from "./errors.ts";
 
-/** Combines the caller's signal with a deadline, and reports as a KubeError which of them ended the call. */
+/** One call of the Kubernetes API while it runs. */
 export interface Call {
   signal: AbortSignal;
   remainingMs(): number;
@@ -12,6 +12,7 @@ export interface Call {
   toError(error: unknown, request: string): KubeError;
 }
 
+/** Combines the caller's signal with a deadline; `toError` reports as a KubeError which of them ended the call. */
 export function startCall(request: { signal?: AbortSignal | undefined }, timeoutMs: number): Call {
   const controller = new AbortController();
   const endsAt = performance.now() + timeoutMs;
@@ -53,33 +54,4 @@ export function startCall(request: { signal?: AbortSignal | undefined }, timeout
 function describeError(error: unknown): string {
   if (error instanceof Error && error.message !== "") return error.message;
   return networkCodeOf(error) ?? String(error);
-}
-
-/**
- * The lines of a byte stream without their newline; a last line without newline is included. Calls `onIdle`, which must
- * end the stream, when no byte arrives for `idleTimeoutMs` while a line is awaited.
- */
-export async function* readLines(
-  chunks: AsyncIterable<Uint8Array>,
-  idleTimeoutMs: number,
-  onIdle: () => void,
-): AsyncGenerator<string> {
-  const iterator = chunks[Symbol.asyncIterator]();
-  const decoder = new TextDecoder();
-  let rest = "";
-  try {
-    for (;;) {
-      const timer = setTimeout(onIdle, idleTimeoutMs);
-      const { done, value } = await iterator.next().finally(() => clearTimeout(timer));
-      if (done) break;
-      const parts = decoder.decode(value, { stream: true }).split("\n");
-      parts[0] = rest + parts[0];
-      rest = parts.pop() ?? "";
-      yield* parts.filter((line) => line !== "");
-    }
-    rest += decoder.decode();
-    if (rest !== "") yield rest;
-  } finally {
-    await iterator.return?.();
-  }
 }

@@ -5,14 +5,8 @@ import { objectKey } from "./object.ts";
 const MAX_STRINGS = 2_000;
 
 /** In characters. Longer ones, as the data of a ConfigMap, are not kept in the pool. */
-const MAX_LENGTH = 2_000;
+const MAX_STRING_LENGTH = 2_000;
 
-/**
- * Freezes an object of parsed JSON and everything in it, in place, and replaces each string that the pool holds by the
- * pool's own copy. JSON.parse copies all strings of more than 10 characters, and most of those in Kubernetes objects are
- * equal: texts of conditions, times, labels, names of owners. They were 10 of 32 KB that a cluster took in the operator's
- * caches.
- */
 type Freeze = <T>(value: T) => T;
 
 /** The index values of an object, each once: a function of the object alone. */
@@ -126,12 +120,17 @@ function toBigInt(resourceVersion: string): bigint {
   return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;
 }
 
-/** Creates it with a separate pool of strings, which holds at most 2,000. */
+/**
+ * Creates a function that freezes an object of parsed JSON and everything in it, in place, and replaces each string that
+ * its pool holds by the pool's copy. JSON.parse copies all strings of more than 10 characters, and most of those in
+ * Kubernetes objects are equal: texts of conditions, times, labels, names of owners. They were 10 of 32 KB that a cluster
+ * took in the operator's caches.
+ */
 function createFreeze(): Freeze {
   const pool = new Map<string, string>();
 
   function share(text: string): string {
-    if (text.length > MAX_LENGTH) return text;
+    if (text.length > MAX_STRING_LENGTH) return text;
     const known = pool.get(text);
     if (known !== undefined) return known;
     if (pool.size >= MAX_STRINGS) pool.clear();

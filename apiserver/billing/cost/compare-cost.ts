@@ -49,6 +49,17 @@ export function compareCost(
   };
 }
 
+/** What a change of one cluster does to its price in a full month, at the prices that hold at `now`. */
+export async function assessCost(
+  db: Queryable,
+  now: Date,
+  before: PlannedCluster,
+  after: PlannedCluster,
+): Promise<CostEffect> {
+  const month = monthOf(now);
+  return compareCost(month, await readPriceHistory(db, month.end), before, after);
+}
+
 function compareTypes(
   before: readonly RatedLine[],
   after: readonly RatedLine[],
@@ -107,15 +118,4 @@ function newestOf<Change extends { effectiveFrom: Date }>(
   const ordered = changes.toSorted((a, b) => a.effectiveFrom.getTime() - b.effectiveFrom.getTime());
   const newest = new Map(ordered.map((change) => [keyOf(change), change]));
   return [...newest.values()].map((change) => ({ ...change, effectiveFrom: new Date(0) }));
-}
-
-/** What a change of one cluster does to its price in a full month, at the prices that hold at `now`. */
-export async function assessCost(
-  db: Queryable,
-  now: Date,
-  before: PlannedCluster,
-  after: PlannedCluster,
-): Promise<CostEffect> {
-  const month = monthOf(now);
-  return compareCost(month, await readPriceHistory(db, month.end), before, after);
 }

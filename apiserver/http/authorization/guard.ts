@@ -17,11 +17,6 @@ export interface ConfirmedAccess {
  */
 export type Access = "signed-in" | "user" | "platform-admin" | Permission | readonly Permission[];
 
-/** Whether an operation needs a membership of the organization in its path. */
-export function needsMembership(access: Access): access is Permission | readonly Permission[] {
-  return typeof access !== "string" || !["signed-in", "user", "platform-admin"].includes(access);
-}
-
 /** How the http layer identifies callers; app.ts makes it of the slices, so that http/ imports none. */
 export interface AccessControl {
   /** Turns an Authorization header into a principal. Throws 401 unauthorized, or 503 when an issuer is unavailable. */
@@ -46,6 +41,11 @@ export interface AccessControl {
 }
 
 const PLATFORM_ADMIN_ROLE = "platform-admin";
+
+/** Whether an operation needs a membership of the organization in its path. */
+export function needsMembership(access: Access): access is Permission | readonly Permission[] {
+  return typeof access !== "string" || !["signed-in", "user", "platform-admin"].includes(access);
+}
 
 /**
  * Authorizes an authenticated principal; returns the membership for an operation inside an organization. Throws 403
@@ -89,12 +89,6 @@ export function isPlatformAdmin(principal: Principal): boolean {
   return principal.roles.some((role) => role === PLATFORM_ADMIN_ROLE);
 }
 
-function describe(principal: Principal, permissions: readonly Permission[]): string {
-  const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
-  const hint = principal.kind === "token" && scopes.size > 0 ? ` (scope ${[...scopes].join(" or ")})` : "";
-  return `the permission ${permissions.join(" or ")}${hint}`;
-}
-
 /**
  * Authorizes once more, in the transaction of the change: a body can take 30 s to arrive, in which a membership or a
  * token may end. Takes the organization's row lock, which every end of a right takes too. Throws 403 for a right that has
@@ -116,4 +110,10 @@ export async function confirmAccess(
     requireAnyPermission(principal, membership, permissions);
   if (needsMembership(access)) requireAny(typeof access === "string" ? [access] : access);
   return { membership, requirePermission: (permission) => requireAny([permission]) };
+}
+
+function describe(principal: Principal, permissions: readonly Permission[]): string {
+  const scopes = new Set(permissions.flatMap((permission) => scopeOf(permission) ?? []));
+  const hint = principal.kind === "token" && scopes.size > 0 ? ` (scope ${[...scopes].join(" or ")})` : "";
+  return `the permission ${permissions.join(" or ")}${hint}`;
 }

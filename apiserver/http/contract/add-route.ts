@@ -25,7 +25,7 @@ const REQUEST_DEADLINE_MS = 55_000;
 
 /**
  * Adds one operation to the router and to the OpenAPI document. Its handler runs after these checks, in this order:
- * credential (401), organization id (400), membership (404), permission (403), path and query parameters (400). The
+ * address and condition headers (400), credential (401), organization id (400), membership (404), permission (403), path and query parameters (400). The
  * handler then reads the parents in the path (404), and the body by `call.readBody()` (415, 413, 400, 422).
  */
 export function addRoute<
@@ -75,46 +75,26 @@ function kindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {
 }
 
 /**
- * Sets `principal` by the request's credential or ticket. Responds with 401 without a valid one and 429 beyond the rate
- * limits.
+ * Records every authenticated request on a path of the platform's staff before its response leaves: a successful change
+ * writes its own audit row, all others get one here, refused ones too.
  */
-function authenticateCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+function recordStaffRequests(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
-    const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
-    const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
-    const credential = ticket ?? c.req.header("authorization");
-    c.set("principal", await router.limiter.limit(control, operation, c).authenticate(credential));
     await next();
-  };
-}
-
-/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`, and 429. */
-function authorizeCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
-  return async (c, next) => {
     const principal = c.get("principal");
-    if (principal !== undefined) {
-      const orgId = c.req.param("orgID")?.toLowerCase();
-      const membership = await authorize(router.access, operation.access, principal, orgId);
-      c.set("membership", membership);
-      if (operation.access === "platform-admin") await router.rememberStaff(principal.userId);
-      if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
-    }
-    await next();
-  };
-}
-
-/** The ticket of a request that has no other credential. */
-function findTicket(c: Context<HttpEnv>): string | undefined {
-  return c.req.header("authorization") === undefined ? c.req.query("ticket") : undefined;
-}
-
-/** Access control that takes a ticket as the credential. */
-function withTicket(access: AccessControl, path: string): AccessControl {
-  return {
-    ...access,
-    authenticate: (ticket = "") => access.redeemTicket(ticket, path),
-    isKnown: () => false,
-    isWellFormed: () => false,
+    const { status } = c.res;
+    if (operation.access !== "platform-admin" || principal === undefined) return;
+    if (operation.method !== "get" && status < 400) return;
+    await router.recordStaffRequest(
+      { ...toOrigin(c, operation, principal), asStaff: isPlatformAdmin(principal) },
+      {
+        operation,
+        path: c.req.path,
+        query: c.req.query(),
+        orgId: c.req.param("orgID") ?? c.req.query("org_id"),
+        status,
+      },
+    );
   };
 }
 
@@ -140,9 +120,53 @@ function requireValidConditions(c: Context<HttpEnv>): void {
   }
 }
 
+/**
+ * Sets `principal` by the request's credential or ticket. Responds with 401 without a valid one and 429 beyond the rate
+ * limits.
+ */
+function authenticateCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
+    const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
+    const credential = ticket ?? c.req.header("authorization");
+    c.set("principal", await router.limiter.limit(control, operation, c).authenticate(credential));
+    await next();
+  };
+}
+
+/** The ticket of a request that has no other credential. */
+function findTicket(c: Context<HttpEnv>): string | undefined {
+  return c.req.header("authorization") === undefined ? c.req.query("ticket") : undefined;
+}
+
+/** Access control that takes a ticket as the credential. */
+function withTicket(access: AccessControl, path: string): AccessControl {
+  return {
+    ...access,
+    authenticate: (ticket = "") => access.redeemTicket(ticket, path),
+    isKnown: () => false,
+    isWellFormed: () => false,
+  };
+}
+
 /** Responds with 400 to a malformed organization id, before the membership is looked up by it. */
 function validateOrganizationId({ access }: Operation): MiddlewareHandler<HttpEnv> {
   return validateParams(z.object(needsMembership(access) ? { orgID: idSchema } : {}));
+}
+
+/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`, and 429. */
+function authorizeCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const principal = c.get("principal");
+    if (principal !== undefined) {
+      const orgId = c.req.param("orgID")?.toLowerCase();
+      const membership = await authorize(router.access, operation.access, principal, orgId);
+      c.set("membership", membership);
+      if (operation.access === "platform-admin") await router.rememberStaff(principal.userId);
+      if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
+    }
+    await next();
+  };
 }
 
 /** Responds with 400 to malformed path parameters: UUIDs, unless the operation has its own schema for one. */
@@ -153,12 +177,6 @@ function validatePath(operation: Operation): MiddlewareHandler<HttpEnv> {
   );
 }
 
-function validateParams(schema: z.ZodType): MiddlewareHandler<HttpEnv> {
-  return zValidator("param", schema, (result) => {
-    if (!result.success) throw invalidRequest("path", result.error.issues, result.data);
-  });
-}
-
 /** Responds with 400 to malformed or unknown query parameters. A parameter that is sent several times is a list. */
 function validateQuery({ query = z.strictObject({}) }: Operation): MiddlewareHandler<HttpEnv> {
   return zValidator("query", query, (result) => {
@@ -166,26 +184,8 @@ function validateQuery({ query = z.strictObject({}) }: Operation): MiddlewareHan
   });
 }
 
-/**
- * Records every authenticated request on a path of the platform's staff before its response leaves: a successful change
- * writes its own audit row, all others get one here, refused ones too.
- */
-function recordStaffRequests(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
-  return async (c, next) => {
-    await next();
-    const principal = c.get("principal");
-    const { status } = c.res;
-    if (operation.access !== "platform-admin" || principal === undefined) return;
-    if (operation.method !== "get" && status < 400) return;
-    await router.recordStaffRequest(
-      { ...toOrigin(c, operation, principal), asStaff: isPlatformAdmin(principal) },
-      {
-        operation,
-        path: c.req.path,
-        query: c.req.query(),
-        orgId: c.req.param("orgID") ?? c.req.query("org_id"),
-        status,
-      },
-    );
-  };
+function validateParams(schema: z.ZodType): MiddlewareHandler<HttpEnv> {
+  return zValidator("param", schema, (result) => {
+    if (!result.success) throw invalidRequest("path", result.error.issues, result.data);
+  });
 }

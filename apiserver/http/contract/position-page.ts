@@ -3,7 +3,7 @@ import { type Page, type PageRequest, pageQuery } from "./page.ts";
 
 const ID_HEX_DIGITS = 16;
 
-/** The cursors that such a list returns: no position is above 2^53. */
+/** The cursors of a list whose items have a position instead of an id: none is above 2^53. */
 const CURSOR_PATTERN = /^(00[01][0-9a-fA-F]{5})-([0-9a-fA-F]{4})-8([0-9a-fA-F]{3})-8([0-9a-fA-F])00-0{12}$/;
 
 const CURSOR_MESSAGE = "must be a next_cursor of this list";

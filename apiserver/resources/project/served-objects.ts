@@ -18,6 +18,12 @@ const {
 /** The columns of a ProjectedCluster and of a ProjectedNodePool. */
 export { clusterColumns, nodePoolColumns };
 
+export interface ClusterFilter extends PageRequest {
+  status?: ClusterStatusName | undefined;
+  /** The whole name, ignoring case. */
+  name?: string | undefined;
+}
+
 /** A cluster of the organization that is not deleted. */
 export async function findCluster(
   db: Queryable,
@@ -29,12 +35,6 @@ export async function findCluster(
     .from(projectedClusters)
     .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
   return cluster;
-}
-
-export interface ClusterFilter extends PageRequest {
-  status?: ClusterStatusName | undefined;
-  /** The whole name, ignoring case. */
-  name?: string | undefined;
 }
 
 /** A page of the organization's clusters (of all clusters without one), ordered by id; one row more than `limit`. */
@@ -136,6 +136,19 @@ export async function findServedClusterIds(db: Queryable, ids: readonly string[]
   return new Set(rows.map(({ id }) => id));
 }
 
+/**
+ * A query of the quota use of each object of an organization: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
+ * An object counts until it is deleted, however it was created.
+ */
+export function selectQuotaUse(orgId: string): SQL {
+  return sql`
+    select id as object_id, 1 as clusters, 0 as node_pools, 0 as nodes, 0 as vcpus, 0 as memory_gb
+    from ${projectedClusters} where org_id = ${orgId} and deleted_at is null
+    union all
+    select id, 0, 1, quota_nodes, quota_vcpus, quota_memory_gb
+    from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null`;
+}
+
 function isLiveCluster(orgId: string) {
   return and(eq(projectedClusters.orgId, orgId), isNull(projectedClusters.deletedAt));
 }
@@ -150,17 +163,4 @@ function isLivePool(orgId: string, clusterId: string) {
 
 function escapeLike(text: string): string {
   return text.replaceAll(/[\\%_]/g, (character) => `\\${character}`);
-}
-
-/**
- * A query of the quota use of each object of an organization: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
- * An object counts until it is deleted, however it was created.
- */
-export function selectQuotaUse(orgId: string): SQL {
-  return sql`
-    select id as object_id, 1 as clusters, 0 as node_pools, 0 as nodes, 0 as vcpus, 0 as memory_gb
-    from ${projectedClusters} where org_id = ${orgId} and deleted_at is null
-    union all
-    select id, 0, 1, quota_nodes, quota_vcpus, quota_memory_gb
-    from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null`;
 }

@@ -60,13 +60,6 @@ export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): N
   return NODE_POOL_STATUS_BY_PHASE[pool.status?.phase ?? "Provisioning"] ?? "provisioning";
 }
 
-/** MAJOR.MINOR is another version only when it is another minor. */
-function isUpgrade({ spec, status }: Parameters<typeof clusterStatusOf>[0]): boolean {
-  const wanted = spec.version.replace(/^v/, "");
-  const target = (status?.targetVersion ?? status?.version)?.replace(/^v/, "");
-  return target !== undefined && target !== wanted && !target.startsWith(`${wanted}.`);
-}
-
 /** What an object waits for, or what went wrong and how to fix it, as its operator words it; undefined = nothing is under way. */
 export function statusMessageOf(object: Pick<Cluster | NodePool, "metadata" | "status">): string | undefined {
   const { metadata, status } = object;
@@ -79,4 +72,11 @@ export function statusMessageOf(object: Pick<Cluster | NodePool, "metadata" | "s
   const conditions: Parameters<typeof findCondition<string>>[0] = status?.conditions;
   const reconciling = findCondition(conditions, "Reconciling");
   return reconciling?.status === "True" ? reconciling.message : undefined;
+}
+
+/** MAJOR.MINOR is another version only when it is another minor. */
+function isUpgrade({ spec, status }: Parameters<typeof clusterStatusOf>[0]): boolean {
+  const wanted = spec.version.replace(/^v/, "");
+  const target = (status?.targetVersion ?? status?.version)?.replace(/^v/, "");
+  return target !== undefined && target !== wanted && !target.startsWith(`${wanted}.`);
 }

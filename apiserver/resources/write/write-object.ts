@@ -22,17 +22,38 @@ import type { Reservation } from "./reservations.ts";
 import type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 import type { WriteIntent } from "./table.ts";
 
-interface DeleteRequest<P, E> extends WriteRequest {
-  preconditions?: Preconditions | undefined;
-  plan: (current: P) => WritePlan<E>;
+type WriteDeps = Pick<Deps, "db" | "kube" | "now">;
+
+/** The part of a request that every write has. */
+interface WriteRequest {
+  /** The action in the audit row: `<resource>.<verb>`. */
+  action: string;
+  /** Every check is made, the result is computed, and nothing is stored. */
+  dryRun?: boolean;
 }
 
-/** A last attempt that begins then ends within the deadline of a request: one Kubernetes write takes at most 25 s. */
-const RETRY_FOR_MS = 20_000;
+/** What a slice decides, from the current object. */
+interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
+  reservations?: readonly Reservation[];
+  /** What else the write does; called by a dry run only. Throws what `reservations` would. */
+  effects?: (db: Queryable) => Promise<E>;
+}
 
-const RETRY_BASE_MS = 50;
+/** One call of the Kubernetes API, and what goes with it. */
+interface Write<T, E> extends WriteRequest, WritePlan<E> {
+  verb: WriteIntent["verb"];
+  objectId: string;
+  /** The metadata of the object that was read, or of the one to be created. */
+  metadata: ObjectMeta;
+  /** Undefined when the object has changed since it was read. */
+  apply: (options: { dryRun: boolean }) => Promise<{ object: T; gone?: boolean } | undefined>;
+}
 
-const RETRY_CAP_MS = 1_000;
+interface CreateRequest<T, E> extends WriteRequest, WritePlan<E> {
+  /** The public id, which `object` carries as a label. */
+  id: string;
+  object: T;
+}
 
 /** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
 interface ChangePlan<E> extends WritePlan<E>, Pick<ObjectPatch, "spec" | "annotations"> {
@@ -48,38 +69,17 @@ interface ChangeRequest<P, E> extends WriteRequest {
   plan: (current: P) => ChangePlan<E>;
 }
 
-interface CreateRequest<T, E> extends WriteRequest, WritePlan<E> {
-  /** The public id, which `object` carries as a label. */
-  id: string;
-  object: T;
+interface DeleteRequest<P, E> extends WriteRequest {
+  preconditions?: Preconditions | undefined;
+  plan: (current: P) => WritePlan<E>;
 }
 
-export type WriteDeps = Pick<Deps, "db" | "kube" | "now">;
+/** A last attempt that begins then ends within the deadline of a request: one Kubernetes write takes at most 25 s. */
+const RETRY_FOR_MS = 20_000;
 
-/** The part of a request that every write has. */
-export interface WriteRequest {
-  /** The action in the audit row: `<resource>.<verb>`. */
-  action: string;
-  /** Every check is made, the result is computed, and nothing is stored. */
-  dryRun?: boolean;
-}
+const RETRY_BASE_MS = 50;
 
-/** What a slice decides, from the current object. */
-export interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
-  reservations?: readonly Reservation[];
-  /** What else the write does; called by a dry run only. Throws what `reservations` would. */
-  effects?: (db: Queryable) => Promise<E>;
-}
-
-/** One call of the Kubernetes API, and what goes with it. */
-interface Write<T, E> extends WriteRequest, WritePlan<E> {
-  verb: WriteIntent["verb"];
-  objectId: string;
-  /** The metadata of the object that was read, or of the one to be created. */
-  metadata: ObjectMeta;
-  /** Undefined when the object has changed since it was read. */
-  apply: (options: { dryRun: boolean }) => Promise<{ object: T; gone?: boolean } | undefined>;
-}
+const RETRY_CAP_MS = 1_000;
 
 /**
  * Creates a custom resource whose id and name are fixed; safe to repeat with the same ones. Throws 409 conflict when the
@@ -180,7 +180,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
  * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the
  * Kubernetes API refuses, what the reservations throw, and the KubeError of a write that is not confirmed.
  */
-export async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
+async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   origin: Origin,
   resource: Resource<T, P>,
@@ -242,7 +242,7 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /** The result of a request that changes nothing. */
-export async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
+async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   resource: Resource<T, P>,
   live: T,
@@ -252,7 +252,7 @@ export async function projectUnchanged<T extends KubeObject, P extends ObjectRef
 }
 
 /** The current object in the Kubernetes API. Throws 404 for a deleted one, which is not served afterwards. */
-export async function readLive<T extends KubeObject, P extends ObjectRef>(
+async function readLive<T extends KubeObject, P extends ObjectRef>(
   deps: Pick<Deps, "db" | "kube">,
   resource: Resource<T, P>,
   known: P,

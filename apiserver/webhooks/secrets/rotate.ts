@@ -22,6 +22,13 @@ const MAX_REPLACED = 5;
 /** The keys, of which the first encrypts. */
 export type SecretKeys = readonly [WebhookKey, ...WebhookKey[]];
 
+export interface RotatedSecret {
+  /** In clear. */
+  secret: string;
+  /** How many secrets could not be decrypted and were removed. */
+  unreadable: number;
+}
+
 /** Gives a new webhook its first secret; returns it in clear. */
 export async function addSecret(
   tx: Queryable,
@@ -31,13 +38,6 @@ export async function addSecret(
   const secret = createSecret();
   await insertSecret(tx, { id: createId(), orgId, webhookId, ...encryptSecret(keys[0], webhookId, secret) });
   return secret;
-}
-
-export interface RotatedSecret {
-  /** In clear. */
-  secret: string;
-  /** How many secrets could not be decrypted and were removed. */
-  unreadable: number;
 }
 
 /**
@@ -60,16 +60,6 @@ export async function rotateSecret(
   await expireCurrentSecret(tx, orgId, webhookId, new Date(at.getTime() + OVERLAP_MS));
   const secret = await addSecret(tx, keys, { orgId, webhookId });
   return { secret, unreadable: known.length - readable.length };
-}
-
-function isReadable(keys: SecretKeys, row: WebhookSecretRow): boolean {
-  try {
-    decryptSecret(keys, row.webhookId, row);
-    return true;
-  } catch (error) {
-    if (error instanceof UndecryptableSecretError) return false;
-    throw error;
-  }
 }
 
 /**
@@ -109,4 +99,14 @@ export async function reencryptSecrets(
       { byKey: Object.fromEntries(unreadable) },
       "webhooks have signing secrets that no key decrypts",
     );
+}
+
+function isReadable(keys: SecretKeys, row: WebhookSecretRow): boolean {
+  try {
+    decryptSecret(keys, row.webhookId, row);
+    return true;
+  } catch (error) {
+    if (error instanceof UndecryptableSecretError) return false;
+    throw error;
+  }
 }

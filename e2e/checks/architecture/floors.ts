@@ -1,8 +1,7 @@
 import { basename } from "node:path";
 
 /**
- * The slices of the API server. A slice may import the `index.ts` of one that stands before it. Those that have no
- * folder yet are listed where they will stand.
+ * The slices of the API server. A slice may import the `index.ts` of one that stands before it.
  */
 export const SLICES = [
   "organizations",

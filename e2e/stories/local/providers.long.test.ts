@@ -143,8 +143,8 @@ describe.each([
       const { body } = await alice.request("GET", path);
       return body.status === "running" && body.current_version === "1.35.1";
     });
-    const [engine] = JSON.parse(await manage("get", "localcontrolplanes", "-o", "json")).items;
-    expect([engine.status.version, engine.status.versions]).toEqual(["v1.35.1", undefined]);
+    const [controlPlane] = JSON.parse(await manage("get", "localcontrolplanes", "-o", "json")).items;
+    expect([controlPlane.status.version, controlPlane.status.versions]).toEqual(["v1.35.1", undefined]);
     await ask(kubeconfig);
   }, 900_000);
 });
