@@ -77,7 +77,10 @@ export async function changeCluster(
   });
 }
 
-/** Requests the deletion of a cluster, also of a suspended one. Throws 409 conflict for one that the platform holds, and what `deleteObject` throws. */
+/**
+ * Requests the deletion of a cluster, also of a suspended one. Throws 409 conflict for one that the platform holds,
+ * and what `deleteObject` throws.
+ */
 export async function deleteCluster(
   deps: Deps,
   origin: Origin,

@@ -20,8 +20,8 @@ const ALL_EVERY_MS = 10 * 60_000;
 const ENDED_EVERY_MS = 5 * 60_000;
 
 /**
- * Creates and updates Namespaces with their limits: shortly after a change, and periodically those of all organizations. Removes those of deleted
- * organizations.
+ * Creates and updates Namespaces with their limits: shortly after a change, and periodically those of all
+ * organizations. Removes those of deleted organizations.
  */
 export function organizationJobs(deps: Deps): PeriodicJob[] {
   return [

@@ -26,7 +26,10 @@ export function reconcileInventory(observed: ObservedInventory): InventoryDecisi
   return { kind: "report", outcome: { kind: "observed", pool } };
 }
 
-/** The wanted limit. An inventory that names none gets the default, which is written: a storage keeps a limit that is merely absent. */
+/**
+ * The wanted limit. An inventory that names none gets the default, which is written: a storage keeps a limit that is
+ * merely absent.
+ */
 function decideQuota({ quotaBytes }: StorageInventorySpec, defaultQuotaBytes: number): number {
   return quotaBytes === undefined || quotaBytes < 1 ? defaultQuotaBytes : quotaBytes;
 }

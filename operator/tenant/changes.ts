@@ -8,8 +8,8 @@ import { isOwnerChanged } from "../identity/ownership.ts";
 import { type AuthorityCaches, findAuthority } from "./authority.ts";
 
 /**
- * Whether the owner, the endpoint or the availability of a tenant's API server changed. Every reconcile of an access or of the bindings
- * connects to it: no other change is worth that.
+ * Whether the owner, the endpoint or the availability of a tenant's API server changed. Every reconcile of an access
+ * or of the bindings connects to it: no other change is worth that.
  */
 export function isTenantChanged(change: Change<CapiCluster>): boolean {
   const { previous, object } = change;

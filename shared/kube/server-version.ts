@@ -19,7 +19,10 @@ const versionSchema = z.object({
   minor: z.string().transform((text) => Number.parseInt(text, 10)),
 });
 
-/** Rejects with an ExplainedError when the server is older than OLDEST_VERSION. When the server cannot answer, it logs that and resolves. */
+/**
+ * Rejects with an ExplainedError when the server is older than OLDEST_VERSION. When the server cannot answer, it logs
+ * that and resolves.
+ */
 export async function requireServerVersion(
   transport: Pick<Transport, "request">,
   log: Logger,

@@ -25,8 +25,9 @@ const REQUEST_DEADLINE_MS = 55_000;
 
 /**
  * Adds one operation to the router and to the OpenAPI document. Its handler runs after these checks, in this order:
- * address and condition headers (400), credential (401), organization id (400), membership (404), permission (403), path and query parameters (400). The
- * handler then reads the parents in the path (404), and the body by `call.readBody()` (415, 413, 400, 422).
+ * address and condition headers (400), credential (401), organization id (400), membership (404), permission (403),
+ * path and query parameters (400). The handler then reads the parents in the path (404), and the body by
+ * `call.readBody()` (415, 413, 400, 422).
  */
 export function addRoute<
   const P extends string,

@@ -23,8 +23,9 @@ export interface Projected {
 
 /**
  * Projects observations in one transaction with everything that follows from them: durable records, name reservations,
- * the transition log, the status events of the live feed and the events for webhooks. An observation older than the stored one changes nothing.
- * Every statement handles many objects, so the number of round trips does not grow with them.
+ * the transition log, the status events of the live feed and the events for webhooks. An observation older than the
+ * stored one changes nothing. Every statement handles many objects, so the number of round trips does not grow with
+ * them.
  */
 export async function projectObservations(
   tx: Queryable,

@@ -12,7 +12,7 @@ const UPLOAD_SECONDS = 15 * 60;
 
 type Upload = z.output<typeof newAttachmentRecord>["upload"];
 
-type Terms = Parameters<typeof uploadKey>[0] & { contentType: string; sizeBytes: number; sha256: string };
+type Terms = Place & { contentType: string; sizeBytes: number; sha256: string };
 
 interface Place {
   orgId: string;

@@ -32,7 +32,8 @@ const OPTIONS = {
 
 /**
  * `npm run test:clients [-- --client go]`: clients generated from the OpenAPI document compile, and a tenant's story by
- * each of them succeeds against a stack; public libraries verify its webhooks. Needs Go, a JDK, Maven and Python. Exits with 1 when one fails.
+ * each of them succeeds against a stack; public libraries verify its webhooks. Needs Go, a JDK, Maven and Python.
+ * Exits with 1 when one fails.
  */
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: OPTIONS });

@@ -28,10 +28,10 @@ export async function fetchConforming(url: string, init: RequestInit = {}): Prom
 }
 
 /**
- * Checks a response against the OpenAPI document: status, media type, headers, and the body with each of its fields are
- * declared, and its records do not contradict themselves. Rejects with an Error that lists every fault. Responses of no operation (405, unknown paths) pass. Records
- * for the run of tests that this status of this operation occurred, the messages about fields of a refused request, and
- * the credentials sent and received.
+ * Checks a response against the OpenAPI document: status, media type, headers, and the body with each of its fields
+ * are declared, and its records do not contradict themselves. Rejects with an Error that lists every fault. Responses
+ * of no operation (405, unknown paths) pass. Records for the run of tests that this status of this operation occurred,
+ * the messages about fields of a refused request, and the credentials sent and received.
  */
 export async function requireConformance(
   url: string,

@@ -4,7 +4,10 @@ import { StartError } from "../programs/start-error.ts";
 import { ROOT } from "../stack/marina.ts";
 import type { Command, Outcome } from "./plan.ts";
 
-/** Runs a command in the root of the checkout and returns how it ended, also with an error. Throws StartError when it is not installed. */
+/**
+ * Runs a command in the root of the checkout and returns how it ended, also with an error. Throws StartError when it
+ * is not installed.
+ */
 export async function runCommand({
   program,
   args,

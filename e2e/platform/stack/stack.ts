@@ -198,7 +198,8 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
 }
 
 /**
- * Starts the stack and returns when every part is ready, or with `answerEarly` when the API answers. Throws StartError when it cannot; then every part is stopped.
+ * Starts the stack and returns when every part is ready, or with `answerEarly` when the API answers. Throws StartError
+ * when it cannot; then every part is stopped.
  */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const dir = resolve(options.dir);

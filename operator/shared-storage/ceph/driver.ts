@@ -21,8 +21,8 @@ const poolSchema = z.object({
 });
 
 /**
- * Data pools of Ceph, one for each organization: `<prefix><organization's id>`, limited by quota_max_bytes. Ceph takes 0 for no limit and
- * keeps the last one when none is sent. Other pools are neither read nor changed.
+ * Data pools of Ceph, one for each organization: `<prefix><organization's id>`, limited by quota_max_bytes. Ceph takes
+ * 0 for no limit and keeps the last one when none is sent. Other pools are neither read nor changed.
  */
 export function createCephDriver(
   api: CephApi,
