@@ -43,7 +43,7 @@ import { addSystemEventRoutes } from "./system-events/routes.ts";
 import { closeTicketsOf } from "./tickets/index.ts";
 import { addTicketRoutes } from "./tickets/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
-import { bindFirstOrganization } from "./users/index.ts";
+import { requireOrganizationQuota } from "./users/index.ts";
 import { addUserRoutes } from "./users/routes.ts";
 import { deleteWebhooksOf } from "./webhooks/index.ts";
 import { addWebhookRoutes } from "./webhooks/routes.ts";
@@ -107,7 +107,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addDocumentRoutes(router, deps.config.publicUrl);
   // A slice calls those above it only by the hooks that are listed here.
   addOrganizationRoutes(router, deps, {
-    beforeCreate: (tx, creatorId) => bindFirstOrganization(tx, creatorId, deps.config.userQuotas),
+    beforeCreate: (tx, creatorId) => requireOrganizationQuota(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,
     hasPendingCreates,
     hasImages: createImageCheck(deps),

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../e2e/platform/stack/testing.ts";
 import { type ExecutedCode, recordExecutedCode } from "../e2e/testing/executed-code.ts";
+import { clusterKind } from "../shared/crd/cluster.ts";
+import { LABEL_ID } from "../shared/crd/names.ts";
 import { nodePoolKind } from "../shared/crd/node-pool.ts";
 import { createId } from "../shared/program/id.ts";
 import { closeMonth } from "./billing/invoices/close.ts";
@@ -42,6 +44,10 @@ beforeAll(async () => {
   pool = `${pools}/${(await send("POST", pools, POOL)).body.id}`;
 });
 afterAll(async () => {
+  const { kube } = api.deps;
+  // They would run as long as the stack does.
+  for (const { metadata } of await kube.listAll(clusterKind, { namespace: namespaceOfTest() }))
+    await kube.delete(clusterKind, metadata.namespace, metadata.name);
   await Promise.all([api.close(), deliveries.end(), receiver.close()]);
 });
 
@@ -51,16 +57,19 @@ async function send(method: string, path: string, body?: TestRequest["body"]): P
   return response;
 }
 
+const namespaceOfTest = () => organizationNamespace(organization.split("/").at(-1) ?? "");
+
 let nodes = 1;
 const addNode = () => send("PUT", pool, { desired_nodes: ++nodes });
 
 /** Returns the work once the operator has observed the current pool. */
 async function whenSettled(work: () => Promise<unknown>): Promise<() => Promise<unknown>> {
   const { kube } = api.deps;
-  const namespace = organizationNamespace(organization.split("/").at(-1) ?? "");
+  const namespace = namespaceOfTest();
   await waitFor("the pool to be observed", async () => {
-    const [object] = await kube.listAll(nodePoolKind, { namespace });
-    return object?.status?.observedGeneration === object?.metadata.generation;
+    const objects = await kube.listAll(nodePoolKind, { namespace });
+    const object = objects.find(({ metadata }) => metadata.labels?.[LABEL_ID] === pool.split("/").at(-1));
+    return object !== undefined && object.status?.observedGeneration === object.metadata.generation;
   });
   return work;
 }
@@ -174,7 +183,7 @@ test.each<{
 ])("$journey executes no more than it did", async ({ prepare, limits }) => {
   const databases = [api.deps.db, deliveries.db];
   const runs: (ExecutedCode & { statements: number })[] = [];
-  // The first run fills what is read once a process; of the others the least counts, for a retry is no growth.
+  // The first run fills what is read once a process; of the others the least figures count, for a retry is no growth.
   for (let run = 0; run < 4; run += 1) {
     const work = await prepare();
     let statements = 0;
@@ -183,11 +192,14 @@ test.each<{
     });
     runs.push({ ...executed, statements });
   }
-  const [least] = runs.slice(1).toSorted((left, right) => left.namedFunctions - right.namedFunctions);
-  const { files = [], namedFunctions, statements } = least ?? {};
+  const least = (figureOf: (run: (typeof runs)[number]) => number) =>
+    Math.min(...runs.slice(1).map(figureOf));
+  const [fewest] = runs.slice(1).toSorted((left, right) => left.files.length - right.files.length);
+  const statements = least((run) => run.statements);
   // Shows the files when there are more.
+  const files = fewest?.files ?? [];
   expect(files.length > limits.files ? files : []).toEqual([]);
-  expect(namedFunctions).toBeLessThanOrEqual(limits.namedFunctions);
+  expect(least((run) => run.namedFunctions)).toBeLessThanOrEqual(limits.namedFunctions);
   expect(statements).toBeLessThanOrEqual(limits.statements);
   expect(statements).toBeGreaterThan(0);
 });

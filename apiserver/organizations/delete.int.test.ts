@@ -2,9 +2,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { createClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { clusterIntents } from "../clusters/create/table.ts";
@@ -15,6 +13,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
+import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteOrganization } from "./delete.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { lockOrganization } from "./store.ts";
@@ -145,11 +144,6 @@ describe("DELETE organization", () => {
 
   test("is not carried out when the Kubernetes API is not available", async () => {
     const org = await makeOrganization(api, issuer);
-    const transport = createTransport({
-      connection: { server: "http://127.0.0.1:1" },
-      timeoutMs: 500,
-    });
-    const deps = { ...api.deps, kube: createClient(transport) };
     const origin = {
       principal: {
         kind: "user",
@@ -168,12 +162,13 @@ describe("DELETE organization", () => {
       hasImages: async () => false,
       onDelete: async () => undefined,
     };
-    const attempt = deleteOrganization(deps, origin, hooks, {
-      orgId: org.id,
-      preconditions: { ifMatch: undefined },
+    await withUnreachableKube(async (kube) => {
+      const attempt = deleteOrganization({ ...api.deps, kube }, origin, hooks, {
+        orgId: org.id,
+        preconditions: { ifMatch: undefined },
+      });
+      await expect(attempt).rejects.toThrow(KubeError);
     });
-    await expect(attempt).rejects.toThrow(KubeError);
-    await transport.close();
     const [row] = await api.deps.db.select().from(organizations).where(eq(organizations.id, org.id));
     expect([row?.deletingAt, row?.deletedAt]).toEqual([null, null]);
   });

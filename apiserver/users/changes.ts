@@ -20,7 +20,7 @@ import {
  * Refuses another organization to a user who has created as many as the quota allows. Holds the user's row lock until
  * the transaction ends, so that concurrent creates are counted one after the other. Throws 422 quota_exceeded.
  */
-export async function bindFirstOrganization(
+export async function requireOrganizationQuota(
   tx: Queryable,
   userId: string,
   defaults: UserQuotaAmounts,

@@ -1,1 +1,1 @@
-export { bindFirstOrganization } from "./changes.ts";
+export { requireOrganizationQuota } from "./changes.ts";

@@ -51,7 +51,7 @@ export const webhookVariables = z
   .transform((env) => ({
     webhooks: {
       /** The first one encrypts the secrets of webhooks, all decrypt. Without any, no webhook is created or changed. */
-      keys: env.MARINA_WEBHOOK_KEYS as readonly WebhookKey[],
+      keys: env.MARINA_WEBHOOK_KEYS,
       maxPerOrganization: env.MARINA_WEBHOOKS_PER_ORGANIZATION,
       /** Addresses and CIDR ranges that webhooks may be sent to although they are private. */
       allowedAddresses: env.MARINA_WEBHOOK_ALLOWED_ADDRESSES,

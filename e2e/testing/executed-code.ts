@@ -1,5 +1,6 @@
 import { Session } from "node:inspector/promises";
 import { fileURLToPath } from "node:url";
+import { isTestFile } from "../checks/architecture/imports.ts";
 
 /** What a piece of work executed of the project's own production code, by functions that have a name. */
 export interface ExecutedCode {
@@ -9,7 +10,7 @@ export interface ExecutedCode {
 }
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const PRODUCTION = /^(apiserver|operator|shared)\/(?!.*(\.test\.ts|testing|bench)).*\.ts$/;
+const isProduction = (path: string) => /^(apiserver|operator|shared)\//.test(path) && !isTestFile(path);
 
 /**
  * Runs `work` and says what it executed, by V8's precise coverage of this thread. Whatever else runs in the thread
@@ -31,7 +32,7 @@ export async function recordExecutedCode(work: () => unknown): Promise<ExecutedC
           ({ functionName, ranges }) => functionName !== "" && (ranges[0]?.count ?? 0) > 0,
         ),
       }))
-      .filter(({ path, functions }) => PRODUCTION.test(path) && functions.length > 0);
+      .filter(({ path, functions }) => isProduction(path) && functions.length > 0);
     return {
       files: executed.map(({ path }) => path).toSorted(),
       namedFunctions: executed.flatMap(({ functions }) => functions).length,

@@ -51,7 +51,7 @@ function withoutWords(state: object): object {
 test.each(STATUSES)("a trimmed cluster whose conditions are %s reads like the complete one", (status) => {
   const { observed } = aCluster().withPools(makePool("web")).reconciled().capiConverged();
   const object = observed.capi?.object;
-  if (object === undefined) throw new Error("the fixture has no Cluster API's cluster");
+  if (object === undefined) throw new Error("the fixture has no Cluster API cluster");
   const whole = {
     ...object,
     status: {

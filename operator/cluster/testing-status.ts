@@ -35,7 +35,7 @@ function observeWith(observed: ObservedCluster, object: CapiCluster): ObservedCl
 
 export function withConditions(observed: ObservedCluster, ...conditions: ReturnType<typeof aCondition>[]) {
   const object = observed.capi?.object;
-  if (object === undefined) throw new Error("no Cluster API");
+  if (object === undefined) throw new Error("the fixture has no Cluster API cluster");
   const others = (object.status?.conditions ?? []).filter(
     ({ type }) => !conditions.some((condition) => condition.type === type),
   );

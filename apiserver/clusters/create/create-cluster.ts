@@ -90,7 +90,7 @@ async function dryRunCreate(
   const clusters = clustersOf(orgId);
   const assessed = await runThenRollBack(deps.db, async (tx) => {
     if (request.spec.plan !== undefined) await requireOffered(tx, request.spec.plan);
-    const quota = await assessQuota(tx, quotaScopeOf(deps, orgId), quotaClaimsOf(request));
+    const quota = await assessQuota(tx, quotaScopeOf(deps, orgId), quotaAmountsOf(request));
     const cost = await assessCost(tx, deps.now(), { cluster: undefined, pools: [] }, planCluster(request));
     for (const one of reservationsOf(deps, request)) await one.take(tx);
     return { quota, cost };
@@ -214,12 +214,12 @@ async function deletePools(deps: Deps, request: NewCluster, pools: readonly NewN
 function reservationsOf(deps: Deps, request: NewCluster): Reservation[] {
   const { orgId, clusterId, spec, objectName } = request;
   return [
-    createQuotaReservation(quotaScopeOf(deps, orgId), clusterId, quotaClaimsOf(request)),
+    createQuotaReservation(quotaScopeOf(deps, orgId), clusterId, quotaAmountsOf(request)),
     createNameReservation(clustersOf(orgId), spec.displayName ?? objectName, clusterId),
   ];
 }
 
-function quotaClaimsOf({ clusterId, nodePools }: NewCluster) {
+function quotaAmountsOf({ clusterId, nodePools }: NewCluster) {
   const own = { objectId: clusterId, current: NO_AMOUNTS, desired: CLUSTER_AMOUNTS };
   return [own, ...nodePools.map(({ id, spec }) => amountsOfCreate(id, spec))];
 }

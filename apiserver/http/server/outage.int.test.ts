@@ -1,8 +1,6 @@
 import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFreePort } from "../../../e2e/platform/programs/free-port.ts";
-import { createClient } from "../../../shared/kube/client.ts";
-import { createTransport } from "../../../shared/kube/transport.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../../api-tokens/index.ts";
 import { mintToken } from "../../api-tokens/secret.ts";
@@ -12,6 +10,7 @@ import type { Deps } from "../../deps.ts";
 import { renderOpenApi } from "../../openapi/render.ts";
 import { createTestedApp, startTestApp, type TestApp } from "../../testing/app.ts";
 import { type DocumentedOperation, listOperations } from "../../testing/operation-cases.ts";
+import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createAuthenticator } from "../authentication/authenticator.ts";
 import type { HttpEnv } from "../env.ts";
 
@@ -122,21 +121,20 @@ describe("with Postgres away", () => {
 });
 
 test("without the Kubernetes API an organization is created nevertheless", async () => {
-  const connection = { server: `https://127.0.0.1:${await findFreePort()}` };
-  const transport = createTransport({ connection, timeoutMs: 500 });
-  const app = createTestedApp(
-    { ...api.deps, kube: createClient(transport), metrics: createRegistry() },
-    {
-      authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
-    },
-  );
-  const response = await app.request("/api/v1/organizations", {
-    method: "POST",
-    headers: { "content-type": "application/json", "content-length": "16" },
-    body: '{"name":"Alone"}',
+  await withUnreachableKube(async (kube) => {
+    const app = createTestedApp(
+      { ...api.deps, kube, metrics: createRegistry() },
+      {
+        authenticator: { authenticate: async () => ({ ...principal, userId: (await me()).id }) },
+      },
+    );
+    const response = await app.request("/api/v1/organizations", {
+      method: "POST",
+      headers: { "content-type": "application/json", "content-length": "16" },
+      body: '{"name":"Alone"}',
+    });
+    expect(response.status).toBe(201);
   });
-  expect(response.status).toBe(201);
-  await transport.close();
 });
 
 async function me(): Promise<{ id: string }> {

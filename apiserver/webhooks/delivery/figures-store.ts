@@ -10,7 +10,7 @@ export interface Figures {
 }
 
 /** Counts pending deliveries and disabled webhooks. */
-export async function countDeliveries(db: Queryable): Promise<Figures> {
+export async function readDeliveryFigures(db: Queryable): Promise<Figures> {
   const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
     select pending.*, disabled.*,
       coalesce((select greatest(0, extract(epoch from now() - min(due_at))) from webhook_queues), 0)::float8 as "overdueSeconds"

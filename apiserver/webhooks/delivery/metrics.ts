@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from "../../../shared/progra
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../../outbox/table.ts";
 import type { CompletionResult } from "./completion-store.ts";
-import { countDeliveries, type Figures } from "./figures-store.ts";
+import { type Figures, readDeliveryFigures } from "./figures-store.ts";
 
 /** A scrape counts again once the figures are this old, for many pending deliveries take a while to count. */
 const FIGURES_AGE_MS = 30_000;
@@ -53,7 +53,7 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
 
 function addFigures(registry: Registry, db: Queryable): void {
   const registers = [registry];
-  const read = keepFor(FIGURES_AGE_MS, () => countDeliveries(db));
+  const read = keepFor(FIGURES_AGE_MS, () => readDeliveryFigures(db));
   const gauge = (name: string, help: string, pick: (figures: Figures) => number) =>
     new Gauge({
       name: `marina_apiserver_webhook_${name}`,
