@@ -15,8 +15,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 const copy = mkdtempSync(join(realpathSync(tmpdir()), "marina-new-slice-"));
-const COPIED = ["apiserver", "operator", "shared", "e2e", "crds", "build.ts", "image.ts", "vitest.config.ts"];
-const CONFIG = ["package.json", "tsconfig.json", "biome.json", ".gitignore"];
+const COPIED = ["apiserver", "operator", "shared", "e2e", "crds", "docs", "build.ts", "image.ts"];
+const CONFIG = ["package.json", "tsconfig.json", "biome.json", "vitest.config.ts", ".gitignore", "README.md"];
 /** The stack that runs serves the copy as well; nothing else of this run reaches the run inside. */
 const env = {
   ...Object.fromEntries(
@@ -40,7 +40,7 @@ function run(program: string, ...args: string[]): string {
 function followThePage(): void {
   const page = readFileSync(join(root, "docs", "new-slice.md"), "utf8");
   for (const [, name = "", anchor, text = ""] of page.matchAll(
-    /^```ts (\S+)(?: after (.+))?\n([\s\S]*?)^```$/gm,
+    /^```(?:ts|text) (\S+)(?: after (.+))?\n([\s\S]*?)^```$/gm,
   )) {
     const file = join(copy, name);
     mkdirSync(dirname(file), { recursive: true });
@@ -88,7 +88,7 @@ describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () 
       "e2e/checks/architecture",
       "apiserver/security.test.ts",
     );
-    expect(output).toContain("3 passed");
+    expect(output).toContain("4 passed");
   });
 
   test("has its operations in the OpenAPI document", () => {

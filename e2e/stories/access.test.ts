@@ -137,7 +137,8 @@ test.each([
       const now = await readAdminKubeconfig();
       return now.cert === before.cert ? undefined : now;
     });
-    expect(await ask(after)).toBe(200);
+    // The kubeconfig and its binding in the tenant cluster are written by two controllers, in either order.
+    await waitFor("the new admin to be admitted", async () => (await ask(after)) === 200);
     expect(await ask(dave)).toBe(200);
     await engineer.client.delete(clusterAccessKind, engineer.namespace, `dave-${state}`);
     await untilRefused(dave);

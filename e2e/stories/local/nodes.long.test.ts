@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
 
@@ -27,23 +27,34 @@ interface NodeLike {
   status: { allocatable: Record<string, string>; conditions: { type: string; status: string }[] };
 }
 
+const isReady = ({ status }: NodeLike) =>
+  status.conditions.some(({ type, status: is }) => type === "Ready" && is === "True");
+
+/** Applies the workload, and deletes it when the test has ended, failed or not. */
+async function applyWorkload(...workload: Parameters<typeof describeWorkload>): Promise<void> {
+  const objects = describeWorkload(...workload);
+  onTestFinished(async () => {
+    await cluster.run(["delete", "--ignore-not-found", "-f", "-"], objects);
+  });
+  await cluster.run(["apply", "-f", "-"], objects);
+}
+
 const listNodes = async (): Promise<NodeLike[]> => (await cluster.read("get", "nodes")).items;
 
 test("the machine's size is allocatable by the scheduler: pods that do not fit stay pending", async () => {
   const [node] = await listNodes();
   expect(node?.metadata.labels).toMatchObject({ tier: "web" });
   expect(node?.status.allocatable).toMatchObject({ cpu: "2", memory: "4Gi", "ephemeral-storage": "20Gi" });
-  await cluster.run(["apply", "-f", "-"], describeWorkload("big", 4, "1500m"));
+  await applyWorkload("big", 4, "1500m");
   await waitFor("two of four pods to run, one on each node", async () => {
     const { items } = await cluster.read("get", "pods", "-l", "app=big");
     const phases = items.map((pod: { status: { phase: string } }) => pod.status.phase).toSorted();
     return phases.join() === "Pending,Pending,Running,Running";
   });
-  await cluster.run(["delete", "deployment", "big"]);
 });
 
 test("a node that becomes not ready is replaced once, and its pods move", async () => {
-  await cluster.run(["apply", "-f", "-"], describeWorkload("moving", 4, "100m"));
+  await applyWorkload("moving", 4, "100m");
   await cluster.run(["rollout", "status", "deployment/moving", "--timeout=200s"]);
   const before = (await listNodes()).map(({ metadata }) => metadata.name);
   const sick = before[0] ?? "";
@@ -61,22 +72,29 @@ test("a node that becomes not ready is replaced once, and its pods move", async 
     "the failed node to be deleted",
     async () => !(await listNodes()).some((one) => one.metadata.name === sick),
   );
+  // The status of the cluster may still be that of before the failure.
+  await waitFor("another node to be ready in its place", async () => {
+    const nodes = await listNodes();
+    return nodes.length === before.length && nodes.every(isReady);
+  });
   await waitForRunning(cluster.alice, cluster.path, 2);
   await cluster.run(["rollout", "status", "deployment/moving", "--timeout=200s"]);
   const pods = await cluster.read("get", "pods", "-l", "app=moving");
   expect(pods.items.map((pod: { spec: { nodeName: string } }) => pod.spec.nodeName)).not.toContain(sick);
   const after = (await listNodes()).map(({ metadata }) => metadata.name);
   expect(after.filter((name) => before.includes(name))).toHaveLength(1);
-  const [nodePool] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
-  const replaced = nodePool.status.transitions.filter(
-    ({ type }: { type: string }) => type === "NodeReplaced",
-  );
+  const replaced = await waitFor("the replacement to be in the pool's status", async () => {
+    const [nodePool] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
+    const found = nodePool.status.transitions.filter(
+      ({ type }: { type: string }) => type === "NodeReplaced",
+    );
+    return found.length > 0 ? found : undefined;
+  });
   expect(replaced).toMatchObject([{ oldNode: sick, reason: "UnhealthyNode" }]);
-  await cluster.run(["delete", "deployment", "moving"]);
 });
 
 test("a disruption budget blocks a scale-down until the pool's drain timeout overrides it", async () => {
-  await cluster.run(["apply", "-f", "-"], describeWorkload("held", 4, "100m", 4));
+  await applyWorkload("held", 4, "100m", 4);
   await cluster.run(["rollout", "status", "deployment/held", "--timeout=200s"]);
   const startedAt = Date.now();
   expect((await cluster.alice.request("PUT", pool, { desired_nodes: 1 })).status).toBe(200);
