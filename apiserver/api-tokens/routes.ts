@@ -3,7 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { OrganizationCall } from "../http/contract/call.ts";
-import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
+import { isNotModified } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
@@ -54,7 +54,6 @@ function addCreate(router: Router, deps: Deps): void {
       description:
         "The token has the permissions that its scopes, its role and the current role of its creator all grant.",
       access: "api_tokens:create",
-      recheckAccess: true,
       body: createApiTokenBody,
       responses: {
         201: {
@@ -65,11 +64,10 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
+    async (c, { orgId, origin, readBody, transact }) => {
       const { name, role, scopes, expires_in_days: lifetimeDays } = await readBody();
       return transact(
-        async (tx, { id }) => {
-          const { membership } = await confirmAccess(tx);
+        async (tx, { id }, { membership }) => {
           requireGrantable(membership.role, role, scopes);
           const limits = { lifetimeDays, maxTokens: deps.config.maxApiTokensPerOrganization };
           const token = { id, name, role, scopes, createdAt: deps.now(), ...limits };
@@ -135,17 +133,18 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       tag,
       summary: "Revoke an API token",
       access: "api_tokens:revoke",
-      recheckAccess: true,
       responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params, confirmAccess }) => {
-      await deps.db.transaction(async (tx) => {
-        const { membership } = await confirmAccess(tx);
-        const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
-        requireMatch(readPreconditions(c), apiTokenTag(row));
-        const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, origin, row, deps.now());
-        await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "revoked" });
+    async (c, { orgId, origin, params, change }) => {
+      await change({
+        lock: (tx, { membership }) =>
+          lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID),
+        tag: apiTokenTag,
+        async apply(tx, row) {
+          const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, origin, row, deps.now());
+          await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "revoked" });
+        },
       });
       await hooks.afterEnd(orgId);
       return c.body(null, 204);
@@ -165,7 +164,6 @@ function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       description:
         "The old secret stops working immediately, and the lifetime restarts. Only the creator of a token can rotate it, since the new secret acts in the creator's name.",
       access: "api_tokens:create",
-      recheckAccess: true,
       responses: {
         200: {
           description: "The token; the secret is only in this response.",
@@ -181,8 +179,7 @@ function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       if (known.createdBy !== origin.principal.userId)
         throw new ApiError("forbidden", "Only the creator of a token can rotate it; revoke it instead.");
       return call.transact(
-        async (tx) => {
-          const { membership } = await call.confirmAccess(tx);
+        async (tx, _attempt, { membership }) => {
           const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
           const rotated = await rotateApiToken(
             tx,

@@ -1,6 +1,6 @@
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Caller } from "../http/authorization/guard.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
@@ -40,12 +40,12 @@ export async function requireAccess(
 /** Revokes one access; the others stay unchanged. */
 export async function revokeAccess(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: Pick<ProjectedCluster, "orgId" | "id">,
   found: FoundAccess,
   preconditions?: Preconditions,
 ): Promise<void> {
-  await deleteObject(deps, origin, accessesOf(cluster), found, {
+  await deleteObject(deps, caller, accessesOf(cluster), found, {
     preconditions,
     action: "cluster_access.revoke",
     plan({ access: { spec } }) {

@@ -18,9 +18,9 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
-import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin, TokenPrincipal } from "../http/authentication/principal.ts";
+import { type Caller, transactAs } from "../http/authorization/guard.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createObjectName, isNotApplied } from "../resources/write/index.ts";
@@ -42,8 +42,6 @@ const POLL_MS = 100;
 export interface AccessRequest {
   id: string;
   ttlSeconds: number;
-  /** Called when the access exists, in the transaction that audits it. Throws 403 when the right to it has ended. */
-  confirmAccess: (tx: Queryable) => Promise<unknown>;
 }
 
 /**
@@ -55,10 +53,11 @@ export interface AccessRequest {
  */
 export async function issueKubeconfig(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: ProjectedCluster,
   request: AccessRequest,
 ): Promise<{ access: ClusterAccess; kubeconfig: string }> {
+  const { origin } = caller;
   requireAccessible(cluster);
   const adminKubeconfig = await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(origin.principal.userId, request.id);
@@ -71,17 +70,16 @@ export async function issueKubeconfig(
       user: subject,
       ...(await readCredential(deps, access, privateKey)),
     });
-    await deps.db.transaction(async (tx) => {
-      // A right that ends after this transaction ends this access too: its object is there to be found.
-      await request.confirmAccess(tx);
-      await recordAudit(tx, origin, {
+    // A right that ends after this transaction ends this access too: its object is there to be found.
+    await transactAs(deps.db, caller, (tx) =>
+      recordAudit(tx, origin, {
         action: "cluster_access.create",
         orgId: cluster.orgId,
         target: { kind: "cluster_access", id: request.id },
         after: { cluster_id: cluster.id, subject, ttl_seconds: request.ttlSeconds },
         result: "done",
-      });
-    });
+      }),
+    );
     return { access, kubeconfig };
   } catch (error) {
     if (!isNotApplied(error)) await discard(deps, object);

@@ -11,6 +11,7 @@ import {
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import { asAuthorized } from "../http/authorization/guard.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";
@@ -125,7 +126,7 @@ async function revokeIfThere(
   found: FoundAccess,
 ): Promise<void> {
   try {
-    await revokeAccess(deps, origin, cluster, found);
+    await revokeAccess(deps, asAuthorized(origin), cluster, found);
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "not_found")) throw error;
   }

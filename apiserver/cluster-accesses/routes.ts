@@ -43,7 +43,6 @@ function addIssue(router: Router, deps: Deps): void {
         "It authenticates as the caller until it expires, is revoked, or the caller's membership ends. " +
         "With `Accept: application/yaml`, just the file.",
       access: "clusters:access",
-      recheckAccess: true,
       body: issueKubeconfigBody,
       responses: {
         201: {
@@ -62,7 +61,7 @@ function addIssue(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, params, readBody, confirmAccess, runOnce }) => {
+    async (c, { orgId, caller, params, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       requireNotSuspended(cluster);
@@ -70,8 +69,8 @@ function addIssue(router: Router, deps: Deps): void {
         // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;
-        const request = { id, ttlSeconds, confirmAccess };
-        const { access, kubeconfig } = await issueKubeconfig(deps, origin, cluster, request);
+        const request = { id, ttlSeconds };
+        const { access, kubeconfig } = await issueKubeconfig(deps, caller, cluster, request);
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
           "Content-Disposition": attachment(cluster.displayName, "kubeconfig.yaml"),
@@ -154,10 +153,10 @@ function addRevoke(router: Router, deps: Deps): void {
       responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params }) => {
+    async (c, { orgId, caller, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const found = await requireAccess(deps, cluster, params.accessID);
-      await revokeAccess(deps, origin, cluster, found, readPreconditions(c));
+      await revokeAccess(deps, caller, cluster, found, readPreconditions(c));
       return c.body(null, 204);
     },
   );

@@ -73,7 +73,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       },
       errors: ["already_exists", "operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, query, readBody, requirePermission, runOnce }) => {
+    async (c, { orgId, caller, query, readBody, requirePermission, runOnce }) => {
       const body = await readBody();
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
@@ -87,13 +87,13 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
           objectName: attempt.objectName ?? createObjectName(body.name, "cluster"),
-          requestId: origin.requestId,
+          requestId: caller.origin.requestId,
           nodePools: (body.node_pools ?? []).map(({ name }) => ({
             id: createId(),
             objectName: createObjectName(name, "pool"),
           })),
         });
-        const { object: cluster, effects } = await createCluster(deps, origin, desired, {
+        const { object: cluster, effects } = await createCluster(deps, caller, desired, {
           resumed: attempt.resumed,
           dryRun: query.dry_run,
         });
@@ -184,11 +184,11 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         "precondition_failed",
       ],
     },
-    async (c, { orgId, origin, params, query, readBody, requirePermission }) => {
+    async (c, { orgId, caller, params, query, readBody, requirePermission }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
-      const { object: updated, effects } = await changeCluster(deps, origin, cluster, {
+      const { object: updated, effects } = await changeCluster(deps, caller, cluster, {
         action: "cluster.update",
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
@@ -226,9 +226,9 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, query }) => {
+    async (c, { orgId, caller, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const { object: deleting, effects } = await deleteCluster(deps, origin, cluster, {
+      const { object: deleting, effects } = await deleteCluster(deps, caller, cluster, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });

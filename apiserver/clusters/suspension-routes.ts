@@ -54,11 +54,11 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { origin, params: { orgID, clusterID }, readBody }) => {
+    async (c, { caller, params: { orgID, clusterID }, readBody }) => {
       await requireOrganization(deps.db, orgID);
       const cluster = await requireCluster(deps.db, orgID, clusterID);
       const { suspended } = await readBody();
-      const { object } = await changeObject(deps, origin, clustersOf(orgID), cluster, {
+      const { object } = await changeObject(deps, caller, clustersOf(orgID), cluster, {
         action: suspended ? "cluster.suspend" : "cluster.resume",
         preconditions: readPreconditions(c),
         plan(current) {

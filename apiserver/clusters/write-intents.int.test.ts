@@ -4,7 +4,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import { asAuthorized, type Caller } from "../http/authorization/guard.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
 import {
   findCluster,
@@ -67,7 +67,7 @@ function dieAfterWrite(deps: Deps): Deps {
 const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 9 };
 let count = 0;
 
-function originOf(requestId: string): Origin {
+function callerOf(requestId: string): Caller {
   const principal = {
     kind: "user" as const,
     userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -77,7 +77,7 @@ function originOf(requestId: string): Origin {
     roles: [],
     expiresAtMs: 0,
   };
-  return { principal, requestId, sourceAddress: undefined };
+  return asAuthorized({ principal, requestId, sourceAddress: undefined });
 }
 
 async function make(): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodePool }> {
@@ -113,7 +113,7 @@ const pending = () => api.deps.db.select().from(writeIntents);
 describe("a process killed between the object and its audit row", () => {
   test("loses no audit row of a change of a pool, and none is written twice", async () => {
     const { pool } = await make();
-    await expect(updateNodePool(dying, originOf("killed-1"), pool, change(2))).rejects.toThrow("killed");
+    await expect(updateNodePool(dying, callerOf("killed-1"), pool, change(2))).rejects.toThrow("killed");
     expect(await auditOf(pool.id)).toEqual([]);
     await sweep();
     await sweep();
@@ -123,8 +123,8 @@ describe("a process killed between the object and its audit row", () => {
 
   test("drops none when the next change comes before the sweep: it records both, in order", async () => {
     const { pool } = await make();
-    await expect(updateNodePool(dying, originOf("killed-2"), pool, change(2))).rejects.toThrow("killed");
-    await updateNodePool(api.deps, originOf("next"), pool, change(3));
+    await expect(updateNodePool(dying, callerOf("killed-2"), pool, change(2))).rejects.toThrow("killed");
+    await updateNodePool(api.deps, callerOf("next"), pool, change(3));
     const expected = [
       ["node_pool.update", "killed-2", 2],
       ["node_pool.update", "next", 3],
@@ -139,18 +139,18 @@ describe("a process killed between the object and its audit row", () => {
     const id = createId();
     const spec = { ...other.object.spec, displayName: "late" };
     const pool = { id, objectName: `late-${id.slice(-5)}`, spec };
-    await expect(createNodePool(dying, originOf("killed-3"), cluster, pool)).rejects.toThrow("killed");
+    await expect(createNodePool(dying, callerOf("killed-3"), cluster, pool)).rejects.toThrow("killed");
     // The client repeats it before the sweep, as soon as its lease has ended, and again afterwards.
-    await createNodePool(api.deps, originOf("again-1"), cluster, pool);
+    await createNodePool(api.deps, callerOf("again-1"), cluster, pool);
     await sweep();
-    await createNodePool(api.deps, originOf("again-2"), cluster, pool);
+    await createNodePool(api.deps, callerOf("again-2"), cluster, pool);
     expect(await auditOf(id)).toEqual([["node_pool.create", "killed-3", 1]]);
   });
 
   test("loses none of a deletion, of a pool or of a cluster", async () => {
     const { cluster, pool } = await make();
-    await expect(deleteNodePool(dying, originOf("killed-4"), pool)).rejects.toThrow("killed");
-    await expect(deleteCluster(dying, originOf("killed-5"), cluster)).rejects.toThrow("killed");
+    await expect(deleteNodePool(dying, callerOf("killed-4"), pool)).rejects.toThrow("killed");
+    await expect(deleteCluster(dying, callerOf("killed-5"), cluster)).rejects.toThrow("killed");
     await sweep();
     expect(await auditOf(pool.id)).toEqual([["node_pool.delete", "killed-4", undefined]]);
     expect((await auditOf(cluster.id)).at(-1)).toEqual(["cluster.delete", "killed-5", undefined]);
@@ -162,7 +162,7 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
   test("refused by the Kubernetes API", async () => {
     const { pool } = await make();
     await expect(
-      updateNodePool(api.deps, originOf("refused"), pool, {
+      updateNodePool(api.deps, callerOf("refused"), pool, {
         settings: { nodeLabels: { "kubernetes.io/hostname": "x" } },
         fixed: {},
       }),
@@ -176,7 +176,7 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
     const live = await api.deps.kube.get(clusterKind, cluster.namespace, cluster.name);
     await withUnreachableKube(async (unreachable) => {
       const kube = { ...unreachable, get: async () => live as never };
-      const deleting = deleteCluster({ ...api.deps, kube }, originOf("never-sent"), cluster);
+      const deleting = deleteCluster({ ...api.deps, kube }, callerOf("never-sent"), cluster);
       await expect(deleting).rejects.toMatchObject({ isUnavailable: true });
     });
     expect(await pending()).toEqual([]);
@@ -187,8 +187,8 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
     const killed = () => Promise.reject(new Error("killed"));
     const kube = { ...api.deps.kube, mergePatch: killed, delete: killed };
     const before = { ...api.deps, kube };
-    await expect(updateNodePool(before, originOf("early-1"), pool, change(2))).rejects.toThrow("killed");
-    await expect(deleteCluster(before, originOf("early-2"), cluster)).rejects.toThrow("killed");
+    await expect(updateNodePool(before, callerOf("early-1"), pool, change(2))).rejects.toThrow("killed");
+    await expect(deleteCluster(before, callerOf("early-2"), cluster)).rejects.toThrow("killed");
     expect(await pending()).toHaveLength(2);
     await sweep();
     expect(await pending()).toEqual([]);

@@ -2,7 +2,7 @@ import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { assessCost } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Caller } from "../http/authorization/guard.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import {
@@ -46,12 +46,12 @@ export interface ClusterChange {
  */
 export async function changeCluster(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: ProjectedCluster,
   { action, preconditions, dryRun = false, decide, requirePermissions }: ClusterChange,
 ): Promise<ClusterResult> {
   const clusters = clustersOf(cluster.orgId);
-  return changeObject(deps, origin, clusters, cluster, {
+  return changeObject(deps, caller, clusters, cluster, {
     action,
     preconditions,
     dryRun,
@@ -83,11 +83,11 @@ export async function changeCluster(
  */
 export async function deleteCluster(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: ProjectedCluster,
   { dryRun = false, preconditions }: { dryRun?: boolean; preconditions?: Preconditions | undefined } = {},
 ): Promise<ClusterResult> {
-  return deleteObject(deps, origin, clustersOf(cluster.orgId), cluster, {
+  return deleteObject(deps, caller, clustersOf(cluster.orgId), cluster, {
     action: "cluster.delete",
     preconditions,
     dryRun,

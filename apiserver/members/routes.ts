@@ -3,8 +3,7 @@ import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";
@@ -32,7 +31,7 @@ export function addMemberRoutes(router: Router, deps: Deps, hooks: MemberHooks):
   addInvite(router, deps);
   addReads(router, deps);
   addUpdate(router, deps, hooks);
-  addRemove(router, deps, hooks);
+  addRemove(router, hooks);
   addResend(router, deps);
 }
 
@@ -48,16 +47,14 @@ function addInvite(router: Router, deps: Deps): void {
       description:
         "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. There is a limit of pending invitations to one address.",
       access: "members:invite",
-      recheckAccess: true,
       body: inviteMemberBody,
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
       errors: ["already_exists", "conflict"],
     },
-    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
+    async (c, { orgId, origin, readBody, transact }) => {
       const { email, role } = await readBody();
       return transact(
-        async (tx, { id }) => {
-          const { requirePermission } = await confirmAccess(tx);
+        async (tx, { id }, { requirePermission }) => {
           if (role === "owner") requirePermission("members:grant_owner");
           const member = await inviteMember(tx, origin, orgId, { id, email, role });
           await requireInvitable(tx, orgId, email, deps.config.maxInvitationsPerAddress);
@@ -126,28 +123,31 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       summary: "Change a member's role",
       description: "Only an owner can grant owner or change an owner; the last owner keeps the role.",
       access: "members:update",
-      recheckAccess: true,
       body: updateMemberBody,
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, origin, params, readBody, confirmAccess }) => {
-      const current = presentMember(await requireMember(deps.db, orgId, params.memberID));
+    async (c, { orgId, origin, params, readBody, change }) => {
+      await requireMember(deps.db, orgId, params.memberID);
       const body = await readBody();
-      requireUnchanged({ id: current.id, org_id: current.org_id, email: current.email }, body);
-      const { after, isAccessLost } = await deps.db.transaction(async (tx) => {
-        const { requirePermission } = await confirmAccess(tx);
-        const before = await requireMember(tx, orgId, params.memberID);
-        requireMatch(readPreconditions(c), versionTag(before.version));
-        const { role = before.role } = body;
-        if (role === before.role) return { after: before, isAccessLost: false };
-        if (role === "owner" || before.role === "owner") requirePermission("members:grant_owner");
-        const after = await changeRole(tx, origin, before, role);
-        const isAccessLost =
-          hasPermission(before.role, "clusters:access") && !hasPermission(role, "clusters:access");
-        if (after.userId !== null && isAccessLost)
-          await hooks.onClusterAccessLost(tx, origin, orgId, after.userId);
-        return { after, isAccessLost };
+      const { after, isAccessLost } = await change({
+        lock: (tx) => requireMember(tx, orgId, params.memberID),
+        tag: ({ version }) => versionTag(version),
+        fixed(before) {
+          const { id, org_id, email } = presentMember(before);
+          return { id, org_id, email };
+        },
+        async apply(tx, before, { requirePermission }) {
+          const { role = before.role } = body;
+          if (role === before.role) return { after: before, isAccessLost: false };
+          if (role === "owner" || before.role === "owner") requirePermission("members:grant_owner");
+          const after = await changeRole(tx, origin, before, role);
+          const isAccessLost =
+            hasPermission(before.role, "clusters:access") && !hasPermission(role, "clusters:access");
+          if (after.userId !== null && isAccessLost)
+            await hooks.onClusterAccessLost(tx, origin, orgId, after.userId);
+          return { after, isAccessLost };
+        },
       });
       if (isAccessLost) await hooks.afterClusterAccessLost(orgId);
       return c.json(presentMember(after), 200, { ETag: versionTag(after.version) });
@@ -155,7 +155,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
   );
 }
 
-function addRemove(router: Router, deps: Deps, hooks: MemberHooks): void {
+function addRemove(router: Router, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -167,25 +167,26 @@ function addRemove(router: Router, deps: Deps, hooks: MemberHooks): void {
       description:
         "Every member but the last owner can leave. Only an owner can remove an owner. The member's API tokens and kubeconfigs are revoked immediately.",
       access: ["members:remove", "members:leave"],
-      recheckAccess: true,
       responses: { 204: { description: "Removed." } },
       errors: ["last_owner", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, origin, params, confirmAccess }) => {
-      const removed = await deps.db.transaction(async (tx) => {
-        const { membership, requirePermission } = await confirmAccess(tx);
-        const member = await requireMember(tx, orgId, params.memberID);
-        requireMatch(readPreconditions(c), versionTag(member.version));
-        if (member.id !== membership.memberId) {
-          requirePermission("members:remove");
-          if (member.role === "owner") requirePermission("members:grant_owner");
-        }
-        await removeMember(tx, origin, member);
-        if (member.userId !== null) {
-          await hooks.onRemove(tx, orgId, member.userId);
-          await hooks.onClusterAccessLost(tx, origin, orgId, member.userId);
-        }
-        return member;
+    async (c, { orgId, origin, params, change }) => {
+      const removed = await change({
+        // Every change of a membership holds the organization's row lock.
+        lock: (tx) => requireMember(tx, orgId, params.memberID),
+        tag: ({ version }) => versionTag(version),
+        async apply(tx, member, { membership, requirePermission }) {
+          if (member.id !== membership.memberId) {
+            requirePermission("members:remove");
+            if (member.role === "owner") requirePermission("members:grant_owner");
+          }
+          await removeMember(tx, origin, member);
+          if (member.userId !== null) {
+            await hooks.onRemove(tx, orgId, member.userId);
+            await hooks.onClusterAccessLost(tx, origin, orgId, member.userId);
+          }
+          return member;
+        },
       });
       if (removed.userId !== null) await hooks.afterClusterAccessLost(orgId);
       return c.body(null, 204);
@@ -203,14 +204,12 @@ function addResend(router: Router, deps: Deps): void {
       tag,
       summary: "Extend an invitation by another 14 days",
       access: "members:invite",
-      recheckAccess: true,
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
     },
-    async (c, { orgId, origin, params, confirmAccess, transact }) => {
+    async (c, { orgId, origin, params, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);
       return transact(
-        async (tx) => {
-          const { requirePermission } = await confirmAccess(tx);
+        async (tx, _attempt, { requirePermission }) => {
           const member = await requireMember(tx, orgId, params.memberID);
           if (member.role === "owner") requirePermission("members:grant_owner");
           await requireInvitable(tx, orgId, member.email, deps.config.maxInvitationsPerAddress);

@@ -59,10 +59,10 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, readBody }) => {
+    async (c, { orgId, caller, params, readBody }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
-      const updated = await setNetworkPolicy(deps, origin, cluster, body, readPreconditions(c));
+      const updated = await setNetworkPolicy(deps, caller, cluster, body, readPreconditions(c));
       return c.json(presentNetworkPolicy(updated), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );

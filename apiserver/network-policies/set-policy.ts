@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
 import { annotateSentCidrs, clustersOf, findSentCidrs, requireChangeable } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Caller } from "../http/authorization/guard.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/fields.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
@@ -17,13 +17,13 @@ import type { SetNetworkPolicyBody } from "./schema.ts";
  */
 export async function setNetworkPolicy(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: ProjectedCluster,
   body: SetNetworkPolicyBody,
   preconditions: Preconditions | undefined,
 ): Promise<ProjectedCluster> {
   requireUnchanged({ cluster_id: cluster.id }, body);
-  const { object } = await changeObject(deps, origin, clustersOf(cluster.orgId), cluster, {
+  const { object } = await changeObject(deps, caller, clustersOf(cluster.orgId), cluster, {
     action: "network_policy.update",
     preconditions,
     fieldManager: MANAGER_APISERVER_NETWORK,
@@ -38,7 +38,7 @@ export async function setNetworkPolicy(
       return {
         spec: changed.length === 0 ? {} : { network: patch },
         fields: changed.map((field) => `network.${field}`),
-        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: origin.requestId, ...annotateSentCidrs(sent) },
+        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: caller.origin.requestId, ...annotateSentCidrs(sent) },
         before: auditNetworkPolicy(shown, network),
         after: auditNetworkPolicy(sent, applyPatch(network, patch)),
       };

@@ -66,7 +66,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["operation_in_progress", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, params, query, readBody, runOnce }) => {
+    async (c, { orgId, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
@@ -78,7 +78,7 @@ function addCreate(router: Router, deps: Deps): void {
         if (cluster.status === "deleting")
           throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
         const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
-        const { object: pool, effects } = await createNodePool(deps, origin, cluster, desired, {
+        const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
         });
         if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
@@ -163,10 +163,10 @@ function addUpdate(router: Router, deps: Deps): void {
         "quota_exceeded",
       ],
     },
-    async (c, { orgId, origin, params, query, readBody }) => {
+    async (c, { orgId, caller, params, query, readBody }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
-      const { object: updated, effects } = await updateNodePool(deps, origin, pool, change, {
+      const { object: updated, effects } = await updateNodePool(deps, caller, pool, change, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });
@@ -198,9 +198,9 @@ function addDelete(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, query }) => {
+    async (c, { orgId, caller, params, query }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
-      const { object: deleting, effects } = await deleteNodePool(deps, origin, pool, {
+      const { object: deleting, effects } = await deleteNodePool(deps, caller, pool, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
       });

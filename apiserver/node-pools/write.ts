@@ -4,7 +4,7 @@ import { createId } from "../../shared/program/id.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Caller } from "../http/authorization/guard.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
@@ -51,7 +51,7 @@ interface WriteOptions {
  */
 export async function createNodePool(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: ProjectedCluster,
   pool: NewNodePool,
   { dryRun = false }: WriteOptions = {},
@@ -68,11 +68,11 @@ export async function createNodePool(
     change: { orgId, clusterId, before: undefined, after },
     nodes: effectsOfCreate(pool.spec),
   });
-  return createObject(deps, origin, resource, {
+  return createObject(deps, caller, resource, {
     action: "node_pool.create",
     dryRun,
     id: pool.id,
-    object: toNodePoolObject({ orgId, namespace, clusterId, requestId: origin.requestId }, pool),
+    object: toNodePoolObject({ orgId, namespace, clusterId, requestId: caller.origin.requestId }, pool),
     after: auditNodePool(pool.spec),
     reservations: [
       ...quota.reservations,
@@ -88,13 +88,13 @@ export async function createNodePool(
  */
 export async function updateNodePool(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   pool: ProjectedNodePool,
   change: NodePoolChange,
   options: WriteOptions = {},
 ): Promise<NodePoolResult> {
   const resource = nodePoolsOf(pool.orgId, pool.clusterId);
-  return changeObject(deps, origin, resource, pool, {
+  return changeObject(deps, caller, resource, pool, {
     ...options,
     action: "node_pool.update",
     plan(current) {
@@ -130,11 +130,11 @@ export async function updateNodePool(
 /** Requests the deletion of a pool. Throws what `deleteObject` throws. */
 export async function deleteNodePool(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   pool: ProjectedNodePool,
   { dryRun = false, preconditions }: WriteOptions = {},
 ): Promise<NodePoolResult> {
-  return deleteObject(deps, origin, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
+  return deleteObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node_pool.delete",
     preconditions,
     dryRun,

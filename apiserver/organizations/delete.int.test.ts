@@ -6,6 +6,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { clusterIntents } from "../clusters/create/table.ts";
+import { asAuthorized } from "../http/authorization/guard.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,
@@ -102,10 +103,9 @@ describe("DELETE organization", () => {
 
   test("locks the organization while it checks: a create inside it meanwhile is 409", async () => {
     const org = await makeOrganization(api, issuer);
-    await api.deps.db
-      .update(organizations)
-      .set({ deletingAt: new Date() })
-      .where(eq(organizations.id, org.id));
+    // In the future, so that its minute does not end before the requests have been answered.
+    const deletingAt = new Date(Date.now() + 3_600_000);
+    await api.deps.db.update(organizations).set({ deletingAt }).where(eq(organizations.id, org.id));
     const invitation = await api.request("POST", `${org.path}/members`, {
       token: org.owner.token,
       body: { email: "late@example.com", role: "viewer" },
@@ -163,7 +163,7 @@ describe("DELETE organization", () => {
       onDelete: async () => undefined,
     };
     await withUnreachableKube(async (kube) => {
-      const attempt = deleteOrganization({ ...api.deps, kube }, origin, hooks, {
+      const attempt = deleteOrganization({ ...api.deps, kube }, asAuthorized(origin), hooks, {
         orgId: org.id,
         preconditions: { ifMatch: undefined },
       });

@@ -4,6 +4,7 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import { type Caller, transactAs } from "../http/authorization/guard.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "./namespace.ts";
@@ -29,11 +30,12 @@ export interface DeletionHooks {
  */
 export async function deleteOrganization(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   hooks: DeletionHooks,
   { orgId, preconditions }: { orgId: string; preconditions: Preconditions | undefined },
 ): Promise<void> {
-  const deletingAt = await deps.db.transaction(async (tx) => {
+  const { origin } = caller;
+  const deletingAt = await transactAs(deps.db, caller, async (tx) => {
     const organization = await lockOrganization(tx, orgId);
     requireMatch(preconditions, versionTag(organization.version));
     if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty("clusters");

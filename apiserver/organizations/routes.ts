@@ -4,8 +4,7 @@ import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified, readPreconditions, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
 import { createOrganization, findChangedSettings, updateOrganization } from "./changes.ts";
@@ -13,7 +12,7 @@ import { type DeletionHooks, deleteOrganization } from "./delete.ts";
 import { ensureNamespaceSoon } from "./namespace.ts";
 import { presentOrganization } from "./present.ts";
 import { createOrganizationBody, organizationRecord, updateOrganizationBody } from "./schema.ts";
-import { lockOrganization, type OrganizationChange, requireOrganization } from "./store.ts";
+import { type OrganizationChange, requireOrganization } from "./store.ts";
 
 const tag = "Organizations";
 const COLLECTION = "/api/v1/organizations";
@@ -31,7 +30,7 @@ export interface OrganizationHooks extends DeletionHooks {
 export function addOrganizationRoutes(router: Router, deps: Deps, hooks: OrganizationHooks): void {
   addCreate(router, deps, hooks);
   addRead(router, deps);
-  addUpdate(router, deps);
+  addUpdate(router);
   addDelete(router, deps, hooks);
 }
 
@@ -113,7 +112,7 @@ const PERMISSION_OF = {
   vatId: "organization:update_billing",
 } as const satisfies Record<keyof OrganizationChange, Permission>;
 
-function addUpdate(router: Router, deps: Deps): void {
+function addUpdate(router: Router): void {
   addRoute(
     router,
     {
@@ -129,16 +128,19 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The organization.", body: organizationRecord, headers: ["ETag"] } },
       errors: ["already_exists", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, readBody, requirePermission }) => {
+    async (c, { orgId, origin, readBody, change }) => {
       const body = await readBody();
-      const change = toChange(body);
-      const organization = await deps.db.transaction(async (tx) => {
-        const before = await lockOrganization(tx, orgId);
-        requireMatch(readPreconditions(c), versionTag(before.version));
-        requireUnchanged({ id: before.id, plan: before.plan }, body);
-        const changed = findChangedSettings(before, change);
-        for (const setting of changed) requirePermission(PERMISSION_OF[setting]);
-        return changed.length === 0 ? before : updateOrganization(tx, origin, before, change);
+      const settings = toChange(body);
+      const organization = await change({
+        // Locked by the confirmation of the caller's right.
+        lock: (tx) => requireOrganization(tx, orgId),
+        tag: ({ version }) => versionTag(version),
+        fixed: ({ id, plan }) => ({ id, plan }),
+        async apply(tx, before, { requirePermission }) {
+          const changed = findChangedSettings(before, settings);
+          for (const setting of changed) requirePermission(PERMISSION_OF[setting]);
+          return changed.length === 0 ? before : updateOrganization(tx, origin, before, settings);
+        },
       });
       return c.json(presentOrganization(organization), 200, { ETag: versionTag(organization.version) });
     },
@@ -160,8 +162,8 @@ function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["organization_not_empty", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin }) => {
-      await deleteOrganization(deps, origin, hooks, { orgId, preconditions: readPreconditions(c) });
+    async (c, { orgId, caller }) => {
+      await deleteOrganization(deps, caller, hooks, { orgId, preconditions: readPreconditions(c) });
       return c.body(null, 204);
     },
   );

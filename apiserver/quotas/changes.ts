@@ -1,8 +1,7 @@
-import { QUOTA_NAMES, type QuotaAmounts, type QuotaName } from "../../shared/crd/quota.ts";
+import { QUOTA_NAMES, type QuotaName } from "../../shared/crd/quota.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import {
   lockOrganization,
   markNamespaceStale,
@@ -11,27 +10,27 @@ import {
   upsertQuotas,
 } from "../organizations/index.ts";
 import { presentLimits } from "./present.ts";
+import type { QuotaScope } from "./quota-reservation.ts";
 
 /** Limits to set; null is the default, `undefined` leaves one unchanged. */
 export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
 
+/** The quotas, under the organization's row lock. Throws 404 and 409. */
+export async function lockQuotas(tx: Queryable, { orgId, defaults }: QuotaScope): Promise<Quotas> {
+  await lockOrganization(tx, orgId);
+  return readQuotas(tx, orgId, defaults);
+}
+
 /**
  * Sets limits of an organization, which the operator reads from the organization's Namespace. A limit below what is in
- * use stops nothing that runs: it only refuses growth. Throws 404, 412.
+ * use stops nothing that runs: it only refuses growth.
  */
 export async function setQuotas(
   tx: Queryable,
   origin: Origin,
-  {
-    orgId,
-    preconditions,
-    defaults,
-  }: { orgId: string; preconditions: Preconditions | undefined; defaults: QuotaAmounts },
+  { orgId, defaults, before }: QuotaScope & { before: Quotas },
   change: QuotaChange,
 ): Promise<Quotas> {
-  await lockOrganization(tx, orgId);
-  const before = await readQuotas(tx, orgId, defaults);
-  requireMatch(preconditions, versionTag(before.version));
   const limits = { ...before.configured };
   for (const name of QUOTA_NAMES) limits[name] = change[name] === undefined ? limits[name] : change[name];
   await upsertQuotas(tx, orgId, { ...limits, version: before.version + 1 });

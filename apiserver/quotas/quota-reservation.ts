@@ -10,7 +10,7 @@ import {
 } from "../../shared/crd/quota.ts";
 import type { Queryable } from "../db/client.ts";
 import { ApiError } from "../http/errors.ts";
-import { lockOrganization, readQuotas } from "../organizations/index.ts";
+import { readQuotas } from "../organizations/index.ts";
 import type { Reservation } from "../resources/write/index.ts";
 import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
 import { deleteReservations, insertReservations, readUses } from "./store.ts";
@@ -34,9 +34,9 @@ export function growsQuota({ current, desired }: ObjectAmounts): boolean {
 }
 
 /**
- * Reserves what a write makes an organization grow by, under the organization's row lock, until the write is complete or
- * the lease ends. `id` is the write's; taking it again for the same objects takes nothing more. Taking throws 422
- * quota_exceeded, and what lockOrganization throws.
+ * Reserves what a write makes an organization grow by until the write is complete or the lease ends. It is taken under the
+ * organization's row lock, which the confirmation of the caller's right holds. `id` is the write's; taking it again for
+ * the same objects takes nothing more. Taking throws 422 quota_exceeded.
  */
 export function createQuotaReservation(
   scope: QuotaScope,
@@ -46,7 +46,6 @@ export function createQuotaReservation(
   const release = (tx: Queryable) => deleteReservations(tx, id);
   return {
     async take(tx) {
-      await lockOrganization(tx, scope.orgId);
       await assessQuota(tx, scope, changes);
       await insertReservations(tx, scope.orgId, id, changes);
     },

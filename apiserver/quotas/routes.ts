@@ -1,11 +1,10 @@
 import type { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ensureNamespaceSoon, readQuotas, requireOrganization } from "../organizations/index.ts";
-import { type QuotaChange, setQuotas } from "./changes.ts";
+import { lockQuotas, type QuotaChange, setQuotas } from "./changes.ts";
 import { quotasRecord, setQuotasBody } from "./limits-schema.ts";
 import { presentQuotas, quotasTag } from "./present.ts";
 import { readUse } from "./store.ts";
@@ -57,12 +56,16 @@ export function addQuotaRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { origin, params: { orgID }, readBody }) => {
+    async (c, { origin, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const body = await readBody();
-      requireUnchanged({ org_id: orgID }, body);
-      const target = { orgId: orgID, preconditions: readPreconditions(c), defaults };
-      const quotas = await deps.db.transaction((tx) => setQuotas(tx, origin, target, toChange(body)));
+      const scope = { orgId: orgID, defaults };
+      const quotas = await change({
+        lock: (tx) => lockQuotas(tx, scope),
+        tag: ({ version }) => versionTag(version),
+        fixed: () => ({ org_id: orgID }),
+        apply: (tx, before) => setQuotas(tx, origin, { ...scope, before }, toChange(body)),
+      });
       await ensureNamespaceSoon(deps, orgID);
       const used = await readUse(deps.db, orgID);
       return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: quotasTag(quotas, used) });

@@ -81,12 +81,13 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params: { repoName } }) => {
+    async (c, { orgId, origin, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
       await useRegistry(async (backend) => {
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
+        await caller.confirm(deps.db);
         await deleteImages(backend, repository, tags);
       });
       await recordAudit(deps.db, origin, {

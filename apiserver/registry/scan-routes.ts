@@ -1,5 +1,6 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
+import type { Caller } from "../http/authorization/guard.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
@@ -28,11 +29,12 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
     });
   /** Requests a scan of the registry itself; undefined for one that has no scanner. */
-  const requestOwnScan = (orgId: string, names: ImageNames) =>
+  const requestOwnScan = (orgId: string, names: ImageNames, caller: Caller) =>
     useRegistry(async (backend) => {
       const { repository, digest } = await requireImage(backend, orgId, names);
       if (backend.ownScans === undefined) return { digest, own: undefined };
       const image = { orgId, digest, repository: names.repoName };
+      await caller.confirm(deps.db);
       // The registry forgets its report when it scans again.
       const last = await backend.ownScans.find(repository, digest);
       if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
@@ -85,8 +87,8 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
         },
       },
     },
-    async (c, { orgId, origin, params, transact }) => {
-      const { digest, own } = await requestOwnScan(orgId, params);
+    async (c, { orgId, origin, caller, params, transact }) => {
+      const { digest, own } = await requestOwnScan(orgId, params, caller);
       return transact(
         async (tx) => {
           const request = { orgId, digest, repository: params.repoName, priority: PRIORITIES.requested };

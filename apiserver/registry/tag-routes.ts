@@ -54,13 +54,14 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params }) => {
+    async (c, { orgId, origin, caller, params }) => {
       const repository = requireRepositoryName(orgId, params.repoName);
       const reference = requireTagName(params.tag);
       await useRegistry(async (backend) => {
         const digest = await backend.findDigest(repository, reference);
         if (digest === undefined) throw notFound("tag");
         requireMatch(readPreconditions(c), toTagVersion(digest));
+        await caller.confirm(deps.db);
         if (!(await backend.deleteTag(repository, reference))) throw notFound("tag");
       });
       await recordAudit(deps.db, origin, {

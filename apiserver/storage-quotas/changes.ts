@@ -2,7 +2,6 @@ import { BYTES_PER_GIB } from "../../shared/crd/storage-inventory.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
 import { auditStorageQuota } from "./present.ts";
@@ -10,7 +9,7 @@ import { readStorageQuota, type StorageQuota, upsertStorageQuota } from "./store
 
 export interface StorageQuotaChange {
   orgId: string;
-  preconditions: Preconditions | undefined;
+  before: StorageQuota;
   /** The limit to set, in GiB; null is the platform's default. */
   configuredGB: number | null;
   defaultGB: number;
@@ -18,18 +17,21 @@ export interface StorageQuotaChange {
   usedBytes: number | null;
 }
 
+/** The storage quota, under the organization's row lock. Throws 404 and 409. */
+export async function lockStorageQuota(tx: Queryable, orgId: string): Promise<StorageQuota> {
+  await lockOrganization(tx, orgId);
+  return readStorageQuota(tx, orgId);
+}
+
 /**
- * Sets the storage quota of an organization. Throws 404, 412, and 409 quota_below_usage for a lower limit than before that
- * is below what is stored. That check is advisory: it is skipped without a figure, and what is stored may grow meanwhile.
+ * Sets the storage quota of an organization. Throws 409 quota_below_usage for a lower limit than before that is below what
+ * is stored. That check is advisory: it is skipped without a figure, and what is stored may grow meanwhile.
  */
 export async function setStorageQuota(
   tx: Queryable,
   origin: Origin,
-  { orgId, preconditions, configuredGB, defaultGB, usedBytes }: StorageQuotaChange,
+  { orgId, before, configuredGB, defaultGB, usedBytes }: StorageQuotaChange,
 ): Promise<StorageQuota> {
-  await lockOrganization(tx, orgId);
-  const before = await readStorageQuota(tx, orgId);
-  requireMatch(preconditions, versionTag(before.version));
   const limitGB = configuredGB ?? defaultGB;
   if (isBelowUsage({ limitGB, formerGB: before.configuredGB ?? defaultGB, usedBytes }))
     throw new ApiError(

@@ -1,9 +1,9 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
+import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
-import { setStorageQuota } from "./changes.ts";
+import { lockStorageQuota, setStorageQuota } from "./changes.ts";
 import { observeStorage } from "./observed.ts";
 import { presentStorageQuota, storageQuotaTag } from "./present.ts";
 import { publishStorageQuotaSoon } from "./publish.ts";
@@ -73,20 +73,18 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_below_usage", "precondition_failed"],
     },
-    async (c, { origin, params: { orgID }, readBody }) => {
+    async (c, { origin, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const { quota_gb: configuredGB } = await readBody();
       const { defaultStorageQuotaGB: defaultGB } = deps.config;
       const observed = await observeStorage(deps, orgID);
-      const quota = await deps.db.transaction((tx) =>
-        setStorageQuota(tx, origin, {
-          orgId: orgID,
-          preconditions: readPreconditions(c),
-          configuredGB,
-          defaultGB,
-          usedBytes: observed.usedBytes,
-        }),
-      );
+      const { usedBytes } = observed;
+      const quota = await change({
+        lock: (tx) => lockStorageQuota(tx, orgID),
+        tag: ({ version }) => versionTag(version),
+        apply: (tx, before) =>
+          setStorageQuota(tx, origin, { orgId: orgID, before, configuredGB, defaultGB, usedBytes }),
+      });
       await publishStorageQuotaSoon(deps, orgID);
       const record = presentStorageQuota(quota, defaultGB, observed);
       return c.json(record, 200, { ETag: storageQuotaTag(quota, record) });

@@ -1,7 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeTicket } from "./changes.ts";
@@ -10,7 +9,6 @@ import { adminTicketListQuery, ticketPage, ticketRecord, updateAdminTicketBody }
 import {
   listAllTickets,
   lockTicket,
-  planForValues,
   requireOrganizationOf,
   requireTicket,
   searchAllTickets,
@@ -44,10 +42,7 @@ function addReads(router: Router, deps: Deps): void {
       const rows =
         q === undefined
           ? await listAllTickets(deps.db, query, now)
-          : await deps.db.transaction(async (tx) => {
-              await planForValues(tx);
-              return searchAllTickets(tx, q, query, now);
-            });
+          : await searchAllTickets(deps.db, q, query, now);
       return c.json(
         toPage(rows, query.limit, (row) => presentTicket(row, now)),
         200,
@@ -96,18 +91,24 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { origin, params, readBody }) => {
+    async (c, { origin, params, readBody, change }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      const body = await readBody();
-      const row = await deps.db.transaction(async (tx) => {
-        const before = await lockTicket(tx, { orgId }, params.ticketID);
-        const at = deps.now();
-        requireMatch(readPreconditions(c), ticketTag(before, at));
-        const { id, org_id, cluster_id, subject } = presentTicket(before, at);
-        requireUnchanged({ id, org_id, cluster_id, subject }, body);
-        const { status, severity, category, assigned_to: assignedTo } = body;
-        const circumstances = { by: "provider" as const, at, targets: deps.config.responseTargets };
-        return changeTicket(tx, origin, before, { status, severity, category, assignedTo }, circumstances);
+      const { status, severity, category, assigned_to: assignedTo } = await readBody();
+      const row = await change({
+        lock: (tx) => lockTicket(tx, { orgId }, params.ticketID),
+        tag: (before) => ticketTag(before, deps.now()),
+        fixed(before) {
+          const { id, org_id, cluster_id, subject } = presentTicket(before, deps.now());
+          return { id, org_id, cluster_id, subject };
+        },
+        apply(tx, before) {
+          const circumstances = {
+            by: "provider" as const,
+            at: deps.now(),
+            targets: deps.config.responseTargets,
+          };
+          return changeTicket(tx, origin, before, { status, severity, category, assignedTo }, circumstances);
+        },
       });
       const now = deps.now();
       return c.json(presentTicket(row, now), 200, { ETag: ticketTag(row, now) });

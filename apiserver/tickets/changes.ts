@@ -3,7 +3,6 @@ import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import { isKnownStaff } from "../members/index.ts";
-import { lockOrganization } from "../organizations/index.ts";
 import {
   type AuthorType,
   emitEvents,
@@ -42,8 +41,7 @@ export interface NewTicket {
 }
 
 /**
- * Opens a ticket with its first message. Throws 404 or 409 conflict for an organization that has ended or is ending, and
- * 422 for a cluster that it does not have.
+ * Opens a ticket with its first message. Throws 422 for a cluster that the organization does not have.
  */
 export async function createTicket(
   tx: Queryable,
@@ -52,7 +50,6 @@ export async function createTicket(
   { messageId, body, ...ticket }: NewTicket,
   { at, targets }: Circumstances,
 ): Promise<TicketRow> {
-  await lockOrganization(tx, orgId);
   await requireCluster(tx, orgId, ticket.clusterId);
   const awaited = { status: "open", firstResponseAt: null, awaitingSince: at } as const;
   const row = await insertTicket(tx, {

@@ -55,12 +55,11 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       errors: ["conflict"],
     },
     async (c, { origin, membership, params, readBody, transact }) => {
-      const scope = ticketScopeOf(membership);
-      await requireTicket(deps.db, scope, params.ticketID);
+      await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const { body, attachment_ids: attachmentIds } = await readBody();
       return transact(
-        async (tx, { id }) => {
-          const before = await lockTicket(tx, scope, params.ticketID);
+        async (tx, { id }, confirmed) => {
+          const before = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           const circumstances = {
             by: "tenant" as const,
             at: deps.now(),
@@ -70,7 +69,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
         },
         ({ message }) =>
           c.json(presentMessage(message), 201, {
-            Location: COLLECTION.replace("{orgID}", scope.orgId).replace("{ticketID}", params.ticketID),
+            Location: COLLECTION.replace("{orgID}", membership.orgId).replace("{ticketID}", params.ticketID),
           }),
       );
     },

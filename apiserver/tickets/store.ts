@@ -1,5 +1,5 @@
 import { and, desc, eq, gte, inArray, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
-import type { Queryable } from "../db/client.ts";
+import type { Database, Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import type { TicketCategory, TicketSeverity, TicketStatus } from "../outbox/index.ts";
@@ -68,14 +68,14 @@ export async function listAllTickets(
  * messages alone: rare words by their index, common ones from the newest ticket on.
  */
 export async function searchAllTickets(
-  tx: Queryable,
+  db: Database,
   words: string,
   filter: AdminTicketFilter & PageRequest,
   now: Date,
 ): Promise<TicketRow[]> {
   const { cursor, limit } = filter;
   const conditions = matchesAll(filter, now);
-  const found = tx
+  const found = db
     .select({ id: ticketMessages.ticketId })
     .from(ticketMessages)
     .where(
@@ -83,23 +83,19 @@ export async function searchAllTickets(
         sql`${ticketMessages.search} @@ websearch_to_tsquery('simple', ${words})`,
         cursor === undefined ? undefined : lt(ticketMessages.ticketId, cursor),
         conditions &&
-          inArray(ticketMessages.ticketId, tx.select({ id: tickets.id }).from(tickets).where(conditions)),
+          inArray(ticketMessages.ticketId, db.select({ id: tickets.id }).from(tickets).where(conditions)),
       ),
     )
     .groupBy(ticketMessages.ticketId)
     .orderBy(desc(ticketMessages.ticketId))
     .limit(limit + 1);
-  return tx.select().from(tickets).where(inArray(tickets.id, found)).orderBy(desc(tickets.id));
-}
-
-/**
- * Has Postgres plan each statement of this transaction for its own values: which way is fast depends on how many
- * messages have a word.
- */
-export async function planForValues(tx: Queryable): Promise<void> {
-  await tx.execute(
-    sql`select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`,
-  );
+  return db.transaction(async (tx) => {
+    // Planned for these very words: which way is fast depends on how many messages have a word.
+    await tx.execute(
+      sql`select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('jit', 'off', true)`,
+    );
+    return tx.select().from(tickets).where(inArray(tickets.id, found)).orderBy(desc(tickets.id));
+  });
 }
 
 /** One ticket that the caller sees. Throws 404. */

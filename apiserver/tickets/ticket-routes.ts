@@ -1,8 +1,7 @@
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeTicket, createTicket } from "./changes.ts";
@@ -40,11 +39,11 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["conflict"],
     },
-    async (c, { orgId, origin, membership, readBody, transact }) => {
+    async (c, { orgId, origin, readBody, transact }) => {
       const { cluster_id: clusterId = null, ...ticket } = await readBody();
-      requireCategory(ticketScopeOf(membership), ticket.category);
       return transact(
-        (tx, { id }) => {
+        (tx, { id }, { membership }) => {
+          requireCategory(ticketScopeOf(membership), ticket.category);
           const circumstances = { at: deps.now(), targets: deps.config.responseTargets };
           const values = { id, messageId: createId(), clusterId, ...ticket };
           return createTicket(tx, origin, orgId, values, circumstances);
@@ -126,18 +125,24 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { origin, membership, params, readBody }) => {
-      const scope = ticketScopeOf(membership);
-      await requireTicket(deps.db, scope, params.ticketID);
-      const body = await readBody();
-      const row = await deps.db.transaction(async (tx) => {
-        const before = await lockTicket(tx, scope, params.ticketID);
-        const at = deps.now();
-        requireMatch(readPreconditions(c), ticketTag(before, at));
-        const { id, org_id, cluster_id, subject, category, severity } = presentTicket(before, at);
-        requireUnchanged({ id, org_id, cluster_id, subject, category, severity }, body);
-        const circumstances = { by: "tenant" as const, at, targets: deps.config.responseTargets };
-        return changeTicket(tx, origin, before, { status: body.status }, circumstances);
+    async (c, { origin, membership, params, readBody, change }) => {
+      await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
+      const { status } = await readBody();
+      const row = await change({
+        lock: (tx, confirmed) => lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID),
+        tag: (before) => ticketTag(before, deps.now()),
+        fixed(before) {
+          const { id, org_id, cluster_id, subject, category, severity } = presentTicket(before, deps.now());
+          return { id, org_id, cluster_id, subject, category, severity };
+        },
+        apply(tx, before) {
+          const circumstances = {
+            by: "tenant" as const,
+            at: deps.now(),
+            targets: deps.config.responseTargets,
+          };
+          return changeTicket(tx, origin, before, { status }, circumstances);
+        },
       });
       const now = deps.now();
       return c.json(presentTicket(row, now), 200, { ETag: ticketTag(row, now) });

@@ -1,11 +1,9 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
 import type { UserQuotaAmounts } from "./config.ts";
-import { userIdentityTag } from "./present.ts";
 import {
   lockUser,
   readUserIdentity,
@@ -36,23 +34,26 @@ export async function requireOrganizationQuota(
   });
 }
 
+/** The quotas of a user, under the user's row lock. Throws 404. */
+export async function lockUserQuotas(
+  tx: Queryable,
+  userId: string,
+  defaults: UserQuotaAmounts,
+): Promise<UserQuotas> {
+  await lockUser(tx, userId);
+  return readUserQuotas(tx, userId, defaults);
+}
+
 /**
  * Sets limits of a user; null is the default, `undefined` leaves one unchanged. A limit below what is in use removes
- * nothing: it only refuses more. Throws 404, 412.
+ * nothing: it only refuses more.
  */
 export async function setUserQuotas(
   tx: Queryable,
   origin: Origin,
-  {
-    userId,
-    preconditions,
-    defaults,
-  }: { userId: string; preconditions: Preconditions | undefined; defaults: UserQuotaAmounts },
+  { userId, before, defaults }: { userId: string; before: UserQuotas; defaults: UserQuotaAmounts },
   change: { organizations?: number | null | undefined },
 ): Promise<UserQuotas> {
-  await lockUser(tx, userId);
-  const before = await readUserQuotas(tx, userId, defaults);
-  requireMatch(preconditions, versionTag(before.version));
   const limits = { ...before.configured };
   if (change.organizations !== undefined) limits.organizations = change.organizations;
   await upsertUserQuotas(tx, userId, { ...limits, version: before.version + 1 });
@@ -67,20 +68,19 @@ export async function setUserQuotas(
   return readUserQuotas(tx, userId, defaults);
 }
 
-/** Gives a user id to another one of the configured issuers. Throws 404, 412, and 422 for an issuer that is not configured. */
+/** The issuer of a user, under the user's row lock. Throws 404. */
+export async function lockUserIdentity(tx: Queryable, userId: string): Promise<UserIdentity> {
+  await lockUser(tx, userId);
+  return readUserIdentity(tx, userId);
+}
+
+/** Gives a user id to another one of the configured issuers. Throws 422 for an issuer that is not configured. */
 export async function setUserIssuer(
   tx: Queryable,
   origin: Origin,
-  {
-    userId,
-    preconditions,
-    issuers,
-  }: { userId: string; preconditions: Preconditions | undefined; issuers: readonly string[] },
+  { userId, before, issuers }: { userId: string; before: UserIdentity; issuers: readonly string[] },
   issuer: string,
 ): Promise<UserIdentity> {
-  await lockUser(tx, userId);
-  const before = await readUserIdentity(tx, userId);
-  requireMatch(preconditions, userIdentityTag(before));
   if (!issuers.includes(issuer)) {
     const message = `must be a configured issuer: ${issuers.join(", ")}`;
     throw validationFailed([{ field: "issuer", code: "invalid_enum", message }]);

@@ -1,9 +1,8 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
-import { setUserIssuer } from "./changes.ts";
+import { lockUserIdentity, setUserIssuer } from "./changes.ts";
 import { setUserIdentityBody, userIdentityRecord } from "./identity-schema.ts";
 import { presentUserIdentity, userIdentityTag } from "./present.ts";
 import { readUserIdentity } from "./store.ts";
@@ -61,13 +60,16 @@ function addSetIdentity(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params: { userID }, readBody }) => {
+    async (c, { origin, params: { userID }, readBody, change }) => {
       await readUserIdentity(deps.db, userID);
       const body = await readBody();
-      requireUnchanged({ user_id: userID }, body);
       const issuers = deps.config.issuers.map(({ issuer }) => issuer);
-      const target = { userId: userID, preconditions: readPreconditions(c), issuers };
-      const identity = await deps.db.transaction((tx) => setUserIssuer(tx, origin, target, body.issuer));
+      const identity = await change({
+        lock: (tx) => lockUserIdentity(tx, userID),
+        tag: userIdentityTag,
+        fixed: () => ({ user_id: userID }),
+        apply: (tx, before) => setUserIssuer(tx, origin, { userId: userID, before, issuers }, body.issuer),
+      });
       return c.json(presentUserIdentity(identity), 200, { ETag: userIdentityTag(identity) });
     },
   );

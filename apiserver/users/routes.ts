@@ -1,11 +1,10 @@
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
-import { setUserQuotas } from "./changes.ts";
+import { lockUserQuotas, setUserQuotas } from "./changes.ts";
 import { presentUserQuotas, userQuotasTag } from "./present.ts";
 import { setUserQuotasBody, userQuotasRecord } from "./schema.ts";
 import { readUserQuotas, requireUser } from "./store.ts";
@@ -65,13 +64,16 @@ function addSetQuotas(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params: { userID }, readBody }) => {
+    async (c, { origin, params: { userID }, readBody, change }) => {
       await requireUser(deps.db, userID);
-      const body = await readBody();
-      requireUnchanged({ user_id: userID }, body);
-      const target = { userId: userID, preconditions: readPreconditions(c), defaults };
-      const change = { organizations: body.organizations };
-      const quotas = await deps.db.transaction((tx) => setUserQuotas(tx, origin, target, change));
+      const { organizations } = await readBody();
+      const quotas = await change({
+        lock: (tx) => lockUserQuotas(tx, userID, defaults),
+        tag: ({ version }) => versionTag(version),
+        fixed: () => ({ user_id: userID }),
+        apply: (tx, before) =>
+          setUserQuotas(tx, origin, { userId: userID, before, defaults }, { organizations }),
+      });
       const used = await readUse(deps.db, userID);
       return c.json(presentUserQuotas(quotas, defaults, used), 200, { ETag: userQuotasTag(quotas, used) });
     },

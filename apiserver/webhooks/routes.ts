@@ -1,7 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
-import { requireUnchanged } from "../http/contract/fields.ts";
+import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { addAdminWebhookRoutes } from "./admin-routes.ts";
@@ -51,7 +50,6 @@ function addCreate(router: Router, deps: Deps): void {
       description:
         "Events of its organization are sent to the endpoint as POST requests, signed as Standard Webhooks describes, at least once and in no fixed order. A response of 2xx within 15 s is a success; else there are seven more attempts within some 28 hours.",
       access: "webhooks:create",
-      recheckAccess: true,
       body: createWebhookBody,
       responses: {
         201: {
@@ -62,13 +60,12 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
+    async (c, { orgId, origin, readBody, transact }) => {
       const keys = requireKeys(deps);
       const body = await readBody();
       await requireEndpoint(deps, body.url);
       return transact(
         async (tx, { id }) => {
-          await confirmAccess(tx);
           const { maxPerOrganization: maxWebhooks } = deps.config.webhooks;
           return createWebhook(tx, origin, orgId, { id, ...body, createdAt: deps.now(), maxWebhooks, keys });
         },
@@ -133,25 +130,24 @@ function addUpdate(router: Router, deps: Deps): void {
       description:
         "Partial: omitted fields are unchanged. A disabled webhook gets no deliveries of further events, and those that are pending wait; when it is enabled again they are sent, unless they are older than 72 h. What was missed meanwhile can be recovered.",
       access: "webhooks:update",
-      recheckAccess: true,
       body: updateWebhookBody,
       responses: {
         200: { description: "The webhook, without its secret.", body: webhookRecord, headers: ["ETag"] },
       },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params, readBody, confirmAccess }) => {
+    async (c, { orgId, origin, params, readBody, change }) => {
       requireKeys(deps);
       const known = await requireWebhook(deps.db, orgId, params.webhookID);
       const body = await readBody();
       if (body.url !== undefined && body.url !== known.url) await requireEndpoint(deps, body.url);
-      const webhook = await deps.db.transaction(async (tx) => {
-        await confirmAccess(tx);
-        const before = await lockWebhook(tx, orgId, params.webhookID);
-        requireMatch(readPreconditions(c), webhookTag(before));
-        requireUnchanged({ id: before.id, org_id: orgId }, body);
-        const { url, description, events, enabled } = body;
-        return updateWebhook(tx, origin, before, { url, description, events, enabled }, deps.now());
+      const { url, description, events, enabled } = body;
+      const webhook = await change({
+        lock: (tx) => lockWebhook(tx, orgId, params.webhookID),
+        tag: webhookTag,
+        fixed: ({ id }) => ({ id, org_id: orgId }),
+        apply: (tx, before) =>
+          updateWebhook(tx, origin, before, { url, description, events, enabled }, deps.now()),
       });
       return c.json(presentWebhook(webhook), 200, { ETag: webhookTag(webhook) });
     },
@@ -172,11 +168,11 @@ function addDelete(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params }) => {
-      await deps.db.transaction(async (tx) => {
-        const before = await lockWebhook(tx, orgId, params.webhookID);
-        requireMatch(readPreconditions(c), webhookTag(before));
-        await deleteWebhook(tx, origin, before, deps.now());
+    async (c, { orgId, origin, params, change }) => {
+      await change({
+        lock: (tx) => lockWebhook(tx, orgId, params.webhookID),
+        tag: webhookTag,
+        apply: (tx, before) => deleteWebhook(tx, origin, before, deps.now()),
       });
       return c.body(null, 204);
     },

@@ -20,7 +20,6 @@ export function addSecretRoutes(router: Router, deps: Deps): void {
       description:
         "For 24 h more, each delivery carries a signature of the replaced secret too, at most of the five that were replaced last.",
       access: "webhooks:rotate_secret",
-      recheckAccess: true,
       responses: {
         200: {
           description: "The webhook; the secret is only in this response.",
@@ -29,12 +28,11 @@ export function addSecretRoutes(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, params, confirmAccess, transact }) => {
+    async (c, { orgId, origin, params, transact }) => {
       const keys = requireKeys(deps);
       await requireWebhook(deps.db, orgId, params.webhookID);
       return transact(
         async (tx) => {
-          await confirmAccess(tx);
           const webhook = await lockWebhook(tx, orgId, params.webhookID);
           return rotateWebhookSecret(tx, origin, webhook, { keys, at: deps.now() });
         },

@@ -6,7 +6,7 @@ import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../outbox/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { markDue } from "../budgets/due-store.ts";
-import { setRates } from "../rate-card/changes.ts";
+import { lockLastRateChange, setRates } from "../rate-card/changes.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
 import { budgetJobs } from "./jobs.ts";
@@ -217,9 +217,10 @@ test("a change of prices is compared in the next round", async () => {
   await runRound();
   now = at(2);
   const origin = { principal: { kind: "user", userId: createId() }, asStaff: true } as never;
-  await api.deps.db.transaction((tx) =>
-    setRates(tx, origin, { rates: new Map([["vcpu", 2_800_000_000n]]), now: () => now }),
-  );
+  await api.deps.db.transaction(async (tx) => {
+    const last = await lockLastRateChange(tx);
+    return setRates(tx, origin, { rates: new Map([["vcpu", 2_800_000_000n]]), last, now: () => now });
+  });
   now = new Date(at(2).getTime() + 3_600_000);
   await runRound();
   expect((await readAlerts()).map(([, pct]) => pct)).toEqual([10]);

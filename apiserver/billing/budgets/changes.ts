@@ -1,36 +1,23 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Preconditions, requireMatch, versionTag } from "../../http/contract/etag.ts";
-import { ApiError } from "../../http/errors.ts";
-import { lockOrganization } from "../../organizations/index.ts";
+import { versionTag } from "../../http/contract/etag.ts";
 import { toEuros } from "../money.ts";
-import {
-  type Budget,
-  type BudgetSettings,
-  findBudget,
-  markBudgetDeleted,
-  requireBudget,
-  upsertBudget,
-} from "./store.ts";
+import { type Budget, type BudgetSettings, markBudgetDeleted, upsertBudget } from "./store.ts";
 
-export interface BudgetTarget {
-  orgId: string;
-  preconditions: Preconditions;
-  now: Date;
+/** The entity tag of a budget that is not deleted. */
+export function budgetTag(budget: Budget | undefined): string | undefined {
+  return budget?.deletedAt === null ? versionTag(budget.version) : undefined;
 }
 
-/** Creates the budget of an organization or replaces it outright. Throws 404 and 412. */
+/** Creates the budget of an organization or replaces it outright. */
 export async function setBudget(
   tx: Queryable,
   origin: Origin,
-  { orgId, preconditions, now }: BudgetTarget,
+  { orgId, kept, now }: { orgId: string; kept: Budget | undefined; now: Date },
   settings: BudgetSettings,
 ): Promise<Budget> {
-  await lockOrganization(tx, orgId);
-  const kept = await findBudget(tx, orgId);
   const before = kept?.deletedAt === null ? kept : undefined;
-  requireVersion(preconditions, before);
   const after: Budget = {
     ...settings,
     orgId,
@@ -45,23 +32,14 @@ export async function setBudget(
   return after;
 }
 
-/** Deletes the budget of an organization. Throws 404 and 412. */
+/** Deletes the budget of an organization. */
 export async function deleteBudget(
   tx: Queryable,
   origin: Origin,
-  { orgId, preconditions, now }: BudgetTarget,
+  { before, now }: { before: Budget; now: Date },
 ): Promise<void> {
-  await lockOrganization(tx, orgId);
-  const before = await requireBudget(tx, orgId);
-  requireVersion(preconditions, before);
   await markBudgetDeleted(tx, before, now);
-  await recordChange(tx, origin, orgId, { action: "budget.delete", before, after: undefined });
-}
-
-function requireVersion(preconditions: Preconditions, before: Budget | undefined): void {
-  if (before !== undefined) requireMatch(preconditions, versionTag(before.version));
-  else if (preconditions.ifMatch !== undefined)
-    throw new ApiError("precondition_failed", "The organization has no budget.");
+  await recordChange(tx, origin, before.orgId, { action: "budget.delete", before, after: undefined });
 }
 
 async function recordChange(

@@ -1,13 +1,12 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, versionTag } from "../../http/contract/etag.ts";
-import { requireUnchanged } from "../../http/contract/fields.ts";
+import { isNotModified, versionTag } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { parseMicroEuros } from "../money.ts";
-import { deleteBudget, setBudget } from "./changes.ts";
+import { budgetTag, deleteBudget, setBudget } from "./changes.ts";
 import { presentBudget } from "./present.ts";
 import { budgetRecord, setBudgetBody } from "./schema.ts";
-import { requireBudget } from "./store.ts";
+import { findBudget, requireBudget } from "./store.ts";
 
 const tag = "Billing";
 const RECORD = "/api/v1/organizations/{orgID}/billing/budget";
@@ -51,15 +50,19 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, readBody }) => {
+    async (c, { orgId, origin, readBody, change }) => {
       const body = await readBody();
-      requireUnchanged({ org_id: orgId }, body);
-      const target = { orgId, preconditions: readPreconditions(c), now: deps.now() };
       const settings = {
         limitMicroEuros: parseMicroEuros(String(body.monthly_limit_eur)),
         thresholdsPct: body.thresholds_pct,
       };
-      const budget = await deps.db.transaction((tx) => setBudget(tx, origin, target, settings));
+      const budget = await change({
+        // A deleted one too: its version goes on. The organization's row lock is held by every change of a budget.
+        lock: (tx) => findBudget(tx, orgId),
+        tag: budgetTag,
+        fixed: () => ({ org_id: orgId }),
+        apply: (tx, kept) => setBudget(tx, origin, { orgId, kept, now: deps.now() }, settings),
+      });
       return c.json(presentBudget(budget), 200, { ETag: versionTag(budget.version) });
     },
   );
@@ -76,9 +79,12 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin }) => {
-      const target = { orgId, preconditions: readPreconditions(c), now: deps.now() };
-      await deps.db.transaction((tx) => deleteBudget(tx, origin, target));
+    async (c, { orgId, origin, change }) => {
+      await change({
+        lock: (tx) => requireBudget(tx, orgId),
+        tag: budgetTag,
+        apply: (tx, before) => deleteBudget(tx, origin, { before, now: deps.now() }),
+      });
       return c.body(null, 204);
     },
   );

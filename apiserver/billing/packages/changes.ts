@@ -2,11 +2,10 @@ import { recordAudit } from "../../audit/index.ts";
 import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { invalidField, notFound } from "../../http/errors.ts";
 import { markAllDue } from "../budgets/due-store.ts";
 import { effectiveAfter } from "../month.ts";
-import { auditPackage, planTag } from "./present.ts";
+import { auditPackage } from "./present.ts";
 import {
   insertPackageTerms,
   lockPackages,
@@ -20,21 +19,23 @@ import {
 export interface PackageUpdate {
   slug: string;
   terms: Package;
-  preconditions?: Preconditions;
+  /** The terms in force, as read under their lock. */
+  before: PackageTerms;
   now: () => Date;
 }
 
-/**
- * Sets the terms of a package from now on; changes follow each other. Throws 404 for an unknown package, and 412.
- */
+/** The terms in force; those of all packages are locked until the transaction ends. Throws 404. */
+export async function lockPackage(tx: Queryable, slug: string): Promise<PackageTerms> {
+  await lockPackages(tx);
+  return requirePackage(tx, slug);
+}
+
+/** Sets the terms of a package from now on; changes follow each other. */
 export async function setPackage(
   tx: Queryable,
   origin: Origin,
-  { slug, terms, preconditions, now }: PackageUpdate,
+  { slug, terms, before, now }: PackageUpdate,
 ): Promise<PackageTerms> {
-  await lockPackages(tx);
-  const before = await requirePackage(tx, slug);
-  requireMatch(preconditions, planTag(before));
   const effectiveFrom = effectiveAfter(before.effectiveFrom, now());
   await insertPackageTerms(tx, { slug, ...terms, effectiveFrom, changedBy: toActor(origin) });
   await markAllDue(tx, now());

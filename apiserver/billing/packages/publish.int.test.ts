@@ -3,9 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind, namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { setPackage } from "./changes.ts";
+import { lockPackage, setPackage } from "./changes.ts";
 import { packageJobs } from "./jobs.ts";
-import { readPackage } from "./store.ts";
 
 const BY = { fieldManager: "test" };
 const namespace = `packages-${randomUUID()}`;
@@ -34,12 +33,11 @@ async function readPublished() {
 }
 
 async function change(slug: string, terms: { retired: boolean; vcpus?: number }, now: Date) {
-  const before = await readPackage(api.deps.db, slug);
-  if (before === undefined) throw new Error(`no package ${slug}`);
   const origin = { principal: { kind: "user", userId: randomUUID() }, asStaff: true } as never;
-  await api.deps.db.transaction((tx) =>
-    setPackage(tx, origin, { slug, terms: { ...before, ...terms }, now: () => now }),
-  );
+  await api.deps.db.transaction(async (tx) => {
+    const before = await lockPackage(tx, slug);
+    await setPackage(tx, origin, { slug, terms: { ...before, ...terms }, before, now: () => now });
+  });
 }
 
 test("the operator is told of each package, and since when a retired one is so", async () => {

@@ -1,12 +1,12 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { isNotModified, readPreconditions } from "../../http/contract/etag.ts";
+import { isNotModified } from "../../http/contract/etag.ts";
 import { textField } from "../../http/contract/fields.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { parseMicroEuros } from "../money.ts";
-import { requirePackage, setPackage } from "./changes.ts";
+import { lockPackage, requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
 import { publishPackagesSoon } from "./publish.ts";
 import { PACKAGE_SLUGS, planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
@@ -89,7 +89,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "The terms in force.", body: planTermsRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params: { slug }, readBody }) => {
+    async (c, { origin, params: { slug }, readBody, change }) => {
       await requirePackage(deps.db, slug);
       const { monthly_price_eur: price, includes, ...body } = await readBody();
       const terms = {
@@ -101,8 +101,11 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
         diskGB: includes.disk,
         retired: body.retired,
       };
-      const change = { slug, terms, preconditions: readPreconditions(c), now: deps.now };
-      const after = await deps.db.transaction((tx) => setPackage(tx, origin, change));
+      const after = await change({
+        lock: (tx) => lockPackage(tx, slug),
+        tag: planTag,
+        apply: (tx, before) => setPackage(tx, origin, { slug, terms, before, now: deps.now }),
+      });
       await publishPackagesSoon(deps);
       return c.json(presentPlanTerms(after), 200, { ETag: planTag(after) });
     },

@@ -1,26 +1,21 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Preconditions, requireMatch, versionTag } from "../../http/contract/etag.ts";
 import { notFound } from "../../http/errors.ts";
-import { lockOrganization, updateSettings } from "../../organizations/index.ts";
+import { updateSettings } from "../../organizations/index.ts";
 import { auditProfile } from "./present.ts";
 import { type BillingProfile, type ProfileAddress, readProfile, upsertProfile } from "./store.ts";
 
 /** Fields that are left out are unchanged. */
 export type ProfileChange = Partial<ProfileAddress & Pick<BillingProfile, "vatId" | "billingEmail">>;
 
-/** Changes the profile of an organization, its VAT id and its e-mail address. Throws 404, 409 and 412. */
+/** Changes the profile of an organization, its VAT id and its e-mail address. */
 export async function setProfile(
   tx: Queryable,
   origin: Origin,
-  target: { orgId: string; preconditions: Preconditions | undefined },
+  { orgId, before }: { orgId: string; before: BillingProfile },
   change: ProfileChange,
 ): Promise<BillingProfile> {
-  const { orgId, preconditions } = target;
-  await lockOrganization(tx, orgId);
-  const before = await requireProfile(tx, orgId);
-  requireMatch(preconditions, versionTag(before.version));
   const wanted = { ...before, ...change };
   if (JSON.stringify(auditProfile(before)) === JSON.stringify(auditProfile(wanted))) return before;
   const { name, street, postalCode, city, country, vatId, billingEmail } = wanted;

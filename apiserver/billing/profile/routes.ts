@@ -1,7 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { isNotModified, readPreconditions, versionTag } from "../../http/contract/etag.ts";
-import { requireUnchanged } from "../../http/contract/fields.ts";
+import { isNotModified, versionTag } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireProfile, setProfile } from "./changes.ts";
 import { presentProfile } from "./present.ts";
@@ -51,19 +50,23 @@ export function addProfileRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, readBody }) => {
+    async (c, { orgId, origin, readBody, change }) => {
       const {
-        org_id,
+        org_id: _fixed,
         postal_code: postalCode,
         vat_id: vatId,
         billing_email: billingEmail,
         ...rest
       } = await readBody();
-      requireUnchanged({ org_id: orgId }, { org_id });
       const given = { ...rest, postalCode, vatId, billingEmail };
-      const change = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-      const target = { orgId, preconditions: readPreconditions(c) };
-      const profile = await deps.db.transaction((tx) => setProfile(tx, origin, target, change));
+      const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+      const profile = await change({
+        // Under the organization's row lock, as every change of it.
+        lock: (tx) => requireProfile(tx, orgId),
+        tag: ({ version }) => versionTag(version),
+        fixed: () => ({ org_id: orgId }),
+        apply: (tx, before) => setProfile(tx, origin, { orgId, before }, settings),
+      });
       return c.json(presentProfile(profile), 200, { ETag: versionTag(profile.version) });
     },
   );

@@ -2,31 +2,31 @@ import { recordAudit } from "../../audit/index.ts";
 import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { markAllDue } from "../budgets/due-store.ts";
 import { effectiveAfter } from "../month.ts";
-import { presentRates, rateCardTag } from "./present.ts";
+import { presentRates } from "./present.ts";
 import { insertRates, lockRateCard, type Rates, readLastRateChange, readRates } from "./store.ts";
 
 export interface RateCardChange {
   /** The new prices; those of other resource types are unchanged. */
   rates: Rates;
-  preconditions?: Preconditions;
+  /** When the prices were last changed, as read under their lock. */
+  last: Date;
   now: () => Date;
 }
 
-/**
- * Sets prices that hold from now on; changes follow each other. Returns all prices, and when the new ones took effect.
- * Throws 412.
- */
+/** When the prices were last changed; they are locked until the transaction ends. */
+export async function lockLastRateChange(tx: Queryable): Promise<Date> {
+  await lockRateCard(tx);
+  return readLastRateChange(tx);
+}
+
+/** Sets prices that hold from now on; changes follow each other. Returns all prices, and when the new ones took effect. */
 export async function setRates(
   tx: Queryable,
   origin: Origin,
-  { rates, preconditions, now }: RateCardChange,
+  { rates, last, now }: RateCardChange,
 ): Promise<{ rates: Rates; effectiveFrom: Date }> {
-  await lockRateCard(tx);
-  const last = await readLastRateChange(tx);
-  requireMatch(preconditions, rateCardTag(last));
   const before = await readRates(tx);
   const effectiveFrom = effectiveAfter(last, now());
   await insertRates(tx, rates, { effectiveFrom, changedBy: toActor(origin) });

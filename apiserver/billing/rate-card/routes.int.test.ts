@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { setRates } from "./changes.ts";
+import { lockLastRateChange, setRates } from "./changes.ts";
 
 let api: TestApp;
 
@@ -75,9 +75,10 @@ test("changes at once, and with a clock that was set back, follow each other wit
   const done = await Promise.all([1, 2, 3, 4, 5, 6].map((euros) => setCard(price(euros))));
   expect(done.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
   const origin = { principal: { kind: "user", userId: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01" } };
-  await api.deps.db.transaction((tx) =>
+  await api.deps.db.transaction(async (tx) =>
     setRates(tx, { ...origin, asStaff: true } as never, {
       rates: new Map([["disk", 7n]]),
+      last: await lockLastRateChange(tx),
       now: () => new Date(0),
     }),
   );

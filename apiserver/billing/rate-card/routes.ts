@@ -1,10 +1,10 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { isNotModified, readPreconditions } from "../../http/contract/etag.ts";
+import { isNotModified } from "../../http/contract/etag.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { parseMicroEuros } from "../money.ts";
-import { setRates } from "./changes.ts";
+import { lockLastRateChange, setRates } from "./changes.ts";
 import { presentRateChange, presentRates, rateCardTag } from "./present.ts";
 import { rateCardRecord, rateHistoryRecord, setRateCardBody } from "./schema.ts";
 import { listRateChanges, readLastRateChange, readRates } from "./store.ts";
@@ -70,13 +70,16 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "The prices in force.", body: rateCardRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, readBody }) => {
+    async (c, { origin, readBody, change }) => {
       const body = await readBody();
       const rates = new Map(
         body.rates.map((rate) => [rate.resource_type, parseMicroEuros(String(rate.unit_price_eur))]),
       );
-      const change = { rates, preconditions: readPreconditions(c), now: deps.now };
-      const { rates: after, effectiveFrom } = await deps.db.transaction((tx) => setRates(tx, origin, change));
+      const { rates: after, effectiveFrom } = await change({
+        lock: lockLastRateChange,
+        tag: rateCardTag,
+        apply: (tx, last) => setRates(tx, origin, { rates, last, now: deps.now }),
+      });
       return c.json({ rates: presentRates(after) }, 200, { ETag: rateCardTag(effectiveFrom) });
     },
   );

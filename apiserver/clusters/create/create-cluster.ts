@@ -8,6 +8,7 @@ import { assessCost, type PlannedCluster, requireOffered } from "../../billing/i
 import { runThenRollBack } from "../../db/dry-run.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
+import { type Caller, transactAs } from "../../http/authorization/guard.ts";
 import { ApiError } from "../../http/errors.ts";
 import {
   amountsOfCreate,
@@ -18,7 +19,7 @@ import {
   sumEffects,
   toNodePoolObject,
 } from "../../node-pools/index.ts";
-import { ensureNamespace, lockOrganization } from "../../organizations/index.ts";
+import { ensureNamespace } from "../../organizations/index.ts";
 import { assessQuota, createQuotaReservation } from "../../quotas/index.ts";
 import {
   findCluster,
@@ -55,15 +56,15 @@ export interface CreateOptions {
  */
 export async function createCluster(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   desired: NewCluster,
   { resumed, dryRun }: CreateOptions,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   if (resumed && (await hasClusterRecord(deps.db, desired.orgId, desired.clusterId)))
     return requireExisting(deps, desired);
   await ensureNamespace(deps, desired.orgId);
-  if (dryRun) return dryRunCreate(deps, desired);
-  const intent = await begin(deps, origin, desired, resumed);
+  if (dryRun) return dryRunCreate(deps, caller, desired);
+  const intent = await begin(deps, caller, desired, resumed);
   // An earlier attempt has fixed the ids and names.
   const request = intent.request;
   if (intent.state === "done") return requireExisting(deps, request);
@@ -84,11 +85,13 @@ export async function createCluster(
 /** Every check of a create, and its result; nothing is stored but a Namespace that was missing. */
 async function dryRunCreate(
   deps: Deps,
+  caller: Caller,
   request: NewCluster,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, nodePools } = request;
   const clusters = clustersOf(orgId);
   const assessed = await runThenRollBack(deps.db, async (tx) => {
+    await caller.confirm(tx);
     if (request.spec.plan !== undefined) await requireOffered(tx, request.spec.plan);
     const quota = await assessQuota(tx, quotaScopeOf(deps, orgId), quotaAmountsOf(request));
     const cost = await assessCost(tx, deps.now(), { cluster: undefined, pools: [] }, planCluster(request));
@@ -104,13 +107,12 @@ async function dryRunCreate(
   }
 }
 
-async function begin(deps: Deps, origin: Origin, desired: NewCluster, resumed: boolean) {
+async function begin(deps: Deps, caller: Caller, desired: NewCluster, resumed: boolean) {
   const { plan } = desired.spec;
-  return deps.db.transaction(async (tx) => {
-    await lockOrganization(tx, desired.orgId);
+  return transactAs(deps.db, caller, async (tx) => {
     // What an earlier attempt has begun is completed, whatever was retired since.
     if (plan !== undefined && !resumed) await requireOffered(tx, plan);
-    const intent = await openClusterIntent(tx, desired, origin);
+    const intent = await openClusterIntent(tx, desired, caller.origin);
     if (intent.state === "done") return intent;
     for (const one of reservationsOf(deps, intent.request)) await one.take(tx);
     return intent;

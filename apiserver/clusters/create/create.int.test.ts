@@ -7,6 +7,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
+import { asAuthorized } from "../../http/authorization/guard.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
 import { findCluster, reserveName } from "../../resources/project/index.ts";
@@ -29,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 async function create(deps: Deps, request: NewCluster, { resumed }: { resumed: boolean }) {
-  const { object } = await createCluster(deps, origin, request, { resumed, dryRun: false });
+  const { object } = await createCluster(deps, asAuthorized(origin), request, { resumed, dryRun: false });
   return object;
 }
 
@@ -146,7 +147,7 @@ describe("a create that was killed before its Cluster was written", () => {
 
   test("without an Idempotency-Key is undone after two minutes: its pools are deleted and its name is free", async () => {
     const request = aRequest("Killed without a key");
-    await crash(request, 119, (deps) => writePools(deps, request));
+    await crash(request, 90, (deps) => writePools(deps, request));
     await sweep();
     expect(await stateOf(request)).toBe("pending");
     await crash(request, 121, async () => {});
@@ -159,7 +160,7 @@ describe("a create that was killed before its Cluster was written", () => {
   test("waits for that retry ten minutes; then its pools are removed and its name is free", async () => {
     const request = aRequest("Killed for good");
     await holdKey(request);
-    await crash(request, 590, (deps) => writePools(deps, request));
+    await crash(request, 540, (deps) => writePools(deps, request));
     await sweep();
     expect(await stateOf(request)).toBe("pending");
     await crash(request, 601, async () => {});

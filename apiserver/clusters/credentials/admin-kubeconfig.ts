@@ -2,9 +2,8 @@ import { Buffer } from "node:buffer";
 import { nameAdminSecret } from "../../../shared/crd/admin-secret.ts";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
-import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import { type Caller, transactAs } from "../../http/authorization/guard.ts";
 import { toRestWords } from "../../http/contract/rest-words.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
@@ -18,26 +17,24 @@ export const DOWNLOAD_ACTION = "cluster.kubeconfig";
 
 /**
  * The admin kubeconfig that the operator keeps for a cluster, as YAML. Every read is audited, in the
- * transaction that confirms the caller's access. Throws what `requireAccessible`, `readAdminSecret` and `confirmAccess`
+ * transaction that confirms the caller's right. Throws what `requireAccessible`, `readAdminSecret` and `caller.confirm`
  * throw.
  */
 export async function readAdminKubeconfig(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   cluster: ProjectedCluster,
-  confirmAccess: (tx: Queryable) => Promise<unknown>,
 ): Promise<string> {
   requireAccessible(cluster);
   const text = await readAdminSecret(deps, cluster);
-  await deps.db.transaction(async (tx) => {
-    await confirmAccess(tx);
-    await recordAudit(tx, origin, {
+  await transactAs(deps.db, caller, (tx) =>
+    recordAudit(tx, caller.origin, {
       action: DOWNLOAD_ACTION,
       orgId: cluster.orgId,
       target: { kind: "cluster", id: cluster.id },
       result: "done",
-    });
-  });
+    }),
+  );
   return text;
 }
 

@@ -1,5 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
+import { asAuthorized } from "../../http/authorization/guard.ts";
 import { ApiError } from "../../http/errors.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
@@ -26,7 +27,7 @@ export async function incrementCredentialsGeneration(
   const cluster = await findCluster(deps.db, orgId, clusterId);
   if (cluster === undefined) return;
   try {
-    await changeCluster(deps, origin, cluster, {
+    await changeCluster(deps, asAuthorized(origin), cluster, {
       action: "cluster.rotate_credentials",
       preconditions: undefined,
       decide: planNextGeneration,

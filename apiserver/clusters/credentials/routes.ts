@@ -29,7 +29,6 @@ function addKubeconfig(router: Router, deps: Deps): void {
       tag: "Clusters",
       summary: "Download the admin kubeconfig",
       access: "clusters:access",
-      recheckAccess: true,
       responses: {
         200: {
           description: "The admin kubeconfig, as a file.",
@@ -41,9 +40,9 @@ function addKubeconfig(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready"],
     },
-    async (c, { orgId, origin, params, confirmAccess }) => {
+    async (c, { orgId, caller, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      return c.body(await readAdminKubeconfig(deps, origin, cluster, confirmAccess), 200, {
+      return c.body(await readAdminKubeconfig(deps, caller, cluster), 200, {
         "Content-Type": "application/yaml",
         "Content-Disposition": attachment(cluster.displayName, "kubeconfig.yaml"),
         "Cache-Control": "no-store",
@@ -73,10 +72,10 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       },
       errors: ["conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, runOnce }) => {
+    async (c, { orgId, caller, params, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       return runOnce({}, async () => {
-        const { object: rotated } = await changeCluster(deps, origin, cluster, {
+        const { object: rotated } = await changeCluster(deps, caller, cluster, {
           action: "cluster.rotate_credentials",
           preconditions: readPreconditions(c),
           decide: planNextGeneration,

@@ -39,13 +39,13 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
       },
       errors: ["cluster_not_running", "conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, origin, params, query, readBody, runOnce }) => {
+    async (c, { orgId, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { target_version: target } = await readBody();
       return runOnce({}, async () => {
         const versions = await catalogue.read();
         const pools = await listAllNodePools(deps.db, orgId, cluster.id);
-        const { object: upgraded, effects } = await changeCluster(deps, origin, cluster, {
+        const { object: upgraded, effects } = await changeCluster(deps, caller, cluster, {
           action: "cluster.upgrade",
           preconditions: readPreconditions(c),
           dryRun: query.dry_run,

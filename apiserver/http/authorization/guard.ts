@@ -1,5 +1,5 @@
-import type { Queryable } from "../../db/client.ts";
-import type { Principal } from "../authentication/principal.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import type { Origin, Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
 import type { Membership } from "./membership.ts";
 import { type Permission, scopeOf } from "./permissions.ts";
@@ -9,6 +9,30 @@ export interface ConfirmedAccess {
   membership: Membership;
   /** Throws 403 naming the permission. */
   requirePermission: (permission: Permission) => void;
+}
+
+/** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
+export interface Caller<C = unknown> {
+  origin: Origin;
+  /**
+   * Confirms the right to this request, as the first statement of the transaction of its change, and holds the
+   * organization's row lock until that transaction ends. Throws what `confirmAccess` throws.
+   */
+  confirm: (tx: Queryable) => Promise<C>;
+}
+
+/** Runs a change in a transaction whose first statement confirms the caller's right. Throws what both throw. */
+export function transactAs<T, C>(
+  db: Database,
+  caller: Caller<C>,
+  effect: (tx: Queryable, confirmed: C) => Promise<T>,
+): Promise<T> {
+  return db.transaction(async (tx) => effect(tx, await caller.confirm(tx)));
+}
+
+/** The author of a change that was decided before: the consequence of a request that was authorized. */
+export function asAuthorized(origin: Origin): Caller {
+  return { origin, confirm: async () => undefined };
 }
 
 /**
@@ -91,20 +115,20 @@ export function isPlatformAdmin(principal: Principal): boolean {
 
 /**
  * Authorizes once more, in the transaction of the change: a body can take 30 s to arrive, in which a membership or a
- * token may end. Takes the organization's row lock, which every end of a right takes too. Throws 403 for a right that has
- * ended, and 404 or 409 conflict for an organization that has ended or is ending.
+ * token may end. Takes the organization's row lock, which every end of a right takes too. Throws what a fresh request gets:
+ * 403 for a permission or a token that has ended, 404 for a membership or an organization, 409 conflict for one that is
+ * being deleted.
  */
 export async function confirmAccess(
   control: Pick<AccessControl, "lockMembership">,
   access: Access,
-  caller: { principal: Principal; orgId: string },
+  { principal, orgId }: { principal: Principal; orgId: string },
   tx: Queryable,
 ): Promise<ConfirmedAccess> {
-  const { principal, orgId } = caller;
   const membership = await control.lockMembership(tx, principal, orgId);
   if (membership === undefined) {
-    const what = principal.kind === "token" ? "This API token" : "Your membership of the organization";
-    throw new ApiError("forbidden", `${what} ended while the request was under way.`);
+    if (principal.kind === "user") throw notFound("organization");
+    throw new ApiError("forbidden", "This API token ended while the request was under way.");
   }
   const requireAny = (permissions: readonly Permission[]) =>
     requireAnyPermission(principal, membership, permissions);

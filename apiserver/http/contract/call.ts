@@ -3,9 +3,11 @@ import type { Queryable } from "../../db/client.ts";
 import { type Origin, type Principal, principalKey } from "../authentication/principal.ts";
 import {
   type Access,
+  type Caller,
   type ConfirmedAccess,
   confirmAccess,
   requireAnyPermission,
+  transactAs,
 } from "../authorization/guard.ts";
 import type { Membership } from "../authorization/membership.ts";
 import type { Permission } from "../authorization/permissions.ts";
@@ -18,6 +20,8 @@ import {
   type StoreOnce,
 } from "../idempotency/run-once.ts";
 import { readJsonBody } from "./body.ts";
+import { changeRecord, type RecordChange } from "./change-record.ts";
+import { readPreconditions } from "./etag.ts";
 import type { Operation } from "./operation.ts";
 import type { Router } from "./router.ts";
 import type { TenantWork } from "./tenant-work.ts";
@@ -27,8 +31,8 @@ interface TransactOptions<T> extends Pick<OnceOptions, "secret"> {
   afterCommit?: (result: T) => Promise<void>;
 }
 
-/** What a handler gets besides the Hono context. */
-interface SignedInCall<P, Q, B> {
+/** What a handler gets besides the Hono context; `C` is what the caller may do, as confirmed in a transaction. */
+interface SignedInCall<P, Q, B, C = unknown> {
   requestId: string;
   /** Path parameters; UUIDs in lower case. */
   params: P;
@@ -36,16 +40,20 @@ interface SignedInCall<P, Q, B> {
   /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
   readBody: () => Promise<B>;
   origin: Origin;
+  /** Who changes something: `confirm` comes first in every transaction that `transact` and `change` do not make. */
+  caller: Caller<C>;
   /**
-   * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: `effect`, its audit row and the
-   * response that a repeated request gets are one transaction. Call it after readBody. Throws 422 idempotency_key_reused, 409
-   * operation_in_progress, and what `effect` throws.
+   * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: the caller's right is confirmed, then
+   * `effect`, its audit row and the response that a repeated request gets are one transaction. Call it after readBody.
+   * Throws 422 idempotency_key_reused, 409 operation_in_progress, and what `caller.confirm` and `effect` throw.
    */
   transact: <T, R extends Response>(
-    effect: (tx: Queryable, attempt: Pick<Attempt, "id">) => Promise<T>,
+    effect: (tx: Queryable, attempt: Pick<Attempt, "id">, confirmed: C) => Promise<T>,
     respond: (result: T) => R,
     options?: TransactOptions<T>,
   ) => Promise<Once<R>>;
+  /** Runs a PUT or DELETE whose effect lies in Postgres: see changeRecord. Call it after readBody. */
+  change: <R, T>(change: RecordChange<R, T, C>) => Promise<T>;
   /** Like `transact`, for a POST with an effect outside Postgres: `run` looks for the result of an earlier attempt. */
   runOnce: <R extends Response>(
     options: OnceOptions,
@@ -54,16 +62,11 @@ interface SignedInCall<P, Q, B> {
 }
 
 /** What a handler gets for a request by a member of the organization in the path. */
-export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B> {
+export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B, ConfirmedAccess> {
   orgId: string;
   membership: Membership;
-  /** Throws 403 naming the permission; for permissions that depend on the fields of the body. */
+  /** Throws 403 naming the permission, which `caller.confirm` then confirms too; for those that depend on the body. */
   requirePermission: (permission: Permission) => void;
-  /**
-   * Reads the caller's rights again under the organization's row lock, as the first statement of the transaction of the
-   * change; for an operation with `recheckAccess`. Throws 403 for a right that has ended.
-   */
-  confirmAccess: (tx: Queryable) => Promise<ConfirmedAccess>;
 }
 
 export type CallFor<A extends Access, P, Q, B> = A extends "signed-in" | "user" | "platform-admin"
@@ -80,9 +83,43 @@ export function createCall(
   c: Context<HttpEnv>,
   work: TenantWork,
 ): SignedIn | InOrganization {
-  let body: unknown;
-  const [principal, membership] = [c.get("principal"), c.get("membership")];
+  const principal = c.get("principal");
   if (principal === undefined) throw new Error(`${operation.operationId} has authenticated nobody`);
+  const origin = toOrigin(c, operation, principal);
+  const membership = c.get("membership");
+  if (membership === undefined)
+    return createSignedInCall(router, operation, c, work, { origin, confirm: async () => undefined });
+
+  const required: Permission[] = [];
+  const caller: Caller<ConfirmedAccess> = {
+    origin,
+    async confirm(tx) {
+      const { orgId } = membership;
+      const confirmed = await confirmAccess(router.access, operation.access, { principal, orgId }, tx);
+      for (const permission of required) confirmed.requirePermission(permission);
+      return confirmed;
+    },
+  };
+  return {
+    ...createSignedInCall(router, operation, c, work, caller),
+    orgId: membership.orgId,
+    membership,
+    requirePermission(permission) {
+      requireAnyPermission(principal, membership, [permission]);
+      required.push(permission);
+    },
+  };
+}
+
+function createSignedInCall<C>(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  work: TenantWork,
+  caller: Caller<C>,
+): SignedInCall<unknown, unknown, unknown, C> {
+  let body: { value: unknown; json: unknown } | undefined;
+  const { principal } = caller.origin;
   const query: unknown = c.req.valid("query" as never);
 
   const runKeyed = async <R extends Response>(
@@ -92,47 +129,36 @@ export function createCall(
     const request = {
       scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
       key: c.req.header("idempotency-key"),
-      body,
+      body: body?.json,
       isDryRun: isDryRun(query),
     };
     return (await runOnce(c, router.idempotency, request, options, run)) as Once<R>;
   };
-  const signedInCall: SignedIn = {
+  return {
     requestId: c.get("requestId"),
     params: c.req.valid("param" as never),
     query,
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
-      const { value, json } = await readJsonBody(c, operation.body, limits);
-      body = json;
+      body = await readJsonBody(c, operation.body, limits);
       await work.begin();
-      return value;
+      return body.value;
     },
-    origin: toOrigin(c, operation, principal),
+    origin: caller.origin,
+    caller,
     runOnce: runKeyed,
+    change: (change) =>
+      changeRecord(router.db, caller, { preconditions: readPreconditions(c), body: body?.value }, change),
     transact: (effect, respond, { afterCommit, ...options } = {}) =>
       runKeyed(options, async ({ id }, storeResponse) => {
-        const { result, response } = await router.db.transaction(async (tx) => {
-          const result = await effect(tx, { id });
+        const { result, response } = await transactAs(router.db, caller, async (tx, confirmed) => {
+          const result = await effect(tx, { id }, confirmed);
           return { result, response: await storeResponse(tx, respond(result)) };
         });
         await afterCommit?.(result);
         return response;
       }),
-  };
-  if (membership === undefined) return signedInCall;
-
-  return {
-    ...signedInCall,
-    orgId: membership.orgId,
-    membership,
-    requirePermission: (permission) => requireAnyPermission(principal, membership, [permission]),
-    async confirmAccess(tx) {
-      if (operation.recheckAccess !== true)
-        throw new Error(`${operation.operationId} does not declare recheckAccess`);
-      return confirmAccess(router.access, operation.access, { principal, orgId: membership.orgId }, tx);
-    },
   };
 }
 

@@ -30,12 +30,16 @@ export function readPreconditions(c: Context): Preconditions {
 }
 
 /**
- * Refuses with 412 when If-Match names another version than `tag`, that of an existing record, or If-None-Match names
- * this one or any (`*`). Of If-Match only the part before the first `-` counts: of a custom resource that is the
+ * Refuses with 412 when If-Match names another version than `tag` (undefined: there is no such record yet), or
+ * If-None-Match names this one or any (`*`). Of If-Match only the part before the first `-` counts: of a custom resource that is the
  * generation, so that a change of status never fails a write. A weak tag never matches it (section 13.1.1).
  */
-export function requireMatch(preconditions: Preconditions | undefined, tag: string): void {
+export function requireMatch(preconditions: Preconditions | undefined, tag: string | undefined): void {
   const { ifMatch, ifNoneMatch } = preconditions ?? {};
+  if (tag === undefined) {
+    if (ifMatch !== undefined) throw new ApiError("precondition_failed", "There is no such record yet.");
+    return;
+  }
   if (isNotModified(ifNoneMatch, tag)) {
     const message = "The record exists in a version that If-None-Match excludes.";
     throw new ApiError("precondition_failed", message, { headers: { ETag: tag } });

@@ -96,11 +96,6 @@ export interface Operation<
   access: A;
   /** The stricter quota that its requests are counted in besides; most follow from `access`: see rate-limit.ts. */
   rateClass?: RateClass;
-  /**
-   * The operation grants rights to a user or a token: its handler calls `call.confirmAccess` in the transaction of the
-   * change, so that a caller whose own right has ended since grants none.
-   */
-  recheckAccess?: true;
   /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */
   acceptsTicket?: true;
   /** Schemas of the path parameters that are not UUIDs. */

@@ -1,6 +1,6 @@
 import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Caller } from "../../http/authorization/guard.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
@@ -55,11 +55,11 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict"],
     },
-    async (c, { orgId, origin, params, runOnce }) => {
+    async (c, { orgId, caller, params, runOnce }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       requireMachine(pool.object, params.name);
       return runOnce({}, async () => {
-        const replacing = await replaceNode(deps, origin, pool, params.name);
+        const replacing = await replaceNode(deps, caller, pool, params.name);
         const machine = requireMachine(replacing.object, params.name);
         return c.json(presentNode(replacing, machine), 202, {
           Location: c.req.path.replace(/\/[^/]+\/replace$/, ""),
@@ -77,11 +77,11 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
  */
 async function replaceNode(
   deps: Deps,
-  origin: Origin,
+  caller: Caller,
   pool: ProjectedNodePool,
   node: string,
 ): Promise<ProjectedNodePool> {
-  const { object } = await changeObject(deps, origin, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
+  const { object } = await changeObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node.replace",
     plan(current) {
       const machine = requireMachine(current.object, node);
@@ -90,7 +90,7 @@ async function replaceNode(
       if (isReplacing(current.object, machine)) return { spec: {} };
       return {
         spec: {},
-        annotations: { [`${ANNOTATION_REPLACE_PREFIX}${node}`]: origin.requestId },
+        annotations: { [`${ANNOTATION_REPLACE_PREFIX}${node}`]: caller.origin.requestId },
         after: { node },
       };
     },

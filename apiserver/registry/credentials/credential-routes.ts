@@ -2,7 +2,6 @@ import { mintToken } from "../../api-tokens/index.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { readPreconditions, requireMatch } from "../../http/contract/etag.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
@@ -22,7 +21,7 @@ const MAX_CREDENTIALS = 1000;
 export function addCredentialRoutes(router: Router, deps: Deps): void {
   addCreate(router, deps);
   addList(router, deps);
-  addDelete(router, deps);
+  addDelete(router);
 }
 
 function addCreate(router: Router, deps: Deps): void {
@@ -37,7 +36,6 @@ function addCreate(router: Router, deps: Deps): void {
       description:
         "It pulls from every repository of the organization and pushes to none, belongs to no member and ends with the cluster.",
       access: "registry:write",
-      recheckAccess: true,
       body: createCredentialBody,
       responses: {
         201: {
@@ -48,12 +46,11 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, confirmAccess, transact }) => {
+    async (c, { orgId, origin, readBody, transact }) => {
       const { host } = requireRegistry(deps.config);
       const { cluster_id: clusterId } = await readBody();
       return transact(
         async (tx, { id }) => {
-          await confirmAccess(tx);
           if (!(await isClusterServed(tx, orgId, clusterId)))
             throw invalidField("cluster_id", "not_found", "must be a cluster of the organization");
           if ((await countCredentials(tx, orgId)) >= MAX_CREDENTIALS)
@@ -102,7 +99,7 @@ function addList(router: Router, deps: Deps): void {
   );
 }
 
-function addDelete(router: Router, deps: Deps): void {
+function addDelete(router: Router): void {
   addRoute(
     router,
     {
@@ -116,17 +113,18 @@ function addDelete(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params: { credentialID } }) => {
-      await deps.db.transaction(async (tx) => {
-        const { id, clusterId } = await removeCredential(tx, orgId, credentialID);
-        requireMatch(readPreconditions(c), CREDENTIAL_TAG);
-        await recordAudit(tx, origin, {
-          action: "registry_credential.delete",
-          orgId,
-          target: { kind: "registry_credential", id },
-          before: { cluster_id: clusterId },
-          result: "done",
-        });
+    async (c, { orgId, origin, params: { credentialID }, change }) => {
+      await change({
+        lock: (tx) => removeCredential(tx, orgId, credentialID),
+        tag: () => CREDENTIAL_TAG,
+        apply: (tx, { id, clusterId }) =>
+          recordAudit(tx, origin, {
+            action: "registry_credential.delete",
+            orgId,
+            target: { kind: "registry_credential", id },
+            before: { cluster_id: clusterId },
+            result: "done",
+          }),
       });
       return c.body(null, 204);
     },

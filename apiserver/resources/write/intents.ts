@@ -5,6 +5,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { type AuditEntry, recordAudit } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
+import { type Caller, transactAs } from "../../http/authorization/guard.ts";
 import type { Reservation } from "./reservations.ts";
 import { type WriteIntent, writeIntents } from "./table.ts";
 
@@ -17,17 +18,19 @@ export interface IntendedWrite {
   entry: AuditEntry;
 }
 
-/** Commits the intent and takes the reservations, in one transaction. Throws what one of them throws; then nothing is taken. */
+/**
+ * Confirms the caller's right, takes the reservations and commits the intent, in one transaction. Throws what one of them
+ * throws; then nothing is taken.
+ */
 export async function openIntent(
   db: Database,
-  origin: Origin,
+  caller: Caller,
   reservations: readonly Reservation[],
   intended: IntendedWrite,
 ): Promise<WriteIntent> {
-  if (reservations.length === 0) return insertIntent(db, origin, intended);
-  return db.transaction(async (tx) => {
+  return transactAs(db, caller, async (tx) => {
     for (const one of reservations) await one.take(tx);
-    return insertIntent(tx, origin, intended);
+    return insertIntent(tx, caller.origin, intended);
   });
 }
 

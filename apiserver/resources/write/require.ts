@@ -60,8 +60,8 @@ export async function requireNodePoolToChange(
   clusterId: string,
   poolId: string,
 ): Promise<ProjectedNodePool> {
-  const pool = await requireNodePool(db, orgId, clusterId, poolId);
-  requireNotSuspended(await requireCluster(db, orgId, clusterId));
+  const { cluster, pool } = await readNodePool(db, orgId, clusterId, poolId);
+  requireNotSuspended(cluster);
   return pool;
 }
 
@@ -72,10 +72,19 @@ export async function requireNodePool(
   clusterId: string,
   poolId: string,
 ): Promise<ProjectedNodePool> {
-  const [, pool] = await Promise.all([
+  return (await readNodePool(db, orgId, clusterId, poolId)).pool;
+}
+
+async function readNodePool(
+  db: Queryable,
+  orgId: string,
+  clusterId: string,
+  poolId: string,
+): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodePool }> {
+  const [cluster, pool] = await Promise.all([
     requireCluster(db, orgId, clusterId),
     findNodePool(db, orgId, clusterId, poolId),
   ]);
   if (pool === undefined) throw notFound("node pool");
-  return pool;
+  return { cluster, pool };
 }

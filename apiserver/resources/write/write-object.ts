@@ -5,7 +5,7 @@ import type { AuditEntry } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { runThenRollBack } from "../../db/dry-run.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Caller } from "../../http/authorization/guard.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import { requireUnmanaged } from "./field-owner.ts";
@@ -87,12 +87,12 @@ const RETRY_CAP_MS = 1_000;
  */
 export async function createObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
-  origin: Origin,
+  caller: Caller,
   resource: Resource<T, P>,
   request: CreateRequest<T, E>,
 ): Promise<WriteResult<P, E>> {
   const { id, object } = request;
-  const written = await writeObject(deps, origin, resource, {
+  const written = await writeObject(deps, caller, resource, {
     ...request,
     verb: "create",
     objectId: id,
@@ -111,7 +111,7 @@ export async function createObject<T extends KubeObject, P extends ObjectRef, E 
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
-  origin: Origin,
+  caller: Caller,
   resource: Resource<T, P>,
   known: P,
   request: ChangeRequest<P, E>,
@@ -124,10 +124,10 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
     const plan = request.plan(resource.project(live));
     const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
     if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-      return projectUnchanged(deps, resource, live, { ...request, ...plan });
+      return projectUnchanged(deps, caller, resource, live, { ...request, ...plan });
     requireUnmanaged(live.metadata.managedFields, fields, resource.wireNames);
-    const patch = { spec, annotations, requestId: origin.requestId, fieldManager };
-    const written = await writeObject(deps, origin, resource, {
+    const patch = { spec, annotations, requestId: caller.origin.requestId, fieldManager };
+    const written = await writeObject(deps, caller, resource, {
       ...request,
       ...plan,
       verb: "change",
@@ -152,7 +152,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
-  origin: Origin,
+  caller: Caller,
   resource: Resource<T, P>,
   known: P,
   request: DeleteRequest<P, E>,
@@ -161,8 +161,8 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   requireMatch(request.preconditions, objectTag(live.metadata));
   const plan = request.plan(resource.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
-    return projectUnchanged(deps, resource, live, { ...request, ...plan });
-  const written = await writeObject(deps, origin, resource, {
+    return projectUnchanged(deps, caller, resource, live, { ...request, ...plan });
+  const written = await writeObject(deps, caller, resource, {
     ...request,
     ...plan,
     verb: "delete",
@@ -178,18 +178,18 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
  * Writes one custom resource. Intent and reservations are committed first, then the object is written, then audit row and
  * projection are committed together; what a crash leaves between them is completed by the sweep. A write that certainly
  * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the
- * Kubernetes API refuses, what the reservations throw, and the KubeError of a write that is not confirmed.
+ * Kubernetes API refuses, what `caller.confirm` and the reservations throw, and the KubeError of a write that is not confirmed.
  */
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
-  origin: Origin,
+  caller: Caller,
   resource: Resource<T, P>,
   write: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
-  if (write.dryRun === true) return dryRunWrite(deps, resource, write);
+  if (write.dryRun === true) return dryRunWrite(deps, caller, resource, write);
   const { action, before, after, reservations = [] } = write;
   const target = { kind: resource.targetKind, id: write.objectId };
-  const intent = await openIntent(deps.db, origin, reservations, {
+  const intent = await openIntent(deps.db, caller, reservations, {
     kind: resource.kindName,
     verb: write.verb,
     metadata: write.metadata,
@@ -225,10 +225,12 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
 
 async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
+  caller: Caller,
   resource: Resource<T, P>,
   { reservations = [], effects: findEffects, apply }: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   const effects = await runThenRollBack(deps.db, async (tx) => {
+    await caller.confirm(tx);
     const found = await findEffects?.(tx);
     for (const one of reservations) await one.take(tx);
     return found;
@@ -241,13 +243,15 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   }
 }
 
-/** The result of a request that changes nothing. */
+/** The result of a request that changes nothing. Throws what `caller.confirm` throws: nobody else is shown the record. */
 async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
+  caller: Caller,
   resource: Resource<T, P>,
   live: T,
   { dryRun = false, effects }: Pick<Write<T, E>, "dryRun" | "effects">,
 ): Promise<WriteResult<P, E>> {
+  await caller.confirm(deps.db);
   return { object: resource.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }
 

@@ -1,4 +1,5 @@
 import type { Deps } from "../../deps.ts";
+import { transactAs } from "../../http/authorization/guard.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
@@ -43,7 +44,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
       },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, params, readBody, runOnce }) => {
+    async (c, { origin, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
@@ -51,7 +52,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
         const at = deps.now();
         const place = { orgId, ticketId: params.ticketID, id };
         const upload = await signUpload(useStore, { ...place, ...file }, at);
-        const row = await deps.db.transaction(async (tx) => {
+        const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
           const seen = attachmentScope(origin, ticket, "provider");
           return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
@@ -78,13 +79,13 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
       responses: { 200: { description: "Completed.", body: attachmentRecord } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, params, runOnce }) => {
+    async (c, { origin, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const seen = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
         await moveUpload(useStore, announced);
-        const row = await deps.db.transaction(async (tx) => {
+        const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
           return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
         });

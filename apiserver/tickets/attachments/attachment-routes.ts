@@ -1,4 +1,5 @@
 import type { Deps } from "../../deps.ts";
+import { transactAs } from "../../http/authorization/guard.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
@@ -44,7 +45,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
       },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, membership, params, readBody, runOnce }) => {
+    async (c, { origin, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
@@ -53,8 +54,8 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
         const at = deps.now();
         const place = { orgId: scope.orgId, ticketId: params.ticketID, id };
         const upload = await signUpload(useStore, { ...place, ...file }, at);
-        const row = await deps.db.transaction(async (tx) => {
-          const ticket = await lockTicket(tx, scope, params.ticketID);
+        const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
+          const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           const seen = attachmentScope(origin, ticket, "tenant");
           return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
         });
@@ -82,15 +83,15 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
       responses: { 200: { description: "Completed.", body: attachmentRecord } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, membership, params, runOnce }) => {
+    async (c, { origin, caller, membership, params, runOnce }) => {
       const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
       const seen = attachmentScope(origin, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
         await moveUpload(useStore, announced);
-        const row = await deps.db.transaction(async (tx) => {
-          const ticket = await lockTicket(tx, scope, params.ticketID);
+        const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
+          const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
         });
         return c.json(presentAttachment(row), 200);

@@ -12,6 +12,11 @@ const SLICE_FILES: readonly { matches: RegExp; name: RegExp; rule: string }[] = 
   { matches: /\.openapi\("/, name: /^(.+-)?schema\.ts$/, rule: "wire shapes stand in schema.ts" },
   { matches: /: PeriodicJob\b/, name: /^jobs\.ts$/, rule: "periodic jobs stand in jobs.ts" },
   { matches: /^export .* from "/m, name: /^index\.ts$/, rule: "only index.ts re-exports" },
+  {
+    matches: /\.transaction\(/,
+    name: /^(?!(.+-)?routes\.ts$)/,
+    rule: "handlers write by transact, change or transactAs, which confirm the caller's right",
+  },
   { matches: /from "drizzle-orm"/, name: /^((.+-)?store|table)\.ts$/, rule: "SQL stands in store.ts" },
 ];
 

@@ -1,0 +1,248 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor, waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { mintFor } from "../api-tokens/testing.ts";
+import { makeAccessObject } from "../cluster-accesses/testing.ts";
+import type { Sql } from "../db/client.ts";
+import { countLockWaits } from "../db/testing.ts";
+import { SCOPES } from "../http/authorization/permissions.ts";
+import { organizationNamespace } from "../organizations/namespace.ts";
+import { insertTestCredential, pushAnyImage } from "../registry/testing.ts";
+import {
+  findCluster,
+  projectObservations,
+  toProjectedCluster,
+  toProjectedNodePool,
+} from "../resources/project/index.ts";
+import { describeFile, openDesk, testStorage } from "../tickets/attachments/testing.ts";
+import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "./issuer.ts";
+import type { DocumentedOperation } from "./operation-cases.ts";
+import { VALID_BODIES } from "./operation-cases.ts";
+
+/** A control plane may take this long on a busy machine. */
+const CLUSTER_DEADLINE_MS = 240_000;
+const BYTES = Buffer.from("a log");
+
+/** An owner of the organization who loses the right to a request while it is under way. */
+export interface EndingCaller extends Person {
+  memberId: string;
+  /** An API token of the owner with every scope. */
+  tokenId: string;
+  tokenText: string;
+}
+
+/** An organization with a record of every kind, of which each operation has a valid request. */
+export interface EndedRightsFixture {
+  api: TestApp;
+  organization: TestOrganization;
+  addCaller(): Promise<EndingCaller>;
+  /**
+   * Sends a valid request as `caller` while another transaction holds the organization's row lock, runs `end` in that
+   * transaction when the request waits for the lock, and commits. `before` and `after` are all that is stored.
+   */
+  endUnderWay(
+    operation: DocumentedOperation,
+    caller: EndingCaller,
+    end: (sql: Sql) => Promise<unknown>,
+    changes?: { credential?: string; body?: object },
+  ): Promise<{ response: TestResponse; before: unknown; after: unknown }>;
+  close(): Promise<void>;
+}
+
+export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
+  await waitForObjectStore();
+  const issuer = await startTestIssuer();
+  const api = await startTestApp({
+    issuers: [issuer.config],
+    registry: {},
+    attachmentStorage: testStorage(),
+  });
+  const organization = await makeOrganization(api, issuer);
+  const records = await createRecords(api, organization);
+  return {
+    api,
+    organization,
+    async addCaller() {
+      const person = await issuer.createPerson();
+      const memberId = await addPerson(api.deps, organization.id, person, "owner");
+      const token = await mintFor(api.deps, person, organization.id, { role: "owner", scopes: [...SCOPES] });
+      return { ...person, memberId, tokenId: token.id, tokenText: token.text };
+    },
+    async endUnderWay(operation, caller, end, { credential = caller.token, body: otherBody } = {}) {
+      const prepared = { api, issuer, organization, records };
+      const { path, ...valid } = await prepareRequest(prepared, operation, caller, credential);
+      const body = otherBody ?? valid.body;
+      const objects = await readObjects(api, organization.id);
+      const { sent, rows } = await api.deps.sql.begin(async (tx) => {
+        await tx`select from organizations where id = ${organization.id} for no key update`;
+        const sent = api.request(operation.method, path, {
+          token: credential,
+          ...(body === undefined ? {} : { body }),
+        });
+        await requireLockWait(api, sent);
+        await end(tx as unknown as Sql);
+        // In an object: a promise that is returned would be awaited before the commit.
+        return { sent, rows: await digestRows(tx as unknown as Sql) };
+      });
+      const response = await sent;
+      const after = {
+        rows: await digestRows(api.deps.sql),
+        objects: await readObjects(api, organization.id),
+      };
+      return { response, before: { rows, objects }, after };
+    },
+    async close() {
+      await api.request("DELETE", `${organization.path}/clusters/${records.clusterID}`, {
+        token: organization.owner.token,
+      });
+      await api.close();
+      issuer.close();
+    },
+  };
+}
+
+/** One record of every kind, by the name of its path parameter. */
+async function createRecords(
+  api: TestApp,
+  { id: orgId, path, owner: { token, userId } }: TestOrganization,
+): Promise<Record<string, string>> {
+  const send = async (method: string, place: string, body?: object) => {
+    const response = await api.request(method, `${path}${place}`, { token, ...(body && { body }) });
+    if (response.status >= 300) throw new Error(`${method} ${place}: ${JSON.stringify(response.body)}`);
+    return response.body;
+  };
+  const pool = { name: "web", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 1 };
+  const cluster = await send("POST", "/clusters", { name: "Ended", k8s_version: "1.34", node_pools: [pool] });
+  const clusterPath = `/clusters/${cluster.id}`;
+  const { items } = await send("GET", `${clusterPath}/nodepools`);
+  const webhook = await send("POST", "/webhooks", { url: "https://hooks.example.com", events: ["*"] });
+  const delivery = await send("POST", `/webhooks/${webhook.id}/test`);
+  const ticket = await send("POST", "/tickets", VALID_BODIES.createTicket);
+  await send("PUT", "/billing/budget", VALID_BODIES.setBudget);
+  const projected = await findCluster(api.deps.db, orgId, cluster.id);
+  if (projected === undefined) throw new Error("no cluster");
+  return {
+    clusterID: cluster.id,
+    poolID: items[0].id,
+    name: await waitForNode(api, orgId, cluster.id),
+    accessID: await makeAccessObject(api.deps, projected, { userId }),
+    webhookID: webhook.id,
+    deliveryID: delivery.id,
+    ticketID: ticket.id,
+    credentialID: await insertTestCredential(api.deps, orgId, cluster.id),
+    ...(await pushAnyImage(api, orgId)),
+  };
+}
+
+/** Until the cluster runs, which an upgrade and a kubeconfig need, and REST serves it so. Returns the name of its node. */
+function waitForNode({ deps: { kube, db } }: TestApp, orgId: string, clusterId: string): Promise<string> {
+  const namespace = organizationNamespace(orgId);
+  const findNode = async () => {
+    const [cluster] = await kube.listAll(clusterKind, { namespace });
+    const [pool] = await kube.listAll(nodePoolKind, { namespace });
+    const node = pool?.status?.machines?.find((machine) => machine.node !== undefined)?.node;
+    if (cluster?.status?.phase !== "Ready" || cluster.status.version === undefined || pool === undefined)
+      return undefined;
+    const objects = [toProjectedCluster(cluster, orgId), toProjectedNodePool(pool, orgId, clusterId)];
+    await db.transaction((tx) =>
+      projectObservations(
+        tx,
+        objects.flatMap((object) => (object === undefined ? [] : { object })),
+      ),
+    );
+    return node;
+  };
+  return waitFor("the cluster to run with its node", findNode, { timeoutMs: CLUSTER_DEADLINE_MS });
+}
+
+interface Prepared {
+  api: TestApp;
+  issuer: TestIssuer;
+  organization: TestOrganization;
+  records: Record<string, string>;
+}
+
+/** A request that would have an effect, with the records that it alone can use. */
+async function prepareRequest(
+  { api, issuer, organization, records }: Prepared,
+  { path, operationId, body }: DocumentedOperation,
+  caller: EndingCaller,
+  credential: string,
+): Promise<{ path: string; body: object | undefined }> {
+  const ids: Record<string, string> = { ...records, orgID: organization.id, tokenID: caller.tokenId };
+  if (path.includes("{memberID}")) {
+    ids.memberID = await addPerson(api.deps, organization.id, await issuer.createPerson(), "viewer");
+    if (operationId === "resendInvitation")
+      await api.deps.sql`update members
+        set user_id = null, accepted_at = null, expires_at = now() + interval '1 day' where id = ${ids.memberID}`;
+  }
+  if (operationId === "completeTicketAttachment") {
+    const desk = openDesk(api, records.ticketID ?? "", { ...caller, token: credential }, organization);
+    ids.attachmentID = await desk.upload(BYTES);
+  }
+  const bodies: Record<string, object> = {
+    ...VALID_BODIES,
+    createRegistryCredential: { cluster_id: records.clusterID },
+    createTicketMessage: { body: "Example" },
+    createTicketAttachment: describeFile(BYTES),
+    createWebhook: { url: "https://hooks.example.com", events: ["*"] },
+    updateWebhook: { events: ["cluster.ready"] },
+    setBillingProfile: { city: "Berlin" },
+    updateMember: { role: "admin" },
+    updateTicket: { status: "closed" },
+  };
+  return {
+    path: path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => ids[name] ?? ""),
+    body: body === undefined ? undefined : (bodies[operationId] ?? body.example),
+  };
+}
+
+/** Until the request waits for the row that another transaction has locked; one that has been answered never will. */
+async function requireLockWait(api: TestApp, sent: Promise<TestResponse>): Promise<void> {
+  let answer: TestResponse | undefined;
+  void sent.then((response) => {
+    answer = response;
+  });
+  while ((await countLockWaits(api.deps.sql)) === 0) {
+    if (answer !== undefined)
+      throw new Error(`answered without the lock: ${answer.status} ${JSON.stringify(answer.body)}`);
+    await sleep(10);
+  }
+}
+
+/** A digest of each table, without the times at which tokens were last used. */
+async function digestRows(sql: Sql): Promise<unknown> {
+  const tables = await sql`select c.oid::regclass::text as name from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1`;
+  const rows: Record<string, unknown> = {};
+  for (const { name } of tables) {
+    const [row] = await sql.unsafe(
+      `select count(*)::int, md5(string_agg(text, ' ' order by text)) as digest
+        from (select (to_jsonb(t) - 'last_used_at')::text as text from ${name} t) all_rows`,
+    );
+    rows[name] = row;
+  }
+  return rows;
+}
+
+/** The settings of the organization's custom resources. */
+async function readObjects({ deps: { kube } }: TestApp, orgId: string): Promise<unknown> {
+  const namespace = organizationNamespace(orgId);
+  const settings = [
+    ...(await kube.listAll(clusterKind, { namespace })),
+    ...(await kube.listAll(nodePoolKind, { namespace })),
+  ].map(({ metadata, spec }) => [metadata.name, metadata.generation, spec]);
+  const accesses = await kube.listAll(clusterAccessKind, { namespace });
+  const kept = accesses.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return { settings, accesses: kept.map(({ metadata }) => metadata.name) };
+}
