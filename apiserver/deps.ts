@@ -1,5 +1,6 @@
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { KubeMetrics } from "../shared/kube/metrics.ts";
+import type { KeyedSlots } from "../shared/program/keyed-slots.ts";
 import type { Logger } from "../shared/program/log.ts";
 import type { Registry } from "../shared/program/metrics.ts";
 import type { Config } from "./config.ts";
@@ -16,6 +17,8 @@ export interface Deps {
   /** A second pool of plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
   kube: KubeClient;
+  /** The writers of a custom resource take turns, by kind, namespace and name. */
+  writerTurns: KeyedSlots;
   /** The registry of /metrics. */
   metrics: Registry;
   /** For the reflectors. */

@@ -92,7 +92,8 @@ async function prepareWebhook() {
     // Not through the counted client.
     const readAttempts = () =>
       sql`select 1 from webhook_deliveries where webhook_id = ${webhookId} and status = 'delivered'`;
-    await waitFor("the attempt", async () => (await readAttempts()).length > 0);
+    // Often: until it is stopped, the deliverer asks again and again, which counts.
+    await waitFor("the attempt", async () => (await readAttempts()).length > 0, { intervalMs: 10 });
     await deliverer.stop();
   };
 }
@@ -151,24 +152,24 @@ test.each<{
   {
     journey: "PUT of a node pool, one node more,",
     prepare: () => whenSettled(addNode),
-    limits: { files: 79, namedFunctions: 250, statements: 15 },
+    limits: { files: 82, namedFunctions: 260, statements: 15 },
   },
   {
     journey: "PUT of a node pool that changes nothing",
     prepare: () => whenSettled(() => send("PUT", pool, { desired_nodes: nodes })),
-    limits: { files: 58, namedFunctions: 175, statements: 5 },
+    limits: { files: 59, namedFunctions: 180, statements: 5 },
   },
   {
     journey: "POST of a cluster with a node pool",
     prepare: async () => () =>
       send("POST", clusters, { name: createId(), k8s_version: "1.34", node_pools: [POOL] }),
-    limits: { files: 87, namedFunctions: 270, statements: 34 },
+    limits: { files: 88, namedFunctions: 275, statements: 34 },
   },
   {
     journey: "PUT of a budget",
     prepare: async () => () =>
       send("PUT", `${organization}/billing/budget`, { monthly_limit_eur: 10, thresholds_pct: [50] }),
-    limits: { files: 37, namedFunctions: 120, statements: 6 },
+    limits: { files: 38, namedFunctions: 120, statements: 6 },
   },
   {
     journey: "a webhook from its cause to the stored attempt",

@@ -7,7 +7,7 @@ import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
-import { asAuthorized } from "../http/authorization/guard.ts";
+import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";

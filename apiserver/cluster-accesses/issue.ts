@@ -20,7 +20,7 @@ import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin, TokenPrincipal } from "../http/authentication/principal.ts";
-import { type Caller, transactAs } from "../http/authorization/guard.ts";
+import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createObjectName, isNotApplied } from "../resources/write/index.ts";

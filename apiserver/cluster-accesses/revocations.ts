@@ -11,7 +11,7 @@ import {
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { asAuthorized } from "../http/authorization/guard.ts";
+import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import type { DeepPartial } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
@@ -52,6 +54,16 @@ export async function reportReady(
   return ready;
 }
 
+/** Creates an access. It is refused until kube-controller-manager has counted the quota of a new Namespace. */
+export async function createAccessObject(
+  { kube }: Pick<Deps, "kube">,
+  access: DeepPartial<ClusterAccess>,
+): Promise<void> {
+  await waitFor("the access to be created", () =>
+    kube.create(clusterAccessKind, access, { fieldManager: "test" }),
+  );
+}
+
 /** Creates an access of a person as REST does, without a certificate. Returns its id. */
 export async function makeAccessObject(
   { kube }: Pick<Deps, "kube">,
@@ -60,8 +72,8 @@ export async function makeAccessObject(
   labels: Record<string, string> = {},
 ): Promise<string> {
   const id = createId();
-  await kube.create(
-    clusterAccessKind,
+  await createAccessObject(
+    { kube },
     {
       metadata: {
         namespace,
@@ -81,9 +93,16 @@ export async function makeAccessObject(
         csr: (await createClientKey(userId, id)).csr,
       },
     },
-    { fieldManager: "test" },
   );
   return id;
+}
+
+/** Until everything is revoked that was to be: a request waits for it for 5 s, and goes on with it afterwards. */
+export async function waitForRevocations({ sql }: Pick<Deps, "sql">, orgId: string): Promise<void> {
+  await waitFor("the end of all revocations", async () => {
+    const pending = await sql`select from kubeconfig_revocations where org_id = ${orgId}`;
+    return pending.length === 0;
+  });
 }
 
 /**

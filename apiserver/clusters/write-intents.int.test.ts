@@ -4,7 +4,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
-import { asAuthorized, type Caller } from "../http/authorization/guard.ts";
+import { asAuthorized, type Caller } from "../http/contract/caller.ts";
 import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
 import {
   findCluster,
@@ -46,8 +46,8 @@ function dieAfterWrite(deps: Deps): Deps {
       isDead = true;
       return written;
     },
-    mergePatch: async (...args) => {
-      const written = await deps.kube.mergePatch(...args);
+    jsonPatch: async (...args) => {
+      const written = await deps.kube.jsonPatch(...args);
       isDead = true;
       return written;
     },
@@ -185,7 +185,7 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
   test("killed before the object was written", async () => {
     const { cluster, pool } = await make();
     const killed = () => Promise.reject(new Error("killed"));
-    const kube = { ...api.deps.kube, mergePatch: killed, delete: killed };
+    const kube = { ...api.deps.kube, jsonPatch: killed, delete: killed };
     const before = { ...api.deps, kube };
     await expect(updateNodePool(before, callerOf("early-1"), pool, change(2))).rejects.toThrow("killed");
     await expect(deleteCluster(before, callerOf("early-2"), cluster)).rejects.toThrow("killed");

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import postgres from "postgres";
+import { createKeyedSlots, type KeyedSlots } from "../../shared/program/keyed-slots.ts";
 import { currentTenant } from "../../shared/program/tenant-context.ts";
-import { createTenantSlots, type TenantSlots } from "../../shared/program/tenant-slots.ts";
 
 type Sql = postgres.Sql;
 /** What Drizzle needs of a transaction. */
@@ -72,7 +72,7 @@ function isPreparable(text: string): boolean {
 export function createPool(databaseUrl: string, options: postgres.Options<Record<string, never>>): Pool {
   let closing = false;
   const figures = { waiting: 0, open: 0, lost: 0 };
-  const slots = createTenantSlots(Math.max(1, Math.floor((options.max ?? 10) * TENANT_SHARE)));
+  const slots = createKeyedSlots(Math.max(1, Math.floor((options.max ?? 10) * TENANT_SHARE)));
   let current = open();
   const { parsers, serializers } = current.sql.options;
 
@@ -121,7 +121,7 @@ function mustWait(): boolean {
 }
 
 /** Runs work that holds one connection, once the tenant's share has one left. */
-async function holdConnection<T>(slots: TenantSlots, work: () => Promise<T>): Promise<T> {
+async function holdConnection<T>(slots: KeyedSlots, work: () => Promise<T>): Promise<T> {
   const release = await slots.take(currentTenant()?.tenant ?? "");
   try {
     return await holdsConnection.run(true, work);
@@ -131,7 +131,7 @@ async function holdConnection<T>(slots: TenantSlots, work: () => Promise<T>): Pr
 }
 
 /** A query as Drizzle uses it: awaited, or asked for `values()` right away. It is sent once the share has a connection. */
-function withinShare(slots: TenantSlots, query: () => ReturnType<Sql["unsafe"]>) {
+function withinShare(slots: KeyedSlots, query: () => ReturnType<Sql["unsafe"]>) {
   let asValues = false;
   const sent = Promise.resolve().then(() =>
     holdConnection<unknown>(slots, async () => (asValues ? query().values() : query())),

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
 import { annotateSentCidrs, clustersOf, findSentCidrs, requireChangeable } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Caller } from "../http/authorization/guard.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { requireUnchanged } from "../http/contract/fields.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";

@@ -4,7 +4,7 @@ import { createId } from "../../shared/program/id.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Caller } from "../http/authorization/guard.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";

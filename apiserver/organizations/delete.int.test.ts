@@ -6,7 +6,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { clusterIntents } from "../clusters/create/table.ts";
-import { asAuthorized } from "../http/authorization/guard.ts";
+import { asAuthorized } from "../http/contract/caller.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,

@@ -4,7 +4,7 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { type Caller, transactAs } from "../http/authorization/guard.ts";
+import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "./namespace.ts";

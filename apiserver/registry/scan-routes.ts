@@ -1,7 +1,7 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Caller } from "../http/authorization/guard.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import type { Caller } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";

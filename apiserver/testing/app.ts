@@ -9,6 +9,7 @@ import { loadConnection } from "../../shared/kube/connection.ts";
 import { createKubeMetrics } from "../../shared/kube/metrics.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { createId } from "../../shared/program/id.ts";
+import { createKeyedSlots } from "../../shared/program/keyed-slots.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
@@ -35,6 +36,7 @@ import {
 } from "../registry/config.ts";
 import type { AttachmentStorage } from "../tickets/attachments/config.ts";
 import { DEFAULT_RESPONSE_TARGETS } from "../tickets/config.ts";
+import { withoutCallDeadlines } from "./transport.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
 const UNLIMITED = Object.fromEntries(
@@ -107,9 +109,10 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     now: () => new Date(),
     db: clients.db,
     sql: clients.sql,
-    kube: createClient(transport),
+    kube: createClient(withoutCallDeadlines(transport)),
     metrics,
     kubeMetrics: createKubeMetrics(metrics, "marina_apiserver"),
+    writerTurns: createKeyedSlots(1),
     draining: draining.signal,
   };
   const authenticator = createAuthenticator({

@@ -1,9 +1,9 @@
-import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { insertTestCreditNote, insertTestInvoice } from "../billing/testing.ts";
 import { createClientKey } from "../cluster-accesses/issue.ts";
+import { createAccessObject } from "../cluster-accesses/testing.ts";
 import { ROLES, type Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { insertTestCredential, pushAnyImage } from "../registry/testing.ts";
@@ -85,19 +85,15 @@ async function createForeignChildren(
   });
   const pools = await api.request("GET", `${path}/${cluster.body.id}/nodepools`, { token });
   const accessID = createId();
-  await api.deps.kube.create(
-    clusterAccessKind,
-    {
-      metadata: { namespace: `org-${foreign}`, name: "foreign", labels: { [LABEL_ID]: accessID } },
-      spec: {
-        clusterName: (await findCluster(api.deps.db, foreign, cluster.body.id))?.name,
-        subject: outsider.userId,
-        ttlSeconds: 600,
-        csr: (await createClientKey(outsider.userId, accessID)).csr,
-      },
+  await createAccessObject(api.deps, {
+    metadata: { namespace: `org-${foreign}`, name: "foreign", labels: { [LABEL_ID]: accessID } },
+    spec: {
+      clusterName: (await findCluster(api.deps.db, foreign, cluster.body.id))?.name,
+      subject: outsider.userId,
+      ttlSeconds: 600,
+      csr: (await createClientKey(outsider.userId, accessID)).csr,
     },
-    { fieldManager: "test" },
-  );
+  });
   const apiToken = await mintFor(api.deps, outsider, foreign, { role: "viewer", scopes: ["clusters:read"] });
   const invitation = await api.request("POST", `/api/v1/organizations/${foreign}/members`, {
     token,

@@ -8,7 +8,7 @@ import { assessCost, type PlannedCluster, requireOffered } from "../../billing/i
 import { runThenRollBack } from "../../db/dry-run.ts";
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Caller, transactAs } from "../../http/authorization/guard.ts";
+import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { ApiError } from "../../http/errors.ts";
 import {
   amountsOfCreate,

@@ -7,7 +7,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
-import { asAuthorized } from "../../http/authorization/guard.ts";
+import { asAuthorized } from "../../http/contract/caller.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/index.ts";
 import { findCluster, reserveName } from "../../resources/project/index.ts";

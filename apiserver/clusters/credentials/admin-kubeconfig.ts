@@ -3,7 +3,7 @@ import { nameAdminSecret } from "../../../shared/crd/admin-secret.ts";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
-import { type Caller, transactAs } from "../../http/authorization/guard.ts";
+import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { toRestWords } from "../../http/contract/rest-words.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";

@@ -1,6 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { asAuthorized } from "../../http/authorization/guard.ts";
+import { asAuthorized } from "../../http/contract/caller.ts";
 import { ApiError } from "../../http/errors.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";

@@ -1,5 +1,5 @@
-import type { Database, Queryable } from "../../db/client.ts";
-import type { Origin, Principal } from "../authentication/principal.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
 import type { Membership } from "./membership.ts";
 import { type Permission, scopeOf } from "./permissions.ts";
@@ -9,30 +9,6 @@ export interface ConfirmedAccess {
   membership: Membership;
   /** Throws 403 naming the permission. */
   requirePermission: (permission: Permission) => void;
-}
-
-/** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
-export interface Caller<C = unknown> {
-  origin: Origin;
-  /**
-   * Confirms the right to this request, as the first statement of the transaction of its change, and holds the
-   * organization's row lock until that transaction ends. Throws what `confirmAccess` throws.
-   */
-  confirm: (tx: Queryable) => Promise<C>;
-}
-
-/** Runs a change in a transaction whose first statement confirms the caller's right. Throws what both throw. */
-export function transactAs<T, C>(
-  db: Database,
-  caller: Caller<C>,
-  effect: (tx: Queryable, confirmed: C) => Promise<T>,
-): Promise<T> {
-  return db.transaction(async (tx) => effect(tx, await caller.confirm(tx)));
-}
-
-/** The author of a change that was decided before: the consequence of a request that was authorized. */
-export function asAuthorized(origin: Origin): Caller {
-  return { origin, confirm: async () => undefined };
 }
 
 /**

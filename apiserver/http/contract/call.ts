@@ -3,11 +3,9 @@ import type { Queryable } from "../../db/client.ts";
 import { type Origin, type Principal, principalKey } from "../authentication/principal.ts";
 import {
   type Access,
-  type Caller,
   type ConfirmedAccess,
   confirmAccess,
   requireAnyPermission,
-  transactAs,
 } from "../authorization/guard.ts";
 import type { Membership } from "../authorization/membership.ts";
 import type { Permission } from "../authorization/permissions.ts";
@@ -20,6 +18,7 @@ import {
   type StoreOnce,
 } from "../idempotency/run-once.ts";
 import { readJsonBody } from "./body.ts";
+import { type Caller, transactAs } from "./caller.ts";
 import { changeRecord, type RecordChange } from "./change-record.ts";
 import { readPreconditions } from "./etag.ts";
 import type { Operation } from "./operation.ts";
@@ -88,11 +87,12 @@ export function createCall(
   const origin = toOrigin(c, operation, principal);
   const membership = c.get("membership");
   if (membership === undefined)
-    return createSignedInCall(router, operation, c, work, { origin, confirm: async () => undefined });
+    return createSignedInCall(router, operation, c, { origin, confirm: async () => undefined, work });
 
   const required: Permission[] = [];
   const caller: Caller<ConfirmedAccess> = {
     origin,
+    work,
     async confirm(tx) {
       const { orgId } = membership;
       const confirmed = await confirmAccess(router.access, operation.access, { principal, orgId }, tx);
@@ -101,7 +101,7 @@ export function createCall(
     },
   };
   return {
-    ...createSignedInCall(router, operation, c, work, caller),
+    ...createSignedInCall(router, operation, c, caller),
     orgId: membership.orgId,
     membership,
     requirePermission(permission) {
@@ -115,7 +115,6 @@ function createSignedInCall<C>(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
-  work: TenantWork,
   caller: Caller<C>,
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
@@ -142,7 +141,7 @@ function createSignedInCall<C>(
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
       body = await readJsonBody(c, operation.body, limits);
-      await work.begin();
+      await caller.work.begin();
       return body.value;
     },
     origin: caller.origin,

@@ -1,5 +1,5 @@
 import type { Database, Queryable } from "../../db/client.ts";
-import { type Caller, transactAs } from "../authorization/guard.ts";
+import { type Caller, transactAs } from "./caller.ts";
 import { type Preconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
 

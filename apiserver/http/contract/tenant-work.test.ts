@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
+import { createKeyedSlots } from "../../../shared/program/keyed-slots.ts";
 import { currentTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
-import { createTenantSlots } from "../../../shared/program/tenant-slots.ts";
 import type { Membership } from "../authorization/membership.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
@@ -12,7 +12,7 @@ let running: { tenant: string; context: TenantContext | undefined; end: () => vo
 let limits: TenantLimits;
 beforeEach(() => {
   running = [];
-  limits = { writes: createTenantSlots(2), dryRuns: createTenantSlots(1) };
+  limits = { writes: createKeyedSlots(2), dryRuns: createKeyedSlots(1) };
 });
 
 const app = new Hono<HttpEnv>();

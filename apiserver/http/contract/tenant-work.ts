@@ -1,6 +1,6 @@
 import type { Context } from "hono";
+import { createKeyedSlots, type KeyedSlots } from "../../../shared/program/keyed-slots.ts";
 import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
-import { createTenantSlots, type TenantSlots } from "../../../shared/program/tenant-slots.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, clientGone } from "../errors.ts";
@@ -11,14 +11,14 @@ const SLOT_WAIT_MS = 20_000;
 
 /** What one tenant may have under way at once, in one replica. */
 export interface TenantLimits {
-  writes: TenantSlots;
-  dryRuns: TenantSlots;
+  writes: KeyedSlots;
+  dryRuns: KeyedSlots;
 }
 
 export function createTenantLimits(limits: RequestLimits): TenantLimits {
   return {
-    writes: createTenantSlots(limits.maxConcurrentWrites),
-    dryRuns: createTenantSlots(limits.maxConcurrentDryRuns),
+    writes: createKeyedSlots(limits.maxConcurrentWrites),
+    dryRuns: createKeyedSlots(limits.maxConcurrentDryRuns),
   };
 }
 
@@ -28,10 +28,21 @@ export type RequestKind = "read" | "write" | "dry run";
 export interface TenantWork {
   /**
    * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429. Called once the whole request
-   * has arrived, so that no slow sender holds a slot.
+   * has arrived, so that no slow sender holds a slot, and after a pause.
    */
   begin(): Promise<void>;
+  /** Gives the slot to another request, while this one waits. */
+  pause(): void;
+  /** Aborts when the client disconnects. */
+  readonly clientGone: AbortSignal | undefined;
 }
+
+/** Work that counts for no tenant. */
+export const NO_TENANT_WORK: TenantWork = {
+  begin: async () => undefined,
+  pause: () => undefined,
+  clientGone: undefined,
+};
 
 /**
  * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
@@ -43,13 +54,18 @@ export async function runTenantWork<T>(
   run: (work: TenantWork) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
-  if (principal === undefined) return run({ begin: async () => undefined });
+  if (principal === undefined) return run(NO_TENANT_WORK);
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   let release: (() => void) | undefined;
   const work: TenantWork = {
+    clientGone: c.req.raw.signal,
     async begin() {
       if (kind !== "read") release ??= await takeSlot(slots, tenant, c.req.raw.signal);
+    },
+    pause() {
+      release?.();
+      release = undefined;
     },
   };
   const { context, end } = createContext(kind === "write" ? undefined : c, tenant, deadlineMs);
@@ -89,7 +105,7 @@ function createContext(
   return { context, end };
 }
 
-async function takeSlot(slots: TenantSlots, tenant: string, gone: AbortSignal): Promise<() => void> {
+async function takeSlot(slots: KeyedSlots, tenant: string, gone: AbortSignal): Promise<() => void> {
   const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
   try {
     return await slots.take(tenant, AbortSignal.any([gone, tooLong]));

@@ -1,7 +1,7 @@
 import { ANNOTATION_REPLACE_PREFIX } from "../../../shared/crd/names.ts";
 import type { Deps } from "../../deps.ts";
-import type { Caller } from "../../http/authorization/guard.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import type { Caller } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError } from "../../http/errors.ts";

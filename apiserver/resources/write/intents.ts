@@ -5,7 +5,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { type AuditEntry, recordAudit } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Caller, transactAs } from "../../http/authorization/guard.ts";
+import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import type { Reservation } from "./reservations.ts";
 import { type WriteIntent, writeIntents } from "./table.ts";
 

@@ -4,6 +4,7 @@ import type { KubeClient } from "../../../shared/kube/client.ts";
 import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../../http/errors.ts";
+import { composeOperations, type ObjectPatch } from "./object-patch.ts";
 
 /** The client has waited for the lost response already. */
 const READ_BACK_MS = 5_000;
@@ -39,44 +40,45 @@ export async function createOrAdopt<T extends KubeObject>(
   }
 }
 
-/** One change of an object. */
-export interface ObjectPatch {
-  /** The merge patch of `spec`: just the fields that change. */
-  spec: Readonly<Record<string, unknown>>;
-  /** Annotations to set in addition to the request id. */
-  annotations?: Readonly<Record<string, string>>;
-  requestId: string;
-  /** Default `marina-apiserver`. */
-  fieldManager?: string | undefined;
-}
-
 /**
- * Patches an object, on the version that `live` was read in; undefined when it has changed or was deleted since. A lost
- * response is read back once, by the request id that the patch carries. Throws the KubeError of a refusal, and of a
+ * Patches an object whose settings are still those of `live`; undefined when they have changed or it was deleted since. A
+ * lost response is read back once, by the request id that the patch carries. Throws the KubeError of a refusal, and of a
  * write that is not confirmed.
  */
 export async function patchLive<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   live: T,
-  { spec, annotations, requestId, fieldManager = MANAGER_APISERVER }: ObjectPatch,
-  { dryRun }: DryRunOption,
+  patch: ObjectPatch,
+  { dryRun, fieldManager = MANAGER_APISERVER }: DryRunOption & { fieldManager?: string | undefined },
 ): Promise<T | undefined> {
-  const { namespace, name, resourceVersion } = live.metadata;
-  const patch = {
-    metadata: { resourceVersion, annotations: { ...annotations, [ANNOTATION_REQUEST_ID]: requestId } },
-    ...(Object.keys(spec).length === 0 ? {} : { spec }),
-  };
+  const { namespace, name } = live.metadata;
+  const operations = composeOperations(live, patch);
   try {
-    return await kube.mergePatch(kind, namespace, name, patch, { fieldManager, dryRun });
+    return await kube.jsonPatch(kind, namespace, name, operations, { fieldManager, dryRun });
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.isConflict || error.isNotFound) return undefined;
+    // A test that fails is reported as an invalid request, like a setting that is refused.
+    if (error.isInvalid && (await hasChanged(kube, kind, live))) return undefined;
     if (dryRun || !error.isUnavailable || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, live.metadata, error);
-    if (found.metadata.annotations?.[ANNOTATION_REQUEST_ID] === requestId) return found;
+    if (requestIdOf(found) === patch.requestId) return found;
     throw error;
   }
+}
+
+/** Whether a patch on `live` can no longer hold. */
+async function hasChanged<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, live: T): Promise<boolean> {
+  const { namespace, name, uid, generation, resourceVersion } = live.metadata;
+  const now = await kube.get(kind, namespace, name);
+  if (now === undefined || now.metadata.uid !== uid) return true;
+  if (requestIdOf(live) === undefined) return now.metadata.resourceVersion !== resourceVersion;
+  return now.metadata.generation !== generation || requestIdOf(now) !== requestIdOf(live);
+}
+
+function requestIdOf({ metadata }: KubeObject): string | undefined {
+  return metadata.annotations?.[ANNOTATION_REQUEST_ID];
 }
 
 /** Deletes an object and returns its state after that; `gone` is true when it no longer exists. */

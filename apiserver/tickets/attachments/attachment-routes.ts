@@ -1,6 +1,6 @@
 import type { Deps } from "../../deps.ts";
-import { transactAs } from "../../http/authorization/guard.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import { transactAs } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { lockTicket, requireTicket } from "../store.ts";

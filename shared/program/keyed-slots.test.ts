@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createTenantSlots } from "./tenant-slots.ts";
+import { createKeyedSlots } from "./keyed-slots.ts";
 
 test("a tenant takes its slots at once and waits for the next one, in the order of the calls", async () => {
-  const slots = createTenantSlots(2);
+  const slots = createKeyedSlots(2);
   const order: string[] = [];
   const take = async (name: string) => {
     const release = await slots.take("a");
@@ -22,14 +22,14 @@ test("a tenant takes its slots at once and waits for the next one, in the order 
 });
 
 test("a tenant that holds all its slots delays no other", async () => {
-  const slots = createTenantSlots(1);
+  const slots = createKeyedSlots(1);
   await slots.take("loud");
   void slots.take("loud");
   await expect(slots.take("quiet")).resolves.toBeTypeOf("function");
 });
 
 test("a wait that is aborted rejects with its reason and takes no slot", async () => {
-  const slots = createTenantSlots(1);
+  const slots = createKeyedSlots(1);
   const release = await slots.take("a");
   const stop = new AbortController();
   const aborted = slots.take("a", stop.signal);
@@ -39,4 +39,19 @@ test("a wait that is aborted rejects with its reason and takes no slot", async (
   await expect(slots.take("a", stop.signal)).rejects.toThrow("gone");
   release();
   await expect(next).resolves.toBeTypeOf("function");
+});
+
+test("those that wait are counted, until they have a slot or are aborted", async () => {
+  const slots = createKeyedSlots(1);
+  const release = slots.tryTake("a");
+  expect(slots.tryTake("a")).toBeUndefined();
+  const stop = new AbortController();
+  const [aborted, next] = [slots.take("a", stop.signal), slots.take("a")];
+  expect([slots.countWaiting("a"), slots.countWaiting("b")]).toEqual([2, 0]);
+  stop.abort(new Error("gone"));
+  await expect(aborted).rejects.toThrow("gone");
+  expect(slots.countWaiting("a")).toBe(1);
+  release?.();
+  await next;
+  expect(slots.countWaiting("a")).toBe(0);
 });

@@ -1,0 +1,55 @@
+import type { Deps } from "../../deps.ts";
+import type { Caller } from "../../http/contract/caller.ts";
+import { ApiError, clientGone } from "../../http/errors.ts";
+import type { ObjectRef, Resource } from "./resource.ts";
+
+/** A client behind so many others is better told to come back. */
+const MAX_WAITING = 50;
+
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * Runs a write of a custom resource when all writes of it that came before to this process have ended, in the order in
+ * which they came; replicas meet by resourceVersion. A caller that waits holds no slot of its tenant, and leaves when the
+ * client disconnects. Throws 429 when 50 wait already, and 409 conflict when the turn has not come within `withinMs`.
+ */
+export async function runInTurn<T>(
+  { writerTurns }: Pick<Deps, "writerTurns">,
+  { work }: Pick<Caller, "work">,
+  { kindName, noun }: Pick<Resource<never, never>, "kindName" | "noun">,
+  { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
+  write: () => Promise<T>,
+): Promise<T> {
+  const key = `${kindName} ${namespace}/${name}`;
+  const free = writerTurns.tryTake(key);
+  if (free === undefined && writerTurns.countWaiting(key) >= MAX_WAITING)
+    throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  const end = free ?? (await waitForTurn());
+  try {
+    await work.begin();
+    return await write();
+  } finally {
+    end();
+  }
+
+  async function waitForTurn(): Promise<() => void> {
+    work.pause();
+    const tooLong = AbortSignal.timeout(withinMs);
+    const signals = work.clientGone === undefined ? [tooLong] : [tooLong, work.clientGone];
+    try {
+      return await writerTurns.take(key, AbortSignal.any(signals));
+    } catch (error) {
+      if (tooLong.aborted) throw beingChanged(noun);
+      throw clientGone(error);
+    }
+  }
+}
+
+/** 409 conflict for an object that other requests change all the time. */
+export function beingChanged(noun: string): ApiError {
+  return new ApiError("conflict", `The ${noun} is being changed by other requests; try again.`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
