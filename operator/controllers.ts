@@ -87,7 +87,6 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     throttle: createStatusThrottle(),
     now,
-    observed: new Set<string>(),
     log: deps.log,
   };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };

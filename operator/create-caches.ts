@@ -153,7 +153,8 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
-  const byIdentity = { [INDEX_ID]: indexById, [INDEX_NAMESPACE]: indexByNamespace };
+  const byNamespace = { [INDEX_NAMESPACE]: indexByNamespace };
+  const byIdentity = { [INDEX_ID]: indexById, ...byNamespace };
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = {
@@ -190,7 +191,10 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     catalogues: declare("catalogues", configMapKind, {}, named(VERSION_CATALOGUE_CONFIG_MAP)),
     packages: declare("packages", configMapKind, {}, named(PACKAGES_CONFIG_MAP)),
     subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
-    events: declare("events", eventKind, {}, { fieldSelector: EVENT_SELECTOR, transform: trimEvent }),
+    events: declare("events", eventKind, byNamespace, {
+      fieldSelector: EVENT_SELECTOR,
+      transform: trimEvent,
+    }),
   };
 }
 

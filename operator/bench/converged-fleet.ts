@@ -118,7 +118,7 @@ function converge(
     const now = new Date();
     let idle = true;
     for (const poolKey of pools) {
-      const observed = observePool(caches, settings, poolKey, false);
+      const observed = observePool(caches, settings, poolKey);
       if (observed === undefined) throw new Error(`there is no pool ${poolKey}`);
       idle = follow(reconcilePool(observed, now), observed.pool, undefined, put) && idle;
     }

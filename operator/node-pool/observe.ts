@@ -13,6 +13,7 @@ import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "..
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
+import { INDEX_NAMESPACE } from "../indexes.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
 
 /** All that is known about one pool when it is reconciled: plain data, no client. */
@@ -35,7 +36,7 @@ export interface ObservedPool {
   leftTopology: boolean;
   /** Cluster API has no such cluster. */
   capiClusterDeleted: boolean;
-  /** Machines (by uid) that were deleted while no operator ran, and that Events report as replaced for their health. */
+  /** Machines (by uid) that are deleted, and that Events report as replaced for their health. */
   missedRemediations: ReadonlySet<string>;
   autoscaler: PoolAutoscaler;
   nodeDegradedAfterSeconds: number;
@@ -72,13 +73,8 @@ export interface PoolSettings {
   syncedNodeLabels: RegExp;
 }
 
-/** Gathers a pool from the caches; undefined = it is deleted. `isInitial`: this process has not observed it before. */
-export function observePool(
-  caches: Caches,
-  settings: PoolSettings,
-  key: string,
-  isInitial: boolean,
-): ObservedPool | undefined {
+/** Gathers a pool from the caches; undefined = it is deleted. */
+export function observePool(caches: Caches, settings: PoolSettings, key: string): ObservedPool | undefined {
   const pool = caches.nodePools.get(key);
   if (pool === undefined) return undefined;
   const { namespace = "", name } = pool.metadata;
@@ -106,7 +102,7 @@ export function observePool(
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
     capiClusterDeleted: state === undefined,
-    missedRemediations: isInitial ? findMissedRemediations(caches, pool, machines) : new Set(),
+    missedRemediations: findMissedRemediations(caches, pool, machines),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
     poolDefaults: settings.poolDefaults,
@@ -124,19 +120,17 @@ function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: s
 }
 
 /**
- * A remediation is visible on the Machine for seconds; of one that was missed, an Event is left. A Machine that its
- * MachineSet deleted on purpose has another Event as well, and does not count.
+ * A remediation is visible on the Machine for seconds, which a paused operator or a watch that is listed again misses; an
+ * Event is left. A Machine that its MachineSet deleted on purpose has another Event as well, and does not count.
  */
-function findMissedRemediations(
-  caches: Caches,
+export function findMissedRemediations(
+  caches: { readonly events: Pick<Caches["events"], "byIndex"> },
   pool: NodePool,
   machines: readonly CapiMachine[],
 ): Set<string> {
   const gone = (pool.status?.machines ?? []).filter(({ uid }) => !machines.some((it) => it.uid === uid));
   if (gone.length === 0) return new Set();
-  const events = caches.events
-    .list()
-    .filter(({ metadata }) => metadata.namespace === pool.metadata.namespace);
+  const events = caches.events.byIndex(INDEX_NAMESPACE, pool.metadata.namespace ?? "");
   const remediated = gone.filter(
     ({ uid, name }) =>
       events.some((event) => isMarkedUnhealthy(event, uid)) &&

@@ -13,24 +13,18 @@ export interface PoolDeps {
   settings: PoolSettings;
   throttle: StatusThrottle;
   now(): Date;
-  /** The pools that this process has reconciled before. */
-  observed: Set<string>;
   log: Pick<Logger, "warn">;
 }
 
 /** Reconciles one pool: observe, decide, apply. Rejects with a KubeError, or a StepError of another object. */
 export async function runPool(deps: PoolDeps, key: string, context: RunContext): Promise<ReconcileResult> {
   const now = deps.now();
-  const observed = observePool(deps.caches, deps.settings, key, !deps.observed.has(key));
-  if (observed === undefined) {
-    deps.observed.delete(key);
-    return undefined;
-  }
+  const observed = observePool(deps.caches, deps.settings, key);
+  if (observed === undefined) return undefined;
   const plan = deps.throttle(key, observed.pool.status, reconcilePool(observed, now));
   await applyPlan({ ...context, kind: nodePoolKind }, observed.pool, plan);
   if (plan.releaseFinalizer && observed.capi !== undefined) {
     deps.log.warn({ pool: key }, describeLeftover(observed));
   }
-  deps.observed.add(key);
   return { requeueAfterMs: plan.requeueAfterMs };
 }
