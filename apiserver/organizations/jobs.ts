@@ -52,11 +52,17 @@ async function ensureAll(deps: Deps): Promise<void> {
   );
 }
 
-/** Writes quotas that are missing or differ from the configured limit; also in Namespaces that Marina did not make. */
+/**
+ * Writes quotas that are missing or differ from the configured limit; also in Namespaces that Marina did not make. One that
+ * fails, because its Namespace was deleted meanwhile, delays no other.
+ */
 async function ensureAccessQuotas({ kube, config }: Deps, namespaces: readonly Namespace[]): Promise<void> {
   const quotas = await kube.listAll(resourceQuotaKind, { fieldSelector: `metadata.name=${ACCESS_QUOTA}` });
   const limits = new Map(quotas.map((quota) => [quota.metadata.namespace, readAccessLimit(quota)]));
   const limit = config.maxClusterAccessesPerOrganization;
+  const errors: unknown[] = [];
   for (const { metadata } of namespaces)
-    if (limits.get(metadata.name) !== limit) await applyAccessQuota(kube, metadata.name, limit);
+    if (limits.get(metadata.name) !== limit)
+      await applyAccessQuota(kube, metadata.name, limit).catch((error: unknown) => errors.push(error));
+  if (errors.length > 0) throw errors[0];
 }

@@ -1,5 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
@@ -36,6 +38,21 @@ test("a Namespace that a dying process did not create is created by the job, onc
   expect(again?.metadata.resourceVersion).toBe(created?.metadata.resourceVersion);
 });
 
+test("a Namespace whose creation was interrupted gets its limit of accesses and its inventory from the job", async () => {
+  const { db, kube, config } = api.deps;
+  const id = createId();
+  await db.insert(organizations).values({ id, name: "Half", slug: `half-${id.slice(-8)}` });
+  const apply: typeof kube.apply = () => Promise.reject(new Error("interrupted"));
+  await expect(ensureNamespace({ db, config, kube: { ...kube, apply } }, id)).rejects.toThrow("interrupted");
+  const name = organizationNamespace(id);
+  expect(await kube.get(namespaceKind, undefined, name)).toBeDefined();
+  const [missing] = organizationJobs(api.deps);
+  await missing?.run(new AbortController().signal);
+  const quota = await kube.get(resourceQuotaKind, name, ACCESS_QUOTA);
+  expect(quota && readAccessLimit(quota)).toBe(config.maxClusterAccessesPerOrganization);
+  expect(await kube.get(storageInventoryKind, name, STORAGE_INVENTORY_NAME)).toBeDefined();
+});
+
 test("an organization's Namespace limits its accesses, and the job restores a limit that was deleted or changed", async () => {
   const { db, kube, config } = api.deps;
   const limit = config.maxClusterAccessesPerOrganization;
@@ -46,10 +63,13 @@ test("an organization's Namespace limits its accesses, and the job restores a li
     const quota = await kube.get(resourceQuotaKind, namespace, ACCESS_QUOTA);
     return quota && readAccessLimit(quota);
   };
+  const job = organizationJobs(api.deps).find(({ name }) => name === "all-namespaces");
+  // It fails when another test removes a Namespace that it has listed.
   const runJob = () =>
-    organizationJobs(api.deps)
-      .find(({ name }) => name === "all-namespaces")
-      ?.run(new AbortController().signal);
+    waitFor("a run of the job", async () => {
+      await job?.run(new AbortController().signal);
+      return true;
+    });
   expect(await readLimit()).toBe(limit);
   await applyAccessQuota(kube, namespace, 3000);
   await runJob();

@@ -18,7 +18,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
-import { markNamespaceReady, readQuotas } from "./store.ts";
+import { isNamespaceReady, markNamespaceReady, readQuotas } from "./store.ts";
 
 /** The ResourceQuota in each organization's Namespace that limits its ClusterAccesses, by REST and by kubectl. */
 export const ACCESS_QUOTA = "marina-cluster-accesses";
@@ -46,8 +46,9 @@ export function limitsOn({ metadata }: Namespace): string | undefined {
 
 /**
  * Makes sure that the organization's Namespace exists and carries the organization's limits, and returns its name: call
- * it before the first write into it. A new one gets its limit of accesses and its StorageInventory too. Throws 409
- * conflict while an earlier Namespace of that name is being deleted, or a KubeError.
+ * it before the first write into it. A new one gets its limit of accesses and its StorageInventory too; what an
+ * interrupted call has left out, the next one does. Throws 409 conflict while an earlier Namespace of that name is being
+ * deleted, or a KubeError.
  */
 export async function ensureNamespace(
   deps: NamespaceDeps,
@@ -69,11 +70,12 @@ export async function ensureNamespace(
   if (namespace === undefined) {
     const metadata = { name, labels: { [LABEL_ORG_ID]: orgId }, annotations };
     await kube.create(namespaceKind, { metadata }, writeOptions).catch(ignoreAlreadyExists);
-    await applyAccessQuota(kube, name, config.maxClusterAccessesPerOrganization, options);
-    await ensureInventory(kube, { namespace: name, orgId }, options);
   } else if (limitsOn(namespace) !== limits) {
     await kube.mergePatch(namespaceKind, undefined, name, { metadata: { annotations } }, writeOptions);
   }
+  if (namespace !== undefined && (await isNamespaceReady(db, orgId))) return name;
+  await applyAccessQuota(kube, name, config.maxClusterAccessesPerOrganization, options);
+  await ensureInventory(kube, { namespace: name, orgId }, options);
   await markNamespaceReady(db, orgId);
   return name;
 }

@@ -194,12 +194,18 @@ export async function findDeletedOrganizations(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Records that the Namespace is up to date. Writes nothing when that is recorded already. */
+/** Whether it is recorded that the Namespace is up to date. */
+export async function isNamespaceReady(db: Queryable, orgId: string): Promise<boolean> {
+  const [row] = await db
+    .select({ readyAt: organizations.namespaceReadyAt })
+    .from(organizations)
+    .where(eq(organizations.id, orgId));
+  return row !== undefined && row.readyAt !== null;
+}
+
+/** Records that the Namespace is up to date. */
 export async function markNamespaceReady(db: Queryable, orgId: string): Promise<void> {
-  await db
-    .update(organizations)
-    .set({ namespaceReadyAt: sql`now()` })
-    .where(and(eq(organizations.id, orgId), isNull(organizations.namespaceReadyAt)));
+  await db.update(organizations).set({ namespaceReadyAt: sql`now()` }).where(eq(organizations.id, orgId));
 }
 
 /** Has the Namespace updated by the next run of the job. */
