@@ -1,6 +1,8 @@
 import {
+  chmodSync,
   chownSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -9,7 +11,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { ConfigMap, Secret } from "../../../shared/kube/core-kinds.ts";
 import { ContainerConfigError, readField, type Sources } from "./environment.ts";
 import type { KeyToPath, Pod, Projection, Reference, Volume } from "./kinds.ts";
@@ -113,14 +115,15 @@ export function writeVolume(folder: string, files: VolumeFiles, owner: { uid: nu
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   const current = readCurrent(folder);
   if (current !== undefined && isSame(join(folder, current), files)) return;
-  const next = `..${Date.now()}`;
+  // Two writes may fall into one millisecond.
+  const next = basename(mkdtempSync(join(folder, "..data-")));
+  chmodSync(join(folder, next), 0o755);
   for (const [path, content] of Object.entries(files)) {
     const file = join(folder, next, path);
     mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
     writeFileSync(file, content, { mode: 0o440 });
     chownSync(file, owner.uid, owner.gid);
   }
-  mkdirSync(join(folder, next), { recursive: true });
   writeFileSync(join(folder, next, LIST), JSON.stringify(Object.keys(files).sort()), { mode: 0o444 });
   symlinkSync(next, join(folder, "..data.next"));
   renameSync(join(folder, "..data.next"), join(folder, "..data"));
