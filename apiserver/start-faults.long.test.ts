@@ -128,14 +128,17 @@ test.each<[string, () => Promise<unknown>, () => Record<string, string>, RegExp]
   },
 );
 
-/** The API server's log when it has listened, and its answer on /readyz. */
+/** Its answer on /readyz, once it has listened and its database has responded within the 2 s of a check. */
 async function readReadiness({ child, output }: ReturnType<typeof startApiserver>) {
   const line = await waitFor("the API server to listen", () => {
     if (child.exitCode !== null) throw new Error(output.errors);
     return output.log.split("\n").find((text) => text.includes('"listening"'));
   });
-  const response = await fetch(`http://127.0.0.1:${JSON.parse(line).metricsPort}/readyz`);
-  return response.text();
+  return waitFor("the database to be ready", async () => {
+    const response = await fetch(`http://127.0.0.1:${JSON.parse(line).metricsPort}/readyz`);
+    const text = await response.text();
+    return text.includes("[+]database ok") && text;
+  });
 }
 
 test("an API server before a database of a newer version works, and says what to do", async () => {

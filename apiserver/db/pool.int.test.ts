@@ -29,12 +29,17 @@ async function countUsers(): Promise<number> {
   return Number(row?.count);
 }
 
+/** The error of a broken connection comes before its close, and the pool is replaced at the close. */
+const waitForAnotherPool = (lostBefore: number) =>
+  waitFor("another pool", () => clients.poolFigures.lost > lostBefore, { intervalMs: 5 });
+
 describe("a connection that breaks inside a transaction", () => {
   test.each([
     ["between two queries", async () => undefined],
     ["during a query", (tx: Pick<typeof clients.db, "execute">) => tx.execute(sql`select pg_sleep(5)`)],
   ])("%s fails it as a whole, leaves nothing of it, and the next one works", async (_when, meanwhile) => {
     const before = await countUsers();
+    const { lost } = clients.poolFigures;
     const work = clients.db.transaction(async (tx) => {
       await tx.execute(insert);
       const [row] = await tx.execute<{ pid: number }>(sql`select pg_backend_pid() as pid`);
@@ -49,17 +54,20 @@ describe("a connection that breaks inside a transaction", () => {
       (reason: unknown) => reason,
     );
     expect(isDatabaseUnavailable(error)).toBe(true);
+    await waitForAnotherPool(lost);
     await waitFor("a transaction that works", () => clients.db.transaction((tx) => tx.execute(insert)));
     expect(await countUsers()).toBe(before + 1);
   });
 
   test("costs no connection: all of the pool still respond", async () => {
     for (let round = 0; round < 12; round++) {
+      const { lost } = clients.poolFigures;
       await clients.db
         .transaction(async (tx) => {
           await tx.execute(sql`select pg_terminate_backend(pg_backend_pid())`);
         })
         .catch(() => undefined);
+      await waitForAnotherPool(lost);
     }
     const results = await Promise.all(Array.from({ length: 30 }, () => clients.db.execute(sql`select 1`)));
     expect(results).toHaveLength(30);
@@ -116,10 +124,12 @@ test("the metrics report open transactions, those that wait for a connection, an
 
   release();
   await Promise.all([first, second]);
-  const idle = await registry.metrics();
+  const idle = await waitFor("a query that is answered within the 2 s of the metrics", async () => {
+    const text = await registry.metrics();
+    return /^marina_apiserver_db_roundtrip_seconds \d\S*$/m.test(text) && text;
+  });
   expect(idle).toContain('marina_apiserver_db_transactions{state="open"} 0');
   expect(idle).toContain('marina_apiserver_db_transactions{state="waiting"} 0');
-  expect(idle).toMatch(/^marina_apiserver_db_roundtrip_seconds \d\S*$/m);
 
   const killed = small.db.execute(sql`select pg_terminate_backend(pg_backend_pid())`);
   await expect(killed).rejects.toThrow("Failed query");

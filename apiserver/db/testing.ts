@@ -3,6 +3,9 @@ import postgres from "postgres";
 import { readJournal } from "./journal.ts";
 import { migrate } from "./migrate.ts";
 
+/** The error of Postgres for a database with connections. */
+const OBJECT_IN_USE = "55006";
+
 export interface TestDatabase {
   url: string;
   drop(): Promise<void>;
@@ -47,12 +50,17 @@ async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<stri
 
 /**
  * Not `with (force)`: it is refused while autovacuum, which belongs to no role, works in the database. Without it
- * Postgres ends autovacuum itself and waits 5 s for the other connections to go.
+ * Postgres ends autovacuum itself and waits 5 s for the other connections to go, which on a slow machine take longer.
  */
 async function dropDatabase(sql: postgres.Sql, name: string): Promise<void> {
   await sql`
     select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name} and usename = current_user`;
-  await sql`drop database if exists ${sql(name)}`;
+  try {
+    await sql`drop database if exists ${sql(name)}`;
+  } catch (error) {
+    if (!(error instanceof postgres.PostgresError && error.code === OBJECT_IN_USE)) throw error;
+    await dropDatabase(sql, name);
+  }
 }
 
 async function withAdmin(adminUrl: string, use: (sql: postgres.Sql) => Promise<void>): Promise<void> {

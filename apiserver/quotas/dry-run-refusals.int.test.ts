@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/program/id.ts";
@@ -116,6 +117,12 @@ const refusals: [string, Refusal][] = [
       path: () => `${at.cluster}/upgrade`,
       request: { body: { target_version: "1.35" } },
       code: "cluster_not_running",
+      // The message has the status, which the operator changes once.
+      arrange: () =>
+        waitFor("the operator to report that there is no such plan", async () => {
+          const [cluster] = await api.deps.kube.listAll(clusterKind, { namespace: `org-${at.orgId}` });
+          return cluster?.status?.phase === "Failed";
+        }),
     },
   ],
   [

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { ANNOTATION_QUOTAS, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { parseLimits, poolAmounts, type QuotaAmounts } from "../../shared/crd/quota.ts";
@@ -251,7 +252,11 @@ describe("the quotas of an organization", () => {
     await api.deps.kube.mergePatch(namespaceKind, undefined, `org-${orgId}`, none, {
       fieldManager: "kubectl",
     });
-    for (const job of organizationJobs(api.deps)) await job.run(new AbortController().signal);
+    // They fail when another test removes a Namespace that they have listed.
+    await waitFor("a run of the jobs", async () => {
+      for (const job of organizationJobs(api.deps)) await job.run(new AbortController().signal);
+      return true;
+    });
     expect(await read()).toMatchObject({ memoryGB: 8 });
   });
 });

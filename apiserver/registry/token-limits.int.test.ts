@@ -10,6 +10,9 @@ import { projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { createTestedApp, startTestApp, type TestApp } from "../testing/app.ts";
 
+/** Another request is allowed in an hour, which no test lasts. */
+const SLOWLY = { perMinute: 1 / 60 };
+
 let api: TestApp;
 let orgId: string;
 
@@ -64,21 +67,21 @@ async function statusesOf(responses: readonly (() => Promise<Response> | Respons
 test.each(["guess", "mar_guess", "mrc_guess"])(
   "an address that has guessed too many passwords (%s) gets 429, and another password of it is not looked up",
   async (guess) => {
-    const app = createReplica("failed_login", { burst: 2, perMinute: 1 });
+    const app = createReplica("failed_login", { burst: 2, ...SLOWLY });
     const guesses = [1, 2, 3].map((n) => () => requestToken(app, `${guess}${n}`));
     expect(await statusesOf(guesses)).toEqual([401, 401, 429]);
   },
 );
 
 test("beyond its quota an API token gets 429 with Retry-After in seconds and the error that clients of registries read", async () => {
-  const app = createReplica("default", { burst: 1, perMinute: 2 });
+  const app = createReplica("default", { burst: 1, ...SLOWLY });
   const [token, other] = [await createToken(), await createToken()];
   expect((await requestToken(app, token)).status).toBe(200);
   const refused = await requestToken(app, token);
   expect(refused.status).toBe(429);
   const seconds = Number(refused.headers.get("retry-after"));
   expect(seconds).toBeGreaterThan(0);
-  expect(seconds).toBeLessThanOrEqual(30);
+  expect(seconds).toBeLessThanOrEqual(3600);
   const message = `Too many requests; try again in ${seconds} s.`;
   expect(await refused.json()).toMatchObject({
     error: { code: "rate_limited", message },
@@ -88,7 +91,7 @@ test("beyond its quota an API token gets 429 with Retry-After in seconds and the
 });
 
 test("all API tokens and credentials of an organization together have its quota, and others are served", async () => {
-  const app = createReplica("organization", { burst: 4, perMinute: 1 });
+  const app = createReplica("organization", { burst: 4, ...SLOWLY });
   const passwords = [
     ...(await Promise.all([createToken(), createToken()])),
     await createCredential(),
@@ -103,7 +106,7 @@ test("all API tokens and credentials of an organization together have its quota,
 });
 
 test("a request of someone else for an organization's images takes nothing of its quota", async () => {
-  const app = createReplica("organization", { burst: 1, perMinute: 1 });
+  const app = createReplica("organization", { burst: 1, ...SLOWLY });
   const { bob } = readStack().tokens;
   const [password, own] = [await createCredential(), await createToken()];
   for (const foreign of [bob, bob]) expect((await requestToken(app, foreign)).status).toBe(200);

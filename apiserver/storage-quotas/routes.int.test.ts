@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import {
   BYTES_PER_GIB,
@@ -48,8 +48,12 @@ type Figures = { [Name in "quotaBytes" | "usedBytes" | "observedAt"]?: StorageIn
 async function leaveFigures(): Promise<void> {
   await waitForReady("True");
   const folder = join(readStack().sharedStorage, namespace);
-  await rm(folder, { recursive: true });
-  await writeFile(folder, "no folder");
+  // The operator makes a folder that it misses again.
+  await waitFor("a file in place of the folder", async () => {
+    await rm(folder, { recursive: true, force: true });
+    await writeFile(folder, "no folder");
+    return true;
+  });
   await waitForReady("False");
   await observe({ quotaBytes: null, usedBytes: null, observedAt: null });
 }

@@ -55,8 +55,8 @@ describe("a ticket for the stream (section 4.20)", () => {
   });
 
   test("opens no other cluster's stream and no other operation", async () => {
-    const ticket = await makeTicket();
     const foreign = feed.pathOf(await feed.createCluster("other"));
+    const ticket = await makeTicket();
     for (const target of [
       foreign,
       `/api/v1/organizations/${orgId}/clusters/${clusterId}`,

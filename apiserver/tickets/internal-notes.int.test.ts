@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createId } from "../../shared/program/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
 import { renderOpenApi } from "../openapi/render.ts";
@@ -64,6 +65,14 @@ async function makePlace(): Promise<Place> {
   return { org, ids };
 }
 
+/** The operator of the stack reports what the shared storage of a new organization holds, which its tenant reads. */
+async function waitForStorageFigures({ org }: Place): Promise<void> {
+  await waitFor("the figures of the shared storage", async () => {
+    const { body } = await api.request("GET", `${org.path}/storage-quota`, { token: org.owner.token });
+    return Number.isInteger(body.observed_quota_bytes) && Number.isInteger(body.observed_used_bytes);
+  });
+}
+
 /** Writes internal notes with a word that stands nowhere else; returns that word and the ids of the notes. */
 async function addNotes({ org, ids }: Place): Promise<string[]> {
   const word = `secret-${createId()}`;
@@ -126,6 +135,7 @@ describe("internal notes", () => {
       }
       return all;
     };
+    await waitForStorageFigures(place);
     const before = await readAll();
     const events = await requests.readEvents(place.org);
     await addNotes(place);

@@ -61,11 +61,12 @@ test("after a leader lost its connection one leads again, and no more than one",
   const { leading, terms, drains, ended } = compete("lost");
   await waitFor("a leader", () => leading.size === 1);
   await killLockHolder();
-  await waitFor("a second term", () => terms.length === 2);
+  // A leader ends its term too when Postgres does not respond for 5 s.
+  await waitFor("a second term", () => terms.length >= 2);
   await waitFor("one leader", () => leading.size === 1);
-  expect(terms).toHaveLength(2);
   for (const drain of drains) drain.abort();
   await Promise.all(ended);
+  expect(leading.size).toBe(0);
 });
 
 /** Passes connections on to Postgres, until the current ones are cut off silently. */
@@ -101,12 +102,12 @@ test("a leader whose connection falls silent leads again on another one, and dra
     terms++;
     return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   });
-  await waitFor("the first term", () => terms === 1);
+  await waitFor("the first term", () => terms > 0);
+  const before = terms;
   proxy.silence();
-  await waitFor("the second term", () => terms === 2);
+  await waitFor("the next term", () => terms > before);
   drain.abort();
-  await ended;
-  expect(terms).toBe(2);
+  await expect(ended).resolves.toBeUndefined();
   await replica.close();
   proxy.close();
 });

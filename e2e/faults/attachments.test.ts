@@ -2,12 +2,15 @@ import { createHash, randomBytes } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Stack, startStack } from "../platform/stack/stack.ts";
-import { OBJECT_STORE_HOOK_MS, waitFor } from "../platform/stack/testing.ts";
+import { waitFor } from "../platform/stack/testing.ts";
 import { startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
+import { callUntilAnswered } from "./held-lock.ts";
 
 const DIR = ".marina/faults-attachments";
 const BYTES = randomBytes(1000);
+/** It is built while the stack starts, some minutes at the first run. */
+const OBJECT_STORE_MS = 900_000;
 
 let stack: Stack;
 let alice: Tenant;
@@ -18,9 +21,9 @@ beforeAll(async () => {
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   sql = postgres(stack.info.databaseUrl, { max: 2, onnotice: () => undefined });
   await waitFor("the object store", () => fetch(stack.info.objectStore.endpoint), {
-    timeoutMs: OBJECT_STORE_HOOK_MS,
+    timeoutMs: OBJECT_STORE_MS,
   });
-}, OBJECT_STORE_HOOK_MS);
+});
 
 afterAll(async () => {
   await sql?.end();
@@ -63,13 +66,11 @@ async function killBetweenCopyAndCommit(place: Awaited<ReturnType<typeof uploadA
   const caller = createTenant(replica.url, stack.info.tokens.alice);
   await sql.begin(async (tx) => {
     await tx`select 1 from tickets where id = ${place.ticketID} for update`;
-    const completed = caller.call("completeTicketAttachment", place).then(
-      () => "answered",
-      () => "broken off",
-    );
+    const [{ pid: own } = { pid: 0 }] = await tx<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    const completed = callUntilAnswered(() => caller.call("completeTicketAttachment", place));
     await waitFor(
       "the completion to wait",
-      async () => (await sql`select 1 from pg_locks where not granted`).length > 0,
+      async () => (await sql`select 1 from pg_locks where ${own} = any(pg_blocking_pids(pid))`).length > 0,
     );
     replica.signal("SIGKILL");
     await replica.exited;

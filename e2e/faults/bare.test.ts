@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
@@ -23,7 +23,7 @@ let holder: OperatorHolder;
 beforeAll(async () => {
   bare = await startBareStack(".marina/bare");
   holder = { operator: await bare.startOperator() };
-}, 300_000);
+});
 
 afterEach(() => {
   bare.proxy.hooks = {};
@@ -62,23 +62,26 @@ test("a leader that was paused past its Lease and resumes in the middle of a rec
   await waitFor("the leader to be in the middle of a reconcile", () => isInReconcile, SOON);
   const other = await openApiProxy(bare.stack.info, "other");
   const settings = { KUBECONFIG: other.kubeconfig, MARINA_METRICS_PORT: "0" };
-  holder.operator = startOperator(bare.stack.info, "successor", settings);
+  const successor = startOperator(bare.stack.info, "successor", settings);
+  onTestFinished(async () => {
+    for (const operator of [paused, successor]) await operator.signal("SIGKILL");
+    await other.close();
+    holder.operator = await bare.startOperator();
+  });
   await waitFor("another operator to finish it", () => create.isDone(engineer), SOON);
   const before = await identify(engineer);
   expect(other.writes.length).toBeGreaterThan(5);
   proxy.writes.length = 0;
   proxy.leaseWrites.length = 0;
+  const ended = paused.ended();
   await paused.signal("SIGCONT");
-  expect(await paused.ended()).toBe(1);
+  expect(await ended).toBe(1);
   // A request that was about to be sent when the process was paused is sent when it resumes, and is refused for its
   // resourceVersion; a refusal may also be how the process learns that it lost the Lease.
   const done = [...proxy.writes, ...proxy.leaseWrites].filter(({ status }) => status < 300);
   expect(done).toEqual([]);
   expectSame("create", before, await identify(engineer));
-  await holder.operator.signal("SIGKILL");
-  await other.close();
   await organization.close();
-  holder.operator = await bare.startOperator();
 });
 
 test.each<{ what: string; fault: Fault; perSecond: number }>([
@@ -173,6 +176,8 @@ test("the admin kubeconfig is renewed at two thirds of its lifetime, and not an 
     const bindings = () => bare.proxy.reads.some(({ path }) => path.includes("/clusterrolebindings"));
     bare.proxy.reads.length = 0;
     await waitFor("a reconcile of the credentials", bindings, SOON);
+    // It may have been that of another test's cluster.
+    if (renewed) await waitFor("the renewal", async () => (await read()) !== first, SOON);
     expect((await read()) !== first).toBe(renewed);
   }
   await holder.operator.signal("SIGKILL");
@@ -234,6 +239,7 @@ test("an operator with newer CustomResourceDefinitions works, and says what to d
   await withDefinition(bare.stack.info, "nodepools.cloud.marina.dev", addField, async () => {
     const settings = { KUBECONFIG: bare.proxy.kubeconfig, MARINA_METRICS_PORT: "0" };
     const started = startProgram(bare.stack.info, "operator", "new-definition", settings);
+    onTestFinished(() => started.signal("SIGKILL"));
     const output = await waitFor("it to be ready", () => {
       const text = readFileSync(join(bare.stack.info.logs, "new-definition.log"), "utf8");
       return text.includes('"msg":"ready"') && text;
@@ -272,6 +278,10 @@ test("an operator with a Cluster API that is too old ends and says what to do", 
 test("programs without a CustomResourceDefinition that they need end and say what to do", async () => {
   const { stack } = bare;
   await kubectl(["delete", "crd", "clusteraccesses.cloud.marina.dev", "--wait=true"], { stack: stack.info });
+  await waitFor("the kind to be served no longer", async () => {
+    const { stdout } = await kubectl(["get", "--raw", "/apis/cloud.marina.dev/v1"], { stack: stack.info });
+    return !stdout.includes('"clusteraccesses"');
+  });
   const expected = `The management cluster has no CustomResourceDefinition clusteraccesses.cloud.marina.dev (version v1): ${OWN_REMEDY}`;
   expect(await runToItsEnd("operator", "no-definition-operator")).toEqual({ status: 1, lastLine: expected });
   expect(await runToItsEnd("apiserver", "no-definition-apiserver")).toEqual({

@@ -4,6 +4,8 @@ import { type Stack, startStack } from "../platform/stack/stack.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
+import { callUntilAnswered } from "./held-lock.ts";
+import { startPostgres } from "./restart-postgres.ts";
 
 let stack: Stack;
 let alice: Tenant;
@@ -35,24 +37,26 @@ test("an API server killed between the custom resource and the response leaves o
   const database = postgres(stack.info.databaseUrl, { max: 1 });
   const key = { "idempotency-key": "one-cluster-please" };
   const namespace = clusters.split("/")[2];
+  let answer = "none yet";
   try {
     // Writers of the projection wait behind this lock: the custom resources are created, the response is not sent.
     const lock = await database.reserve();
     await lock`BEGIN`;
     await lock`LOCK TABLE projected_clusters IN EXCLUSIVE MODE`;
-    const unanswered = alice.request("POST", clusters, aCluster("once"), key).catch(() => "no response");
+    const unanswered = callUntilAnswered(() => alice.request("POST", clusters, aCluster("once"), key));
     await waitFor(
       "the custom resource",
       async () => (await listClusterNames(`org-${namespace}`)).length === 1,
     );
     await killPart("apiserver");
-    expect(await unanswered).toBe("no response");
+    answer = await unanswered;
     await lock`ROLLBACK`;
     lock.release();
   } finally {
     await database.end();
   }
   await stack.part("apiserver").start();
+  expect(answer).toBe("broken off");
   const again = await waitFor("the lease of the lost request to end", async () => {
     const response = await alice.request("POST", clusters, aCluster("once"), key);
     return response.status === 409 ? undefined : response;
@@ -67,11 +71,15 @@ test("an API server killed between the custom resource and the response leaves o
 test("without an operator, writes are accepted and stand until it is back", async () => {
   const clusters = await createOrganization("operator down");
   await killPart("operator");
-  const created = await alice.request("POST", clusters, aCluster("patient"));
-  expect(created.status).toBe(202);
-  const path = `${clusters}/${created.body.id}`;
-  expect((await alice.request("GET", path)).body.status).toBe("provisioning");
-  await stack.part("operator").start();
+  let path: string;
+  try {
+    const created = await alice.request("POST", clusters, aCluster("patient"));
+    expect(created.status).toBe(202);
+    path = `${clusters}/${created.body.id}`;
+    expect((await alice.request("GET", path)).body.status).toBe("provisioning");
+  } finally {
+    await stack.part("operator").start();
+  }
   await waitForRunning(path);
 });
 
@@ -110,16 +118,21 @@ test("without Postgres, requests return 503 and readiness fails; both recover by
   const clusters = await createOrganization("Postgres down");
   await killPart("postgres");
   try {
-    const response = await alice.request("GET", clusters);
+    // A backend may serve one more request before it notices that Postgres was killed.
+    const response = await waitFor("a request to fail", async () => {
+      const answer = await alice.request("GET", clusters);
+      return answer.status === 200 ? undefined : answer;
+    });
     expect(response.status).toBe(503);
     expect(response.body.error.code).toBe("dependency_unavailable");
     await waitFor("readiness to fail", async () => (await fetch(pageUrl("readyz"))).status === 503);
     expect((await fetch(pageUrl("healthz"))).status).toBe(200);
   } finally {
-    await stack.part("postgres").start();
+    await startPostgres(stack);
   }
   await waitFor("readiness", async () => (await fetch(pageUrl("readyz"))).status === 200);
-  expect((await alice.request("GET", clusters)).status).toBe(200);
+  // Readiness and requests have connections of their own.
+  await waitFor("requests to succeed", async () => (await alice.request("GET", clusters)).status === 200);
 });
 
 /** A page of the API server's internal port. */

@@ -68,7 +68,7 @@ beforeAll(async () => {
   await engineer.createCluster("split", { publicEndpoint: false });
   for (const name of ["long", "split"]) await engineer.createPool(`${name}-web`, name, {});
   for (const name of ["long", "split"]) await waitForCluster(engineer, name);
-}, 300_000);
+});
 
 afterAll(async () => {
   await engineer?.close();
@@ -168,7 +168,8 @@ test(`a CA with a key of ${KEY_BITS} bits signs the admin kubeconfig, which rota
   };
   const before = await readCertificate();
   expect(before.verify(authority.publicKey)).toBe(true);
-  expect(await listBindings("long", "-admin-")).toHaveLength(1);
+  // Another controller than that of the kubeconfig writes it.
+  await waitFor("one binding", async () => (await listBindings("long", "-admin-")).length === 1);
   await engineer.patchCluster("long", { spec: { credentialsGeneration: 1 } });
   const after = await waitFor("another certificate", async () => {
     const now = await readCertificate();
@@ -187,7 +188,7 @@ test("an access is bound in the tenant's cluster until it is revoked, and not pu
 });
 
 test("the CA of servers alone signs no client: the cluster is ready, and says that no kubeconfig can be issued", async () => {
-  expect((await engineer.getCluster("split")).status?.phase).toBe("Ready");
+  await waitForCluster(engineer, "split");
   const failed = await waitFor("the failure to be reported", async () => {
     const condition = conditionOf(await engineer.getCluster("split"), "AccessReady");
     return condition?.reason === "CredentialsFailed" ? condition : undefined;

@@ -19,7 +19,7 @@ let holder: OperatorHolder;
 beforeAll(async () => {
   bare = await startBareStack(".marina/bare");
   holder = { operator: await bare.startOperator() };
-}, 300_000);
+});
 
 afterAll(() => bare?.stop());
 

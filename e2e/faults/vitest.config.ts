@@ -5,8 +5,9 @@ export default defineConfig({
   test: {
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["e2e/faults/*.test.ts"],
-    testTimeout: 600_000,
-    hookTimeout: 900_000,
+    // Of what hangs: each wait has a deadline of its own.
+    testTimeout: 1_800_000,
+    hookTimeout: 1_800_000,
     fileParallelism: false,
   },
 });

@@ -42,9 +42,9 @@ interface PodSummary {
   restarts: number;
 }
 
-async function listPods(program: string): Promise<PodSummary[]> {
+async function listPods(program: string, ...options: string[]): Promise<PodSummary[]> {
   const selector = `--selector=app.kubernetes.io/component=${program}`;
-  const { items } = JSON.parse(await release.kubectl(["get", "pods", selector, "--output=json"]));
+  const { items } = JSON.parse(await release.kubectl(["get", "pods", selector, "--output=json", ...options]));
   return (items as Pod[]).map(({ metadata: { name, uid = "" }, status }) => ({
     name,
     uid,
@@ -76,13 +76,14 @@ function askWith(token: string): Promise<number> {
 
 describe("an installation in another namespace than the default", () => {
   test("passes helm test, and a tenant's cluster runs, while every token is replaced meanwhile", async () => {
-    const [apiserver] = await listPods("apiserver");
-    const before = readToken(apiserver as PodSummary);
+    const before = await listPods("apiserver");
+    const [apiserver] = before;
+    const token = readToken(apiserver as PodSummary);
     await release.test();
     let round = 0;
     do expect(await clusters.createScaleAndDelete(`elsewhere-${round++}`)).toEqual([]);
-    while (readToken(apiserver as PodSummary) === before);
-    expect((await listPods("apiserver")).map(({ restarts }) => restarts)).toEqual([0, 0]);
+    while (readToken(apiserver as PodSummary) === token);
+    expect(await listPods("apiserver")).toEqual(before);
   });
 
   test("a second release in the cluster is refused with the name of the first, and leaves nothing", async () => {
@@ -95,14 +96,17 @@ describe("an installation in another namespace than the default", () => {
 
   test("goes on when the API server gets another certificate, and refuses every token of before", async () => {
     const before = await listPods("apiserver");
-    const tokens = new Map(before.map((pod) => [pod.uid, readToken(pod)]));
-    const [token = ""] = tokens.values();
+    const [token = ""] = before.map(readToken);
     expect(await askWith(token)).toBe(200);
     await rotateServerKeys(DIR);
     await stack.part("kube-apiserver").kill("SIGTERM");
     await stack.part("kube-apiserver").start();
     expect(await askWith(token)).toBe(401);
-    await waitFor("their new tokens", () => before.every((pod) => readToken(pod) !== tokens.get(pod.uid)));
+    // A token may also have been replaced while the former key still signed.
+    const isAccepted = async (pod: PodSummary) => (await askWith(readToken(pod))) === 200;
+    await waitFor("their new tokens", async () =>
+      (await Promise.all(before.map(isAccepted))).every((accepted) => accepted),
+    );
     expect(await clusters.createScaleAndDelete("after rotation")).toEqual([]);
     // None was restarted: each reads its new token.
     expect(await listPods("apiserver")).toEqual(before);
@@ -125,12 +129,13 @@ async function upgradeWhileLocked(during: () => Promise<void>): Promise<void> {
   }
 }
 
+/** Looks at running Pods: those of an earlier migration may be left for a while. */
 async function waitForMigration(
   what: string,
   isDone: (pods: PodSummary[]) => boolean,
 ): Promise<PodSummary[]> {
   return waitFor(what, async () => {
-    const pods = await listPods("migrate");
+    const pods = await listPods("migrate", "--field-selector=status.phase=Running");
     return isDone(pods) ? pods : undefined;
   });
 }
@@ -152,12 +157,14 @@ describe("a migration", () => {
     const reading = waitFor("the reason", async () => {
       const path = "--output=jsonpath={.items[*].status.containerStatuses[0].state.terminated.message}";
       const said = await release.kubectl(["get", "pods", MIGRATION, path]);
-      return said === "" ? undefined : said;
+      // The first Pod may have given up before Postgres answered.
+      return /password/i.test(said) ? said : Promise.reject(new Error(said));
     });
     const failing = {
       ...values,
       database: { existingSecret: "wrong-database" },
-      migrate: { deadlineSeconds: 20 },
+      // A slow machine must have a Pod refused within it.
+      migrate: { deadlineSeconds: 60 },
     };
     await expect(release.upgrade(failing)).rejects.toThrow(/marina-migrate/);
     expect(await reading).toMatch(/password/i);

@@ -6,14 +6,15 @@ import { stringify } from "yaml";
 import { loopbackOfService } from "../platform/node-agent/addresses.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import type { StackInfo } from "../platform/stack/stack-info.ts";
-import { kubectl } from "../platform/stack/testing.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { namedObjects, type Values } from "./values.ts";
 
 const run = promisify(execFile);
 
 /** The chart of this tree. */
 export const CHART = join(ROOT, "charts", "marina");
-const TIMEOUT = "180s";
+/** Of what hangs; below the deadline of a test. */
+const TIMEOUT = "400s";
 
 /** A release of the chart, driven by helm as an administrator does. Every call rejects with the error output. */
 export interface Release {
@@ -56,7 +57,10 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
     upgrade: (values, chart) => deploy("upgrade", values, chart),
     rollback: (revision) => helm(["rollback", name, ...(revision ? [String(revision)] : []), "--wait"]),
     uninstall: (...options) => helm(["uninstall", name, "--wait", ...options]),
-    test: () => helm(["test", name]),
+    // Its requests have deadlines, which a slow machine with neighbours may not meet at once.
+    async test() {
+      await waitFor("helm test to pass", () => helm(["test", name]).then(() => true));
+    },
     kubectl: async (args, input = "") =>
       (await kubectl(["--namespace", namespace, ...args], { stdin: input, stack })).stdout,
     async findApiUrl() {

@@ -20,7 +20,13 @@ export interface TenantClusters {
 export const POOL = { name: "workers", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
 export async function openTenantClusters(stack: StackInfo, release: Release): Promise<TenantClusters> {
-  const connect = async () => createTenant(await release.findApiUrl(), stack.tokens.alice);
+  /** The proxy of a Service learns of its ready Pods after helm does. */
+  async function connect(): Promise<Tenant> {
+    const reached = createTenant(await release.findApiUrl(), stack.tokens.alice);
+    await waitFor("the API to be reached", async () => (await reached.request("GET", "/me")).status === 200);
+    return reached;
+  }
+
   let tenant = await connect();
   const { id: orgID } = expectStatus(
     201,

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parser } from "@prometheus-io/lezer-promql";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
-import { kubectl, readStack } from "../platform/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 
 const FOLDER = join(import.meta.dirname, "..", "..", "charts", "marina", "monitoring");
 const stack = readStack();
@@ -66,17 +66,20 @@ async function readExposed(): Promise<Set<string>> {
 }
 
 describe("alerts and dashboards read metrics that the programs and Kubernetes expose", () => {
-  let exposed: Set<string>;
-  beforeAll(async () => {
-    exposed = await readExposed();
-  });
+  let exposed = new Set<string>();
 
   test.each([...alerts.map(({ alert, expr }): [string, string] => [alert, expr]), ...panels])(
     "%s",
-    (_, expression) => {
+    async (_, expression) => {
       const metrics = findMetrics(expression);
       expect(metrics.length).toBeGreaterThan(0);
-      expect(metrics.filter((name) => !exposed.has(name))).toEqual([]);
+      // Some are registered when the program leads, which may be after it is ready.
+      await waitFor("all of them", async () => {
+        const missing = metrics.filter((name) => !exposed.has(name));
+        if (missing.length === 0) return true;
+        exposed = await readExposed();
+        throw new Error(`not exposed: ${missing.join(", ")}`);
+      });
     },
   );
 });

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
-import { kubectl, readStack } from "../platform/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
@@ -51,11 +51,20 @@ beforeAll(async () => {
   ];
   const stdin = objects.map((object) => JSON.stringify(object)).join("\n---\n");
   await kubectl(["apply", "--server-side", "-f", "-"], { stdin });
+  // The authorizer of the API server learns of a binding after it is written.
+  await waitFor("every binding to count", async () => {
+    const allowed = await Promise.all(
+      ["pipeline", ...EVERYWHERE].map((user) => readAllowed(user, [OWN], namespace)),
+    );
+    return allowed.flat().every((verbs) => verbs.length > 0);
+  });
   return () => kubectl(["delete", "clusterrolebinding", ...EVERYWHERE.map((role) => `chart-roles-${role}`)]);
 });
 
 async function createNamespace(name: string): Promise<string> {
   const { id } = expectStatus(201, await alice.call("createOrganization", { body: { name } }));
+  // The request leaves it to a job when it takes long.
+  await waitFor("the Namespace", () => kubectl(["get", "namespace", `org-${id}`]));
   return `org-${id}`;
 }
 

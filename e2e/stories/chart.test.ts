@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { OLDEST_VERSION } from "../../shared/kube/server-version.ts";
 import { OPERATOR_HEAP_GROWTH } from "../platform/stack/marina.ts";
-import { kubectl } from "../platform/stack/testing.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {
   findRefusal,
   pathOfChart,
@@ -25,6 +25,10 @@ beforeAll(async () => {
   await kubectl(["create", "namespace", NAMESPACE]);
   await installForeignDefinitions();
   kubeconform = await openKubeconform(folder);
+  // No Pod is admitted without it.
+  await waitFor("its default ServiceAccount", () =>
+    kubectl(["get", "serviceaccount", "default", "--namespace", NAMESPACE]),
+  );
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true });

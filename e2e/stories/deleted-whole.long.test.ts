@@ -47,20 +47,16 @@ async function openOrganization(): Promise<Engineer> {
 /** Deletes the Namespace with whatever is in it, and waits until nothing is left of it. */
 async function deleteWhole({ client, namespace }: Engineer): Promise<boolean> {
   await client.delete(namespaceKind, undefined, namespace);
-  return waitFor(
-    "the namespace to be deleted",
-    async () => {
-      const left = await client.get(namespaceKind, undefined, namespace);
-      if (left === undefined) return true;
-      const clusters = await client.listAll(capiClusterKind, { namespace });
-      const states = clusters.map(({ metadata, status }) => [metadata.name, status?.conditions]);
-      throw new Error(JSON.stringify([left.status, states]));
-    },
-    { timeoutMs: 280_000 },
-  );
+  return waitFor("the namespace to be deleted", async () => {
+    const left = await client.get(namespaceKind, undefined, namespace);
+    if (left === undefined) return true;
+    const clusters = await client.listAll(capiClusterKind, { namespace });
+    const states = clusters.map(({ metadata, status }) => [metadata.name, status?.conditions]);
+    throw new Error(JSON.stringify([left.status, states]));
+  });
 }
 
-test.concurrent("a namespace with clusters is deleted whole", { timeout: 400_000 }, async () => {
+test.concurrent("a namespace with clusters is deleted whole", { timeout: 900_000 }, async () => {
   const engineer = await openOrganization();
   for (const name of ["one", "two"]) {
     await engineer.createCluster(name, {});
@@ -71,7 +67,7 @@ test.concurrent("a namespace with clusters is deleted whole", { timeout: 400_000
 });
 
 test.concurrent("a namespace with clusters that are being created is deleted whole", {
-  timeout: 400_000,
+  timeout: 900_000,
 }, async () => {
   const engineer = await openOrganization();
   for (const name of ["one", "two"]) {
@@ -86,7 +82,7 @@ test.concurrent("a namespace with clusters that are being created is deleted who
 });
 
 test.concurrent("a namespace with a Cluster API cluster of somebody else is deleted whole", {
-  timeout: 400_000,
+  timeout: 900_000,
 }, async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
@@ -108,12 +104,13 @@ test.concurrent("a namespace with a Cluster API cluster of somebody else is dele
 });
 
 test.concurrent("what is deleted by hand of a cluster's machines comes back, and its deletion is complete", {
-  timeout: 400_000,
+  timeout: 900_000,
 }, async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
-  await engineer.createCluster("mended", {});
+  // The pool first, or the cluster may be ready before it has one.
   await engineer.createPool("workers", "mended", { desiredNodes: 2 });
+  await engineer.createCluster("mended", {});
   await waitForCluster(engineer, "mended");
   for (const kind of [machineKind, machineDeploymentKind] as Kind<KubeObject>[]) {
     const before = await client.listAll(kind, { namespace });
@@ -143,7 +140,7 @@ test.concurrent("what is deleted by hand of a cluster's machines comes back, and
 });
 
 test.concurrent("a Cluster API cluster that is deleted by hand is created again", {
-  timeout: 400_000,
+  timeout: 900_000,
 }, async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
@@ -161,19 +158,24 @@ test.concurrent("a Cluster API cluster that is deleted by hand is created again"
 });
 
 test.concurrent("a MachineSet that outlived its MachineDeployment holds neither its pool nor the namespace", {
-  timeout: 400_000,
+  timeout: 900_000,
 }, async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
-  await engineer.createCluster("raced", {});
+  // The pool first, or the cluster may be ready before it has one.
   await engineer.createPool("workers", "raced", { desiredNodes: 1 });
+  await engineer.createCluster("raced", {});
   await waitForCluster(engineer, "raced");
   const machines = await client.listAll(machineKind, { namespace, labelSelector: OF_WORKERS });
   const setFinalizers = async (change: (finalizers: string[]) => string[]) => {
     for (const { metadata } of machines) {
-      const found = await client.get(machineKind, namespace, metadata.name);
-      const finalizers = change(found?.metadata.finalizers ?? []);
-      await client.mergePatch(machineKind, namespace, metadata.name, { metadata: { finalizers } }, BY_HAND);
+      // Refused when Cluster API has changed the machine in between.
+      await waitFor(`the finalizers of ${metadata.name}`, async () => {
+        const found = await client.get(machineKind, namespace, metadata.name);
+        const { resourceVersion, finalizers = [] } = found?.metadata ?? {};
+        const patch = { metadata: { resourceVersion, finalizers: change(finalizers) } };
+        return client.mergePatch(machineKind, namespace, metadata.name, patch, BY_HAND);
+      });
     }
   };
   await setFinalizers((finalizers) => [...finalizers, HOLDS]);

@@ -20,6 +20,8 @@ beforeAll(async () => {
   if (executablePath === undefined) return;
   browser = await startBrowser(executablePath);
   page = await browser.newPage();
+  // Of what hangs, not of a slow machine.
+  page.setDefaultTimeout(200_000);
   page.on("request", (request) => requests.push(request.url()));
   page.on("console", (message) => complaints.push(message.text()));
   page.on("pageerror", (error) => complaints.push(error.message));
@@ -46,9 +48,9 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
 
   test("has links that lead to each schema", async () => {
     await page.locator('a[href="/docs#schema-Cluster"]').first().click();
+    await page.waitForURL(({ hash }) => hash === "#schema-Cluster");
     const schema = page.locator("#schema-Cluster");
     await schema.waitFor({ state: "visible" });
-    expect(new URL(page.url()).hash).toBe("#schema-Cluster");
     await schema.locator("> summary").click();
     expect(await schema.textContent()).toContain("apiserver_url");
   });

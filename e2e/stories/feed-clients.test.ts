@@ -50,14 +50,15 @@ test("curl -N: lines as they arrive, retry first", async () => {
 test.skipIf(browser === undefined)(
   "a browser: its EventSource, with a ticket that is valid once",
   async () => {
-    const { body, status } = await alice.request("POST", `${path}/ticket`);
-    expect(status).toBe(201);
-    const url = `/api/v1${path}?last_event_id=0&ticket=${body.ticket}`;
     const chromium = await startBrowser(browser ?? "");
     try {
       const page = await chromium.newPage();
       // A page of the same origin, like a portal behind the same address.
-      await page.goto(`${apiUrl}/openapi.json`);
+      await page.goto(`${apiUrl}/openapi.json`, { timeout: 200_000 });
+      // A ticket is short-lived: the browser is ready when it is issued.
+      const { body, status } = await alice.request("POST", `${path}/ticket`);
+      expect(status).toBe(201);
+      const url = `/api/v1${path}?last_event_id=0&ticket=${body.ticket}`;
       const seen = await page.evaluate(listenOnce(url));
       expect(seen).toEqual({ id: expect.stringMatching(/^\d+$/), status: "provisioning" });
       expect(await page.evaluate(listenOnce(url))).toBe("closed");

@@ -48,8 +48,12 @@ test("objects of a pipeline are served by REST with ids, and so is their deletio
   expect(cluster.id).toBe(id);
 
   const place = { orgID, clusterID: cluster.id };
-  const pools = expectStatus(200, await alice.call("listNodePools", place));
-  expect(pools.items).toMatchObject([
+  // Cluster and pool are projected one by one.
+  const pools = await waitFor("REST to list the ready pool", async () => {
+    const { items } = expectStatus(200, await alice.call("listNodePools", place));
+    return items[0]?.status === "ready" ? items : undefined;
+  });
+  expect(pools).toMatchObject([
     { name: "delivered-workers", cluster_id: cluster.id, desired_nodes: 2, status: "ready" },
   ]);
 

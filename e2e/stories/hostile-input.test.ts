@@ -1,5 +1,4 @@
 import { connect } from "node:net";
-import { text } from "node:stream/consumers";
 import { beforeAll, describe, expect, test } from "vitest";
 import { fetchConforming } from "../contract/openapi/conformance.ts";
 import { document } from "../contract/openapi/document.ts";
@@ -163,16 +162,21 @@ const HEADERS = () => [
   "Content-Type: application/json",
 ];
 
-/** Sends bytes and resolves with everything received until the server closed the connection. */
+/**
+ * Sends bytes and resolves with everything received until the server closed the connection. It may be reset after the
+ * response, as bytes are left that the server has not read.
+ */
 async function talk(bytes: string): Promise<string> {
   const { hostname, port } = new URL(readStack().apiUrl);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+  const received: Buffer[] = [];
+  socket.on("data", (chunk: Buffer) => received.push(chunk));
+  socket.once("end", () => socket.destroy());
   socket.on("error", () => undefined);
-  const response = text(socket);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
   socket.write(bytes);
-  const received = await response;
-  socket.destroy();
-  return received;
+  await closed;
+  return Buffer.concat(received).toString();
 }
 
 describe("the wire", () => {

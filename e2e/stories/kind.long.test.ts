@@ -181,7 +181,7 @@ test("the first organization and cluster are made once, however often they are a
   expect(await ensureOrganization(place)).toBe(orgId);
   const { id } = await ensureCluster(place, orgId, "1.35.1");
   expect((await ensureCluster(place, orgId, "1.35.1")).id).toBe(id);
-  const waiting = { orgId, clusterId: id, timeoutMs: 200_000 };
+  const waiting = { orgId, clusterId: id, timeoutMs: 400_000 };
   const seen: string[] = [];
   await waitUntilRunning(place, waiting, (status) => seen.push(status));
   expect(seen.length).toBeGreaterThan(0);

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { openSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { fetchConforming } from "../contract/openapi/conformance.ts";
@@ -9,15 +11,15 @@ import { readPartEnvironment } from "../platform/stack/part-environment.ts";
 import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
-const PORT = 18_080;
-const METRICS_PORT = 18_081;
-const URL_OF_OWN = `http://127.0.0.1:${PORT}`;
 const BUNDLE = join(import.meta.dirname, "..", "..", "dist", "apiserver.js");
+/** What was used up does not come back while a test runs. */
+const PER_MINUTE = 0.001;
 
 let own: ChildProcess | undefined;
+let url = "";
 
 afterEach(async () => {
-  if (own === undefined || own.exitCode !== null) return;
+  if (own === undefined || own.exitCode !== null || own.signalCode !== null) return;
   own.kill("SIGKILL");
   await once(own, "exit");
   own = undefined;
@@ -27,27 +29,33 @@ afterEach(async () => {
 async function startOwn(changes: Record<string, string>): Promise<void> {
   const env = {
     ...readPartEnvironment("apiserver"),
-    MARINA_PORT: String(PORT),
-    MARINA_METRICS_PORT: String(METRICS_PORT),
+    MARINA_PORT: "0",
+    MARINA_METRICS_PORT: "0",
     MARINA_ROLES: "api",
     ...changes,
   };
-  const folder = findSeenFolder();
-  const log = folder === undefined ? "ignore" : openSync(join(folder, `limits-${process.pid}.log`), "a");
+  const file = join(findSeenFolder() ?? tmpdir(), `limits-${randomUUID()}.log`);
+  const log = openSync(file, "a");
   own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", log, log] });
+  closeSync(log);
+  const { address, metricsPort } = await waitFor("the second API server to listen", () => {
+    const lines = readFileSync(file, "utf8").split("\n");
+    return JSON.parse(lines.find((line) => line.includes('"listening"')) ?? "null");
+  });
+  url = address;
   await waitFor(
     "the second API server",
-    async () => (await fetch(`http://127.0.0.1:${METRICS_PORT}/readyz`)).ok,
+    async () => (await fetch(`http://127.0.0.1:${metricsPort}/readyz`)).ok,
   );
 }
 
 const get = (path: string, headers: Record<string, string> = {}) =>
-  fetchConforming(`${URL_OF_OWN}${path}`, {
+  fetchConforming(`${url}${path}`, {
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, ...headers },
   });
 
 test("a principal over its rate limit gets 429, and the remaining quota before", async () => {
-  await startOwn({ MARINA_RATE_LIMITS: '{"default":{"burst":3,"perMinute":1}}' });
+  await startOwn({ MARINA_RATE_LIMITS: JSON.stringify({ default: { burst: 3, perMinute: PER_MINUTE } }) });
   const outcomes: string[] = [];
   for (let n = 0; n < 4; n++) {
     const response = await get("/api/v1/me");
@@ -68,7 +76,7 @@ test("a principal over its rate limit gets 429, and the remaining quota before",
 });
 
 test("kubeconfigs, invitations and API tokens have their own rate limits", async () => {
-  const few = { burst: 1, perMinute: 1 };
+  const few = { burst: 1, perMinute: PER_MINUTE };
   await startOwn({
     MARINA_RATE_LIMITS: JSON.stringify({ kubeconfig: few, invitation: few, token_creation: few }),
   });
@@ -77,7 +85,7 @@ test("kubeconfigs, invitations and API tokens have their own rate limits", async
   const organization = `/api/v1/organizations/${body.id}`;
   const cluster = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
   const post = (path: string) =>
-    fetchConforming(`${URL_OF_OWN}${organization}${path}`, {
+    fetchConforming(`${url}${organization}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
       body: "{}",
@@ -90,7 +98,7 @@ test("kubeconfigs, invitations and API tokens have their own rate limits", async
 });
 
 test("an address that guesses tokens is blocked; X-Forwarded-For counts only from a configured proxy", async () => {
-  const rates = JSON.stringify({ failed_login: { burst: 2, perMinute: 1 } });
+  const rates = JSON.stringify({ failed_login: { burst: 2, perMinute: PER_MINUTE } });
   const guess = (from: string) =>
     get("/api/v1/me", { authorization: "Bearer guess", "x-forwarded-for": from });
   await startOwn({ MARINA_RATE_LIMITS: rates });
@@ -107,7 +115,7 @@ test("an address that guesses tokens is blocked; X-Forwarded-For counts only fro
 
 test("the maximum size of bodies and URLs is configurable", async () => {
   await startOwn({ MARINA_MAX_BODY_BYTES: "2048", MARINA_MAX_URL_BYTES: "600" });
-  const response = await fetchConforming(`${URL_OF_OWN}/api/v1/organizations`, {
+  const response = await fetchConforming(`${url}/api/v1/organizations`, {
     method: "POST",
     headers: { authorization: `Bearer ${readStack().tokens.alice}`, "content-type": "application/json" },
     body: JSON.stringify({ name: "a".repeat(3000) }),
@@ -125,7 +133,8 @@ test("an invalid setting fails the start and is named", async () => {
   own = spawn(process.execPath, [BUNDLE], { env, stdio: ["ignore", "ignore", "pipe"] });
   let complaint = "";
   own.stderr?.on("data", (chunk) => (complaint += String(chunk)));
-  const [code] = await once(own, "exit");
+  // Its output may still be read after its exit.
+  const [code] = await once(own, "close");
   expect(code).toBe(1);
   expect(complaint).toContain("MARINA_RATE_LIMITS");
   expect(complaint).toContain("MARINA_TRUSTED_PROXIES");

@@ -22,6 +22,7 @@ async function make(name: string, change: object = {}): Promise<string> {
   const body = { name, k8s_version: "1.34", node_pools: [POOL], ...change };
   const created = await alice.request("POST", clusters, body);
   if (created.status !== 202) throw new Error(JSON.stringify(created.body));
+  expect(created.body.status).toBe("provisioning");
   return `${clusters}/${created.body.id}`;
 }
 
@@ -45,9 +46,7 @@ async function expectWayOut(path: string): Promise<void> {
 
 describe.concurrent("a cluster can be changed and deleted", () => {
   test("before it is up", async () => {
-    const path = await make("coming");
-    expect((await alice.request("GET", path)).body.status).toBe("provisioning");
-    await expectWayOut(path);
+    await expectWayOut(await make("coming"));
   });
 
   test("when it has failed, and its record says why and what to do", async () => {

@@ -34,7 +34,7 @@ test("a platform engineer lists, awaits and describes a tenant's cluster with ku
     `clusters.cloud.marina.dev/${name}`,
     "-n",
     namespace,
-    "--timeout=200s",
+    "--timeout=400s",
   ]);
   await waitFor("the node to be counted", async () => {
     const row = await getClusterRow(name);
@@ -58,7 +58,7 @@ test("a platform engineer lists, awaits and describes a tenant's cluster with ku
     `clusters.cloud.marina.dev/${name}`,
     "-n",
     namespace,
-    "--timeout=200s",
+    "--timeout=400s",
   ]);
 });
 

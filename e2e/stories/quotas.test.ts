@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { createTenant } from "../testing/tenant.ts";
 
@@ -40,6 +41,11 @@ describe.concurrent("effects and quotas", () => {
     await waitForRunning(cluster, 1);
     const pools = await alice.request("GET", `${cluster}/nodepools`);
     const pool = `${cluster}/nodepools/${pools.body.items[0].id}`;
+    // The pool has a status of its own, which may be written after that of its cluster.
+    await waitFor("the pool to be ready with its node", async () => {
+      const { body: record } = await alice.request("GET", pool);
+      return record.status === "ready" && record.ready_nodes === 1 && (await listNodes(pool)).length === 1;
+    });
 
     const expectAsDryRun = async (body: object, wanted: number) => {
       const before = await listNodes(pool);
@@ -91,6 +97,11 @@ describe.concurrent("effects and quotas", () => {
     const setQuotas = (limits: object) =>
       staff.request("PUT", `/admin/organizations/${orgId}/quotas`, limits);
     expect((await setQuotas({ clusters: 1, nodes: 3 })).status).toBe(200);
+    // A request that cannot write the namespace within 2 s leaves it to a job.
+    await waitFor("the limits on the namespace", async () => {
+      const { metadata } = JSON.parse((await kubectl(["get", "namespace", namespace, "-o", "json"])).stdout);
+      return JSON.parse(metadata.annotations[ANNOTATION_QUOTAS]).clusters === 1;
+    });
     const apply = (...objects: object[]) =>
       kubectl(["apply", "--server-side", "-f", "-"], {
         stdin: objects.map((it) => JSON.stringify(it)).join("\n"),

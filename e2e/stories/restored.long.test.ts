@@ -75,6 +75,8 @@ async function restoreWithoutPool(name: string): Promise<Backup & { machines: Se
   await engineer.createCluster(name, {});
   await engineer.createPool(name, name, { desiredNodes: 2 });
   await waitForCluster(engineer, name);
+  // The cluster may be ready before its pool is created.
+  await waitFor("both nodes", async () => (await engineer.getPool(name)).status?.readyNodes === 2);
   const machines = await listMachines(name);
   expect(machines.size).toBe(2);
   const backup = await loseResources(name);

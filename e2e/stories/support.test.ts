@@ -33,15 +33,21 @@ async function attachScreenshot(place: { orgID: string; ticketID: string }, byte
   const { status } = await fetch(upload.url, { method: "PUT", headers, body: new Uint8Array(bytes) });
   expect(status).toBe(200);
   const completed = { ...place, attachmentID: id };
-  expectStatus(200, await alice.call("completeTicketAttachment", completed));
+  // It is refused with 503 while the store is slow.
+  await waitFor("the attachment to be completed", async () =>
+    expectStatus(200, await alice.call("completeTicketAttachment", completed)),
+  );
   return id;
 }
 
 /** The bytes of an attachment, as a browser gets them: by the redirect of the API, without its credential. */
 async function download(path: string, token: string): Promise<Buffer> {
   const headers = { authorization: `Bearer ${token}` };
-  const redirect = await fetchConforming(`${stack.apiUrl}/api/v1${path}`, { headers, redirect: "manual" });
-  expect(redirect.status).toBe(302);
+  const redirect = await waitFor("the address of the attachment", async () => {
+    const answer = await fetchConforming(`${stack.apiUrl}/api/v1${path}`, { headers, redirect: "manual" });
+    if (answer.status !== 302) throw new Error(`the API responded with ${answer.status}`);
+    return answer;
+  });
   const file = await fetch(redirect.headers.get("location") ?? "");
   expect(file.headers.get("content-disposition")).toBe("attachment; filename=nodes.png");
   return Buffer.from(await file.arrayBuffer());

@@ -36,6 +36,8 @@ test("a suspended cluster is left as it is, says so, and gets what it missed whe
   await engineer.createCluster("quiet", { version: "1.34" });
   await engineer.createPool("workers", "quiet", { desiredNodes: 1 });
   await waitForCluster(engineer, "quiet");
+  // The cluster may be ready before its pool is created.
+  await waitFor("the node", async () => (await engineer.getPool("workers")).status?.readyNodes === 1);
   await engineer.patchCluster("quiet", { spec: { suspend: true } });
   const isSuspended = (cluster: Cluster) => conditionOf(cluster, "Suspended")?.status === "True";
   const suspended = await waitForQuiet("the suspension", isSuspended);

@@ -7,6 +7,7 @@ test("a tenant creates, watches, uses, scales and deletes a cluster by REST alon
   const { feed, nodesAtFirst, nodesAfterScaling, delivered, isSigned } = await runTenantStory(
     readStack(),
     ({ title }) => titles.push(title),
+    { deadlineSeconds: 400 },
   );
 
   expect(titles.at(-1)).toBe("webhook called");

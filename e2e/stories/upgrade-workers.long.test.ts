@@ -3,7 +3,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { readStack, waitFor } from "../platform/stack/testing.ts";
-import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { capiClusterKind, createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -81,9 +81,13 @@ test("an upgrade reports the pool that cannot be upgraded now, and continues wit
 
 test("a cluster is deleted in the middle of its upgrade", { timeout: 600_000 }, async () => {
   const path = await makeRunning("given up");
-  expect((await alice.request("POST", `${path}/upgrade`, { target_version: "1.35" })).status).toBe(202);
+  const accepted = await alice.request("POST", `${path}/upgrade`, { target_version: "1.35" });
+  expect([accepted.status, accepted.body.cluster.status]).toEqual([202, "upgrading"]);
   await waitFor("the upgrade to begin", async () => {
-    return (await alice.request("GET", path)).body.status === "upgrading";
+    const labelSelector = `${LABEL_ID}=${accepted.body.cluster.id}`;
+    const { client, namespace } = engineer;
+    const [capiCluster] = await client.listAll(capiClusterKind, { namespace, labelSelector });
+    return capiCluster.spec.topology.version === "v1.35.1";
   });
   const deleted = await alice.request("DELETE", path);
   expect([deleted.status, deleted.body.status]).toEqual([202, "deleting"]);

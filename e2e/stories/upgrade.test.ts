@@ -17,6 +17,13 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
   await engineer.createCluster("old", { version: "1.34" });
   await engineer.createPool("front", "old", { desiredNodes: 1 });
   await engineer.createPool("back", "old", { desiredNodes: 1 });
+  // The cluster may be ready before its pools are created.
+  for (const name of ["front", "back"]) {
+    await waitFor(
+      `the first node of ${name}`,
+      async () => (await engineer.getPool(name)).status?.readyNodes === 1,
+    );
+  }
   const before = await waitForCluster(engineer, "old");
   expect(before.status).toMatchObject({ version: "1.34.2", targetVersion: "1.34.2" });
 
@@ -42,16 +49,20 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
     return pool.status?.readyNodes === 2 && pool.status.phase === "Ready";
   });
 
-  await engineer.patchCluster("old", { spec: { version: "1.35" } });
-  await waitFor("the upgrade to begin", async () => {
-    const cluster = await engineer.getCluster("old");
-    return cluster.status?.phase === "Upgrading";
-  });
+  // Both changes are known before the upgrade begins, so that it cannot end before the pool has to wait.
+  await engineer.patchCluster("old", { spec: { version: "1.35", suspend: true } });
   await engineer.patchPool("back", { spec: { desiredNodes: 2 } });
-  const waiting = await waitFor("the other pool to wait for its turn", async () => {
-    const condition = conditionOf(await engineer.getPool("back"), "Scaling");
-    return condition?.reason === "UpgradeInProgress" ? condition : undefined;
-  });
+  await waitFor(
+    "both changes to be known",
+    async () => conditionOf(await engineer.getPool("back"), "Scaling")?.reason === "Suspended",
+  );
+  await engineer.patchCluster("old", { spec: { suspend: null } });
+  const waiting = await waitFor("the other pool to wait for its turn", () =>
+    engineer.history
+      .of("back")
+      .map((pool) => conditionOf(pool, "Scaling"))
+      .find((condition) => condition?.reason === "UpgradeInProgress"),
+  );
   expect(waiting.status).toBe("True");
   await waitFor("the upgrade to complete", async () => {
     const cluster = await engineer.getCluster("old");
@@ -70,9 +81,14 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
     { sequence: 2, type: "Upgraded", version: "1.35.1", previousVersion: "1.34.2" },
   ]);
   for (const name of ["front", "back"]) {
-    expect((await engineer.getPool(name)).status).toMatchObject({ version: "1.35.1", phase: "Ready" });
+    await waitFor(`${name} to be ready with the new version`, async () => {
+      const { status } = await engineer.getPool(name);
+      return status?.version === "1.35.1" && status.phase === "Ready";
+    });
   }
-  const reasons = (await engineer.listEvents("old")).map(({ reason }) => reason);
-  expect(reasons).toEqual(expect.arrayContaining(["UnknownVersion", "Upgrading", "Upgraded"]));
+  await waitFor("the Events of the upgrade", async () => {
+    const reasons = (await engineer.listEvents("old")).map(({ reason }) => reason);
+    return ["UnknownVersion", "Upgrading", "Upgraded"].every((reason) => reasons.includes(reason));
+  });
   await engineer.close();
 });

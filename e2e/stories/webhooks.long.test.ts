@@ -78,7 +78,8 @@ describe.concurrent("a webhook", () => {
 
     const machines = await waitFor("both nodes", async () => {
       const { status } = await engineer.getPool("sick");
-      return status?.readyNodes === 2 ? status.machines : undefined;
+      const joined = status?.machines?.filter(({ node, ready }) => node !== undefined && ready);
+      return joined?.length === 2 ? joined : undefined;
     });
     const [victim] = machines;
     await failNode(engineer, "by-kubectl", victim?.node ?? "");
@@ -153,7 +154,8 @@ describe.concurrent("a webhook", () => {
     await waitForEvents(endpoint, "cluster.ready", "missed");
     expectStatus(202, await alice.call("deleteCluster", { orgID, clusterID }));
     await waitForEvents(endpoint, "cluster.deleted", "missed");
-    expect((await endpoint.list()).map(({ verified }) => verified)).toEqual([true, true, true]);
+    expect(await readEvents(endpoint)).toHaveLength(3);
+    expect((await endpoint.list()).filter(({ verified }) => verified !== true)).toEqual([]);
   });
 
   test("whose endpoint fails shows each attempt, and what came back", async () => {

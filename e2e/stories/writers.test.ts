@@ -24,6 +24,8 @@ beforeAll(async () => {
   place = { orgID, clusterID };
   const [cluster] = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
   name = cluster?.metadata.name ?? "";
+  const mayPatch = ["auth", "can-i", "patch", "clusters.cloud.marina.dev", ...asPipeline()];
+  await waitFor("the role of the pipeline", () => kubectl(mayPatch));
   return () => engineer.close();
 });
 

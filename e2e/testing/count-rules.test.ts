@@ -56,3 +56,15 @@ test.each<[string, string[], Sighting<Cluster>[], Sighting<NodePool>[]]>([
   const lies = findCountLies(clusters, pools, LATE + 10);
   expect(lies).toEqual(expected.map((lie) => `Cluster demo (cluster): ready pools: ${lie}`));
 });
+
+test.each([
+  { interruptedAt: LATE - 5, found: 0 },
+  { interruptedAt: LATE - 2 * MINUTE_MS, found: 1 },
+])(
+  "lies in a count that never was, with a watch interrupted at $interruptedAt: $found",
+  ({ interruptedAt, found }) => {
+    const clusters = [aCluster(LATE, 2), aCluster(LATE + 9, 0)];
+    const lies = findCountLies(clusters, [aPool(0, scaling)], LATE + 10, [interruptedAt]);
+    expect(lies).toHaveLength(found);
+  },
+);

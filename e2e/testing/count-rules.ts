@@ -15,14 +15,19 @@ const SEEN_EARLY_MS = 5_000;
 /**
  * Violations of `nodePools.ready`, one sentence each: it is the number of the cluster's pools that are ready. A count may be
  * late, by 10 s while its cluster is being created; it is never one that was not so shortly before, and never stays wrong.
+ * Nothing is known of what was so after a watch was interrupted, until it is there again.
  */
 export function findCountLies(
   clusters: readonly Sighting<Cluster>[],
   pools: readonly Sighting<NodePool>[],
   endMs: number,
+  interruptedAt: readonly number[] = [],
 ): string[] {
+  const isSeen = ({ at }: Count) => !interruptedAt.some((since) => at >= since && at <= since + TOLERANCE_MS);
   return [...followCounts(clusters, pools)].flatMap(([name, counts]) => [
-    ...findInvented(counts).map(({ said, were }) => `${name}: ready pools: ${said}, not ${were}`),
+    ...findInvented(counts)
+      .filter(isSeen)
+      .map(({ said, were }) => `${name}: ready pools: ${said}, not ${were}`),
     ...findStale(counts, endMs).map(({ said, were }) => `${name}: ready pools: still ${said}, not ${were}`),
   ]);
 }

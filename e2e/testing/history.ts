@@ -28,6 +28,7 @@ export async function followHistory(
   const clusters: Sighting<Cluster>[] = [];
   const pools: Sighting<NodePool>[] = [];
   const events: Sighting<Event>[] = [];
+  const interruptedAt: number[] = [];
   const ending = new AbortController();
   const follow = async <T extends KubeObject>(kind: Kind<T>, record: (change: Change<T>) => void) => {
     const reflector = createReflector<T>({
@@ -37,6 +38,7 @@ export async function followHistory(
       store: createStore<T>({}),
       onChange: record,
       log: createLogger({ name: "history", level: "fatal" }),
+      metrics: { onRestart: () => interruptedAt.push(Date.now()), onSize: () => undefined },
     });
     reflector.start(ending.signal);
     await reflector.synced;
@@ -64,7 +66,8 @@ export async function followHistory(
     stop() {
       ending.abort();
       const ofStates = [...states.values()].flatMap(findLies);
-      return [...ofStates, ...findEventLies(events, pools), ...findCountLies(clusters, pools, Date.now())];
+      const ofCounts = findCountLies(clusters, pools, Date.now(), interruptedAt);
+      return [...ofStates, ...findEventLies(events, pools), ...ofCounts];
     },
   };
 }

@@ -4,7 +4,7 @@ import { parse, stringify } from "yaml";
 import { readCapiManifests } from "../platform/stack/cluster-api-manifests.ts";
 import { fetchGoModule } from "../platform/stack/go-module.ts";
 import type { Manifest } from "../platform/stack/kube-api.ts";
-import { kubectl, readStack } from "../platform/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 
 const MODULE_DIR = join(import.meta.dirname, "..", "platform", "stack", "tools", "providers");
 /** The kinds of a provider that cluster classes use. */
@@ -96,10 +96,26 @@ export async function installDefinitions(provider: ProviderDefinitions): Promise
   await installAll(used);
 }
 
-/** Applies definitions and waits until they are served. */
+/** Applies definitions and waits until they are served, and their schemas published, which comes later. */
 async function installAll(definitions: readonly Manifest[]): Promise<void> {
   const text = definitions.map((one) => stringify(one, { aliasDuplicateObjects: false })).join("---\n");
   await kubectl(["apply", "--server-side", "--filename", "-"], { stdin: text });
   const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
-  await kubectl(["wait", "--for=condition=Established", "--timeout=60s", ...names]);
+  await kubectl(["wait", "--for=condition=Established", "--timeout=400s", ...names]);
+  const kinds = definitions.flatMap(({ spec }) => {
+    const { group, names, versions } = spec as DefinitionSpec;
+    const served = versions.filter((version) => version.served);
+    return served.map(({ name }) => ({ path: `${group}/${name}`, kind: names.kind }));
+  });
+  for (const [path, ofPath] of Map.groupBy(kinds, (one) => one.path))
+    await waitFor(`the schemas of ${path}`, async () => {
+      const { stdout } = await kubectl(["get", "--raw", `/openapi/v3/apis/${path}`]);
+      return ofPath.every(({ kind }) => stdout.includes(`"kind":"${kind}"`));
+    });
+}
+
+interface DefinitionSpec {
+  group: string;
+  names: { kind: string };
+  versions: { name: string; served: boolean }[];
 }

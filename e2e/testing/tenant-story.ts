@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { messageOf } from "../../shared/program/errors.ts";
 import type { components } from "../contract/openapi/generated/client.ts";
 import type { Delivery } from "../platform/stack/receiver.ts";
 import type { StackInfo } from "../platform/stack/stack-info.ts";
@@ -12,6 +13,9 @@ import { createTenant, expectStatus, type Feed, type Tenant } from "./tenant.ts"
 import { openWebhookEndpoint } from "./webhook-endpoint.ts";
 
 const run = promisify(execFile);
+
+/** They come in any order, each as soon as its delivery succeeds. */
+const EVENTS = ["cluster.created", "cluster.ready", "cluster.deleted"];
 
 /** Called at each step of the story: its title, its result, and the seconds it took. */
 export type OnStep = (step: { title: string; detail: string; seconds: number }) => void;
@@ -70,7 +74,13 @@ export async function runTenantStory(
 
     // At the first start on a machine it is built after the API answers.
     await until("kubectl to be built", async () => existsSync(stack.kubectl), Boolean);
-    const nodesAtFirst = await getNodes(stack.kubectl, alice, place);
+    // The rights of the kubeconfig are given by another controller than the one that reports the cluster as running.
+    const listed = await until<string[] | string>(
+      "kubectl to list the nodes",
+      () => getNodes(stack.kubectl, alice, place).catch(messageOf),
+      Array.isArray,
+    );
+    const nodesAtFirst = [listed].flat();
     step("kubectl get nodes", nodesAtFirst.join(", "));
 
     const { items: pools } = expectStatus(200, await alice.call("listNodePools", place));
@@ -95,9 +105,9 @@ export async function runTenantStory(
     step("cluster deleted", "nothing left");
 
     const deliveries = await until(
-      "the event of the deletion",
+      "the events of the cluster's life",
       () => endpoint.list(),
-      (received) => received.some((one) => typeOf(one) === "cluster.deleted"),
+      (received) => EVENTS.every((type) => received.some((one) => typeOf(one) === type)),
     );
     const delivered = deliveries.map(typeOf);
     const isSigned = deliveries.every(({ verified }) => verified === true);

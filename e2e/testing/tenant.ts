@@ -88,7 +88,13 @@ export function createTenant(apiUrl: string, token: string): Tenant {
     request: (method, path, body, headers = {}) => send(method, `${apiUrl}/api/v1${path}`, body, headers),
     follow(path) {
       const source = new EventSource(`${apiUrl}/api/v1${path}`, {
-        fetch: (input, init) => fetch(input, { ...init, headers: { ...init.headers, authorization } }),
+        async fetch(input, init) {
+          const response = await fetch(input, { ...init, headers: { ...init.headers, authorization } });
+          if (response.status !== 503) return response;
+          // An error makes it connect again, as after a broken connection; a response with this status would end it for ever.
+          await response.body?.cancel();
+          throw new Error("the feed is unavailable");
+        },
       });
       const events: FeedEvent[] = [];
       for (const name of ["system-event", "status", "gap", "bye", "deleted"]) {

@@ -89,6 +89,6 @@ test("a forgotten endpoint is no longer probed", async () => {
 
 test("an endpoint without a listener is reported as such", async () => {
   vi.useRealTimers();
-  const result = await probeEndpoint({ url: "https://127.0.0.1:1", ca: "" });
+  const result = await probeEndpoint({ url: "https://127.0.0.1:1", ca: "" }, 60_000);
   expect(result).toEqual({ ok: false, message: "ECONNREFUSED" });
 });

@@ -36,8 +36,11 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0)) await step();
 });
 
-/** A candidate for a Lease behind a separate proxy, that renews it more often than in production. */
-async function stand(identity: string, name = "leader", leaseDurationMs = 12_000) {
+/**
+ * A candidate for a Lease behind a separate proxy, that renews it more often than in production, and keeps it longer: a
+ * pause of this process or of the API server must not end it.
+ */
+async function stand(identity: string, name = "leader", leaseDurationMs = 30_000) {
   const connection = loadConnection(readStack().kubeconfig);
   const proxy: TestProxy = await startTestProxy(connection.server);
   const transport = createTransport({ connection: { ...connection, server: proxy.url } });
@@ -49,7 +52,7 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 12_000
     identity,
     fieldManager: "me",
     leaseDurationMs,
-    renewDeadlineMs: 8_000,
+    renewDeadlineMs: (leaseDurationMs * 2) / 3,
     retryPeriodMs: 400,
     onStarted: () => transitions.push("started"),
     onLost: () => transitions.push("lost"),

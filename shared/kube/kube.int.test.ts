@@ -21,6 +21,8 @@ beforeAll(async () => {
   transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
   client = createClient(transport);
   await client.create(namespaceKind, { metadata: { name: namespace } }, me);
+  // Kubernetes adds this one to each namespace: later it would be a change that no test has made.
+  await waitFor("the certificates", () => client.get(configMapKind, namespace, "kube-root-ca.crt"));
 });
 afterAll(async () => {
   await client.delete(namespaceKind, undefined, namespace);

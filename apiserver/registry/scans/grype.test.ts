@@ -31,7 +31,7 @@ function aProgram(name: string, script: string): string {
   return file;
 }
 
-function scan(command: string, { signal = new AbortController().signal, timeoutSeconds = 25 } = {}) {
+function scan(command: string, { signal = new AbortController().signal, timeoutSeconds = 100 } = {}) {
   const limits = { timeoutSeconds, memoryBytes: 128 * 1024 ** 2, diskBytes: 32 * 1024 ** 2 };
   return scanWithGrype({ command, databaseDir: folder, caDir: undefined, ...limits }, image, signal);
 }

@@ -40,7 +40,7 @@ beforeAll(async () => {
     databaseUrl: undefined,
     caDir: undefined,
     concurrency: 2,
-    timeoutSeconds: 60,
+    timeoutSeconds: 300,
     memoryMiB: 2048,
     diskMiB: 1024,
   };

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
@@ -38,9 +39,12 @@ describe("replicas", () => {
 
   test("what is announced while the connection is down is read when it is back", async () => {
     const stream = await feed.open(other, owner);
-    const cut = await one.deps.sql`select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and query ilike 'listen %'`;
-    expect(cut.length).toBeGreaterThan(0);
+    // A stream is open before its replica listens.
+    await waitFor("a connection that listens to be cut", async () => {
+      const cut = await one.deps.sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and query ilike 'listen %'`;
+      return cut.length > 0;
+    });
     await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "unheard")]));
     await expect.poll(() => stream.messages.at(-1)?.data.status, { timeout: 60_000 }).toBe("unheard");
     expect(stream.messages).toHaveLength(1);

@@ -98,7 +98,6 @@ describe("while the store", () => {
       expect((await desk.write({ body: "Still here." })).status).toBe(201);
       expect((await before.send("POST", `/${uploaded}/complete`)).status).toBe(200);
     },
-    60_000,
   );
 
   test("is away, an announcement is carried out by the next attempt with its Idempotency-Key", async () => {

@@ -286,10 +286,15 @@ test("the cost of a claim does not depend on what is pending for endpoints that 
       from pg_statio_user_tables where relname = 'webhook_deliveries'`);
     return row?.blocks ?? 0;
   };
-  const before = await readBlocks();
-  expect(await claim({}, one.db)).toHaveLength(8);
-  const blocks = (await readBlocks()) - before;
+  // Other connections and autovacuum report what they have read at any time: the least is the claim's own.
+  const blocks: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const before = await readBlocks();
+    expect(await claim({}, one.db)).toHaveLength(8);
+    blocks.push((await readBlocks()) - before);
+    await store.setQueue(webhookId, { claims: [], dueAt: new Date(0) });
+  }
   await one.close();
-  expect(blocks).toBeGreaterThan(0);
-  expect(blocks).toBeLessThan(50);
+  expect(Math.min(...blocks)).toBeGreaterThan(0);
+  expect(Math.min(...blocks)).toBeLessThan(50);
 });

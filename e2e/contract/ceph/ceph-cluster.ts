@@ -63,7 +63,7 @@ export async function startCeph(dir: string): Promise<CephCluster> {
   const mgrKeyring = join(dir, "mgr", "keyring");
   async function startManager(): Promise<void> {
     start("mgr", "ceph-mgr", "-i", "x", "--mgr-data", join(dir, "mgr"), "--keyring", mgrKeyring);
-    await waitFor("the manager", () => requireHttpOk(`${url}/`).then(() => true), { timeoutMs: 120_000 });
+    await waitFor("the manager", () => requireHttpOk(`${url}/`).then(() => true));
   }
 
   const cluster: CephCluster = {
@@ -106,7 +106,7 @@ export async function startCeph(dir: string): Promise<CephCluster> {
     const data = ["-i", "a", "--mon-data", join(dir, "mon")];
     await tool("ceph-mon", "--mkfs", ...data, "--monmap", monmap, "--keyring", keyring);
     start("mon", "ceph-mon", ...data);
-    await waitFor("the monitor", () => ceph("-s"), { timeoutMs: 60_000 });
+    await waitFor("the monitor", () => ceph("-s"));
     await startDisk();
     const settings = { ssl: "false", server_addr: "127.0.0.1", server_port: String(ports.manager) };
     for (const [name, value] of Object.entries(settings))

@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["e2e/contract/ceph/*.test.ts"],
-    testTimeout: 300_000,
-    hookTimeout: 240_000,
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
     fileParallelism: false,
   },
 });

@@ -188,7 +188,7 @@ describe("the gate of the released interface", { timeout: 300_000 }, () => {
 
   beforeAll(async () => {
     breaks = await breaksOf(BREAKS.map(([, change]) => change));
-  }, 300_000);
+  }, 900_000);
 
   test.each(BREAKS)("reports %s", (_what, _change, where, rule) => {
     expect(breaks.filter((line) => line.startsWith(`${where}: `) && line.endsWith(`[${rule}]`))).not.toEqual(

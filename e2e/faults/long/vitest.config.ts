@@ -5,8 +5,8 @@ export default defineConfig({
   test: {
     reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["e2e/faults/long/*.test.ts"],
-    testTimeout: 1_200_000,
-    hookTimeout: 300_000,
+    testTimeout: 7_200_000,
+    hookTimeout: 900_000,
     fileParallelism: false,
   },
 });

@@ -36,7 +36,7 @@ beforeAll(async () => {
   provider = spawn(process.execPath, [program, join(dir, "settings.json")], { stdio: "ignore" });
   address = { url: `https://127.0.0.1:${settings.port}`, host: IDENTITY_HOST, ca };
   await waitFor("the identity provider", () => requestToken(address, "alice", secrets.clientSecret));
-}, 60_000);
+});
 afterAll(async () => {
   provider.kill("SIGTERM");
   await once(provider, "exit");

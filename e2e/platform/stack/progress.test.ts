@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createProgress, formatElapsed } from "./progress.ts";
 
+/** Its clock stands still, so that no pause of this process is shown. */
 function record(isTTY: boolean) {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
   const written: string[] = [];
   const write = (text: string | Uint8Array): boolean => written.push(String(text)) > 0;
   return { written, progress: createProgress({ write, isTTY } as never) };

@@ -8,6 +8,10 @@ import { identifyProcess, isRunning } from "../programs/process-identity.ts";
 import type { ProcessSpec } from "./process-part.ts";
 import { createSupervisor, endLeftovers, type Node, type Supervisor } from "./supervisor.ts";
 
+/** For what takes a moment on a machine that is not busy. */
+const DEADLINE_MS = 100_000;
+const SOON = { timeout: DEADLINE_MS };
+
 let dir: string;
 let crashes: string[];
 let supervisor: Supervisor;
@@ -31,7 +35,8 @@ function program(name: string, after: string[] = [], extra: Partial<ProcessSpec>
   const stopped = JSON.stringify(join(dir, "stopped"));
   const script = `const fs = require("fs");
     process.on("SIGTERM", () => { fs.appendFileSync(${stopped}, "${name}\\n"); process.exit(0); });
-    setInterval(() => {}, 1000); ${body}; fs.writeFileSync(${mark}, JSON.stringify(process.env));`;
+    setInterval(() => {}, 1000); ${body};
+    fs.writeFileSync(${mark} + ".part", JSON.stringify(process.env)); fs.renameSync(${mark} + ".part", ${mark});`;
   return {
     name,
     after,
@@ -41,7 +46,8 @@ function program(name: string, after: string[] = [], extra: Partial<ProcessSpec>
       probe: async () => {
         if (!existsSync(join(dir, name))) throw new Error("not there yet");
       },
-      deadlineMs: 5000,
+      deadlineMs: DEADLINE_MS,
+      stopTimeoutMs: DEADLINE_MS,
       ...extra,
     }),
   };
@@ -105,12 +111,12 @@ test("a part that restarts is started again when it exits by itself, and reporte
   const part = supervisor.part("standby");
   const first = part.pid;
   process.kill(first, "SIGUSR2");
-  await vi.waitFor(() => expect([0, first]).not.toContain(part.pid), { timeout: 10_000 });
+  await vi.waitFor(() => expect([0, first]).not.toContain(part.pid), SOON);
   expect(crashes).toEqual([]);
   const readLog = () => readFileSync(part.log, "utf8");
-  await vi.waitFor(() => expect(readLog()).toBe("started\nstarted\n"), { timeout: 10_000 });
+  await vi.waitFor(() => expect(readLog()).toBe("started\nstarted\n"), SOON);
   process.kill(part.pid, "SIGKILL");
-  await vi.waitFor(() => expect(crashes).toHaveLength(1), { timeout: 10_000 });
+  await vi.waitFor(() => expect(crashes).toHaveLength(1), SOON);
 });
 
 test("a part that is killed on purpose is not a crash, and can be restarted", async () => {
@@ -126,24 +132,19 @@ test("a part that is killed on purpose is not a crash, and can be restarted", as
 
 test("a part that is not ready in time fails the start, and the other parts are stopped", async () => {
   const slow = program("slow", ["steady"], {
-    deadlineMs: 200,
+    deadlineMs: 2000,
     probe: async () => {
       throw new Error("still loading");
     },
   });
   await expect(supervisor.start([program("steady"), slow])).rejects.toThrow(
-    /^slow was not ready after 0.2 s \(still loading\)/,
+    /^slow was not ready after 2 s \(still loading\)/,
   );
   expect(supervisor.parts().map((part) => part.pid)).toEqual([0, 0]);
 });
 
 test("a part that ends before it is ready fails the start immediately, with the end of its log", async () => {
-  const broken = program(
-    "broken",
-    [],
-    { deadlineMs: 60_000 },
-    `console.error("no such flag"); process.exit(2)`,
-  );
+  const broken = program("broken", [], {}, `console.error("no such flag"); process.exit(2)`);
   await expect(supervisor.start([broken])).rejects.toThrow(/^broken ended \(code 2\)[\s\S]*no such flag/);
 });
 
@@ -187,13 +188,13 @@ test("programs end when the process of their supervisor exits without stopping t
     const command = process.execPath;
     const args = ["-e", "setInterval(() => {}, 1000)"];
     await supervisor.start([
-      { name: "left", after: [], process: () => ({ command, args, probe: async () => {}, deadlineMs: 5000 }) },
+      { name: "left", after: [], process: () => ({ command, args, probe: async () => {} }) },
     ]);
     process.exit(130);`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], { stdio: "inherit" });
   expect(await once(child, "exit")).toEqual([130, null]);
   const identity = JSON.parse(readFileSync(join(dir, "processes", "left.json"), "utf8"));
-  await vi.waitFor(() => expect(isRunning(identity)).toBe(false), { timeout: 60_000 });
+  await vi.waitFor(() => expect(isRunning(identity)).toBe(false), SOON);
 });
 
 test("leftovers of a killed supervisor are ended; another process with a recorded pid is not", async () => {

@@ -33,6 +33,8 @@ test("a cluster says that its kubeconfig cannot be issued, and then that its API
     client.mergePatch(secretKind, namespace, "lost-ca", { data: { "tls.key": value } }, BY_HAND);
   const { data } = (await client.get(secretKind, namespace, "lost-ca")) ?? {};
   await key(btoa("no key"));
+  // It may have been issued with the former key: another generation is issued in any case.
+  await engineer.patchCluster("lost", { spec: { credentialsGeneration: 1 } });
   expect(await waitForAccess(engineer, "lost", "False", "CredentialsFailed")).toContain(
     "The admin kubeconfig of lost cannot be issued.",
   );
@@ -106,9 +108,10 @@ test("a cluster whose policies refuse the bindings says so, revokes all the same
     kubectl(["delete", policies], { kubeconfig }),
   );
   await waitForAccess(engineer, real.name, "True", "Available");
-  const kubeconfig = await fetchKubeconfig(real.alice, real.path);
-  await waitFor("the new kubeconfig to work", () =>
-    withFile(kubeconfig, (file) => kubectl(["get", "nodes"], { kubeconfig: file })),
+  await waitFor("the new kubeconfig to work", async () =>
+    withFile(await fetchKubeconfig(real.alice, real.path), (file) =>
+      kubectl(["get", "nodes"], { kubeconfig: file }),
+    ),
   );
   await real.remove();
 });

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { connect as connectTls } from "node:tls";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { parse } from "yaml";
 import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, type RealCluster } from "./real-cluster.ts";
@@ -37,6 +37,7 @@ test("without a list every source may connect", async () => {
 });
 
 test("with a list a refused address is dropped, a listed one and the platform pass; without it all pass again", async () => {
+  onTestFinished(() => cluster.patch({ network: { authorizedCIDRs: null } }));
   await cluster.patch({ network: { authorizedCIDRs: ["127.0.0.3/32"] } });
   await becomes("127.0.0.2", "dropped");
   expect(await knock("127.0.0.3")).toBe("open");
@@ -46,6 +47,7 @@ test("with a list a refused address is dropped, a listed one and the platform pa
 });
 
 test("with a rate limit the burst passes and the rest is limited, but never the platform", async () => {
+  onTestFinished(() => cluster.patch({ network: { apiServerRateLimit: null } }));
   await cluster.patch({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 5 } } });
   const flood = async (source: string) => {
     const verdicts = await Promise.all(Array.from({ length: 20 }, () => knock(source)));
@@ -61,7 +63,6 @@ test("with a rate limit the burst passes and the rest is limited, but never the 
   expect(passed).toBeGreaterThanOrEqual(5);
   expect(passed).toBeLessThanOrEqual(5 + refilled);
   expect(await flood("127.0.0.1")).toBe(20);
-  await cluster.patch({ network: { apiServerRateLimit: null } });
 });
 
 test("only the platform reaches a private cluster", async () => {

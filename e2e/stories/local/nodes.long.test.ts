@@ -85,9 +85,7 @@ test("a node that becomes not ready is replaced once, and its pods move", async 
   expect(after.filter((name) => before.includes(name))).toHaveLength(1);
   const replaced = await waitFor("the replacement to be in the pool's status", async () => {
     const [nodePool] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
-    const found = nodePool.status.transitions.filter(
-      ({ type }: { type: string }) => type === "NodeReplaced",
-    );
+    const found = nodePool.status.transitions.filter(({ type }: { type: string }) => type === "NodeReplaced");
     return found.length > 0 ? found : undefined;
   });
   expect(replaced).toMatchObject([{ oldNode: sick, reason: "UnhealthyNode" }]);

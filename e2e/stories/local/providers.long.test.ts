@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createTenant, type Tenant } from "../../testing/tenant.ts";
-import { fetchKubeconfig, waitForRunning } from "./real-cluster.ts";
+import { fetchKubeconfig, issueKubeconfig, waitForRunning } from "./real-cluster.ts";
 
 const stack = readStack();
 /** Pods and Services of a cluster that names no networks. */
@@ -100,6 +100,8 @@ describe.each([
   test("pods and Services have addresses of the cluster's networks", async () => {
     const kubeconfig = await store(await fetchKubeconfig(alice, path));
     const run = (...args: string[]) => kubectl([...args, "-n", "default"], { kubeconfig });
+    // No pod is admitted before a controller has made it.
+    await waitFor("the ServiceAccount of the namespace", () => run("get", "serviceaccount", "default"));
     await run("run", "web", "--image=registry.example/web:1", "--port=80", "--expose");
     const read = async (...args: string[]) => JSON.parse((await run("get", ...args, "-o", "json")).stdout);
     const pod = await waitFor("an address", async () => (await read("pod", "web")).status.podIP);
@@ -109,8 +111,7 @@ describe.each([
 
   test("an access gives its holder alone what an own kubeconfig can, until it is revoked", async () => {
     const issue = async () => {
-      const { status, body } = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
-      expect(status).toBe(201);
+      const body = await issueKubeconfig(alice, path);
       expect(Object.keys(parse(body.kubeconfig).users[0].user)).toContain(credential);
       return { id: body.id as string, file: await store(body.kubeconfig) };
     };

@@ -83,6 +83,8 @@ export async function createRealCluster(
   await writeFile(kubeconfig, await fetchKubeconfig(alice, path), { mode: 0o600 });
   const run = async (args: readonly string[], stdin = "") =>
     (await kubectl(args, { stack, kubeconfig, stdin })).stdout;
+  // Another controller writes the binding of the kubeconfig in the cluster.
+  await waitFor("the kubeconfig to work", () => run(["get", "secrets", "-A"]));
   return {
     alice,
     path,
@@ -129,6 +131,15 @@ export function fetchKubeconfig(alice: Tenant, path: string): Promise<string> {
   return waitFor("the kubeconfig", async () => {
     const { status, body } = await alice.request<string>("GET", `${path}/kubeconfig`);
     return status === 200 ? body : undefined;
+  });
+}
+
+/** A separate kubeconfig and its id; asks again after a 503, for one that could not be signed within 15 s. */
+export function issueKubeconfig(tenant: Tenant, path: string): Promise<{ id: string; kubeconfig: string }> {
+  return waitFor("a kubeconfig to be issued", async () => {
+    const { status, body } = await tenant.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+    if (status !== 201) throw new Error(JSON.stringify(body));
+    return body;
   });
 }
 

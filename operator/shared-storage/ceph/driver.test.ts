@@ -8,6 +8,9 @@ import { ORG_ID } from "../testing.ts";
 import { createCephApi } from "./api.ts";
 import { createCephDriver } from "./driver.ts";
 
+/** Far above what any answer takes. */
+const PATIENT_MS = 60_000;
+
 /** Answers one request to a manager; a login is answered with a token. */
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
@@ -66,7 +69,7 @@ function respond(response: ServerResponse, status: number, body: unknown): void 
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
-function connect(deadlineMs = 10_000) {
+function connect(deadlineMs = PATIENT_MS) {
   const { port } = server.address() as AddressInfo;
   const connection = { url: `http://127.0.0.1:${port}`, username: "marina", passwordFile };
   return createCephDriver(
@@ -181,7 +184,7 @@ describe("a manager of Ceph that", () => {
     ],
   ])("%s is a failure within the deadline, which tells no address", async (_name, broken, kind, message) => {
     answer = broken;
-    const deadlineMs = _name === "hangs" ? 500 : 10_000;
+    const deadlineMs = _name === "hangs" ? 500 : PATIENT_MS;
     const error = await failureOf(connect(deadlineMs).listPools(signal));
     expect(error).toMatchObject({ name: "StorageError", kind, message });
   });

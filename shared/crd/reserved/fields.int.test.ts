@@ -47,7 +47,9 @@ beforeAll(async () => {
   await make(world, "clusters/held", { annotations: { [ANNOTATION_HOLD]: "an investigation" } });
   await make(world, "nodepools/web", {});
   await make(world, "nodepools/worn", { annotations: { [REPLACE]: "request-1" } });
-  await make(world, "clusteraccesses/jane", { labels: HOLDER, finalizers: [FINALIZER] });
+  // The operator deletes an access that has expired.
+  const spec = { ttlSeconds: 604_800 };
+  await make(world, "clusteraccesses/jane", { labels: HOLDER, finalizers: [FINALIZER], spec });
   return () => opened.close();
 });
 

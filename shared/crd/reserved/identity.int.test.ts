@@ -37,7 +37,9 @@ beforeAll(async () => {
   await make(world, "clusters/young", { labels: { [LABEL_ID]: createId(), [LABEL_ORG_ID]: ORG } });
   await make(world, "clusters/bare", {});
   await make(world, "nodepools/bare", {});
-  await make(world, "clusteraccesses/jane", { labels: { [LABEL_ID]: createId() } });
+  // The operator deletes an access that has expired.
+  const spec = { ttlSeconds: 604_800 };
+  await make(world, "clusteraccesses/jane", { labels: { [LABEL_ID]: createId() }, spec });
   return () => opened.close();
 });
 

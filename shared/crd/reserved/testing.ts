@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { Agent } from "undici";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { type KubeConnection, loadConnection } from "../../kube/connection.ts";
 import type { Kind, KubeObject } from "../../kube/kind.ts";
 import { clusterKind } from "../cluster.ts";
@@ -127,6 +128,9 @@ export async function openWorld(): Promise<{
     const place = isEverywhere ? "clusterrolebindings" : `namespaces/${namespace}/rolebindings`;
     await ensure(send, `${RBAC}/${place}`, binding);
   }
+  for (const writer of Object.keys(ROLES) as Writer[]) {
+    await waitFor(`the rights of ${writer}`, () => isBound(send, writer, namespace));
+  }
   return {
     world: { send, namespace },
     async close() {
@@ -134,6 +138,19 @@ export async function openWorld(): Promise<{
       await impersonation.close();
     },
   };
+}
+
+/** Whether the API server grants what a binding gives: it reads a new one a moment after it was written. */
+async function isBound(send: Send, writer: Writer, namespace: string): Promise<boolean> {
+  const { user, groups } = WRITERS[writer];
+  const resourceAttributes =
+    writer === "landlord"
+      ? { verb: "patch", resource: "namespaces" }
+      : { verb: "get", group: GROUP, resource: "clusters", namespace };
+  const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+  const body = { spec: { user, groups, resourceAttributes } };
+  const { body: review } = await send("admin", { method: "POST", path, body });
+  return review.status.allowed;
 }
 
 async function ensure(send: Send, path: string, body: object): Promise<void> {

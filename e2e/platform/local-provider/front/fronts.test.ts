@@ -6,20 +6,23 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Fronts, openFronts } from "./fronts.ts";
 import type { FrontSpec } from "./listener.ts";
 
+/** No other program listens there or connects from there, so that a port that was free stays free. */
+const HOST = "127.77.7.7";
+
 let folder: string;
 let target: Server;
 let fronts: Fronts;
 
-async function listenOnFreePort(server: Server): Promise<number> {
+async function listenOnFreePort(server: Server, host: string): Promise<number> {
   await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
+    server.listen(0, host, resolve);
   });
   return (server.address() as AddressInfo).port;
 }
 
 async function findFreePort(): Promise<number> {
   const server = createServer();
-  const port = await listenOnFreePort(server);
+  const port = await listenOnFreePort(server, HOST);
   await new Promise((resolve) => server.close(resolve));
   return port;
 }
@@ -27,7 +30,7 @@ async function findFreePort(): Promise<number> {
 /** What comes back for "ping", or the code of the error. */
 function ask(port: number, localAddress: string): Promise<string> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: "127.0.0.1", localAddress });
+    const socket = connect({ port, host: HOST, localAddress });
     socket.on("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
     socket.on("close", () => resolve("closed"));
     socket.on("data", (data) => {
@@ -40,7 +43,7 @@ function ask(port: number, localAddress: string): Promise<string> {
 
 async function specOf(changes: Partial<FrontSpec["rules"]> = {}): Promise<FrontSpec> {
   return {
-    host: "127.0.0.1",
+    host: HOST,
     port: await findFreePort(),
     targetPort: (target.address() as AddressInfo).port,
     held: false,
@@ -53,7 +56,7 @@ beforeEach(async () => {
   target = createServer((socket) => {
     socket.on("error", () => {}).on("data", (data) => socket.write(`pong ${data.toString()}`));
   });
-  await listenOnFreePort(target);
+  await listenOnFreePort(target, "127.0.0.1");
   fronts = await openFronts(join(folder, "fronts.json"));
 });
 
@@ -94,7 +97,7 @@ test("a port that another program has is said in the state, and is had once it i
   const spec = await specOf();
   const other = createServer();
   await new Promise<void>((resolve) => {
-    other.listen(spec.port, "127.0.0.1", resolve);
+    other.listen(spec.port, HOST, resolve);
   });
   expect(await fronts.put("one", spec)).toMatchObject({
     listening: false,
