@@ -184,6 +184,25 @@ test("a release clears the holder and is not reported as a loss", async () => {
   expect(transitions).toEqual(["started"]);
 });
 
+test.each([
+  ["is ours is released, against the version that it has now", "me", 1],
+  ["has another holder by then stays so", "other", 0],
+])("after a renewal without a response a Lease that %s", async (_name, holder, released) => {
+  let current = lease("");
+  let write = async () => lease("me");
+  const { election, patches } = startCandidate({ get: async () => current, write: () => write() });
+  await pass(0);
+  write = unreachable;
+  await pass(2_000);
+  const before = patches().length;
+  write = async () => lease("");
+  current = lease(holder);
+  await election.release();
+  const { resourceVersion } = current.metadata;
+  const expected = { metadata: { resourceVersion }, spec: { holderIdentity: "" } };
+  expect(patches().slice(before)).toMatchObject(Array(released).fill(expected));
+});
+
 test("a candidate that never led releases nothing", async () => {
   const { api, election } = startCandidate({ get: async () => lease("other") });
   await pass(0);

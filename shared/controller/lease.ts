@@ -194,11 +194,16 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
       if (!leads || observed === undefined) return;
       leads = false;
       options.onLeader?.(false);
-      const patch = {
-        metadata: { resourceVersion: observed.lease.metadata.resourceVersion },
-        spec: { holderIdentity: "", leaseDurationSeconds: 1, renewTime: formatMicroTime() },
-      };
       try {
+        // A renewal whose response was lost may have been stored: then another version is ours.
+        const lease = isCurrent
+          ? observed.lease
+          : await client.get(leaseKind, namespace, name, { timeoutMs: callTimeoutMs });
+        if (lease?.spec?.holderIdentity !== identity) return;
+        const patch = {
+          metadata: { resourceVersion: lease.metadata.resourceVersion },
+          spec: { holderIdentity: "", leaseDurationSeconds: 1, renewTime: formatMicroTime() },
+        };
         await client.mergePatch(leaseKind, namespace, name, patch, {
           fieldManager,
           timeoutMs: callTimeoutMs,
