@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/crd/kubernetes-version.ts";
 import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
@@ -29,16 +30,17 @@ export function createCatalogueReader(
   let running: Promise<VersionCatalogue> | undefined;
   let failedAtMs = Number.NEGATIVE_INFINITY;
 
-  async function fetchCatalogue(timeoutMs?: number): Promise<VersionCatalogue> {
+  async function fetchCatalogue(): Promise<VersionCatalogue> {
     const namespace = deps.config.platformNamespace;
-    const map = await deps.kube.get(configMapKind, namespace, VERSION_CATALOGUE_CONFIG_MAP, { timeoutMs });
+    const map = await deps.kube.get(configMapKind, namespace, VERSION_CATALOGUE_CONFIG_MAP);
     const catalogue = parseCatalogue(map?.data?.[VERSION_CATALOGUE_KEY]);
     known = { catalogue, atMs: deps.now().getTime() };
     return catalogue;
   }
 
-  function refresh(timeoutMs?: number): Promise<VersionCatalogue> {
-    running ??= runForAll(() => fetchCatalogue(timeoutMs))
+  /** Reads and writes share it, so it is not cut off after the time that a read waits. */
+  function refresh(): Promise<VersionCatalogue> {
+    running ??= runForAll(() => fetchCatalogue())
       .catch(noteFailure)
       .finally(() => {
         running = undefined;
@@ -67,9 +69,10 @@ export function createCatalogueReader(
     },
     async readKnown() {
       const isDue = !isFresh() && !hasJustFailed();
-      const refreshed = isDue ? refresh(FIRST_READ_MS).catch(() => undefined) : undefined;
+      const refreshed = isDue ? refresh().catch(() => undefined) : undefined;
       if (known !== undefined) return known.catalogue;
-      return (await refreshed) ?? [];
+      const waited = sleep(FIRST_READ_MS, undefined, { ref: false });
+      return (await Promise.race([refreshed, waited])) ?? [];
     },
   };
 }
