@@ -12,6 +12,8 @@ export type Queryable = Pick<
 
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
+/** A process that stands still in a transaction holds its locks no longer; the longest call to another service takes 25 s. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
 /** One tenant may use a quarter of them: that leaves connections for its reads during two slow changes. */
 const POOL_SIZE = 16;
@@ -41,7 +43,11 @@ export function connectDatabase(databaseUrl: string, options: { poolSize?: numbe
     keep_alive: 30,
     onnotice: () => undefined,
   };
-  const connection = { application_name: "marina-apiserver", statement_timeout: STATEMENT_TIMEOUT_MS };
+  const connection = {
+    application_name: "marina-apiserver",
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+  };
   const pool = createPool(databaseUrl, { ...shared, max: options.poolSize ?? POOL_SIZE, connection });
   const background = createPool(databaseUrl, {
     ...shared,

@@ -189,3 +189,13 @@ describe("the connections of a pool", () => {
     await one.close();
   });
 });
+
+test.each(["db", "backgroundDb"] as const)(
+  "Postgres ends a transaction of %s that stands still, and with it its locks",
+  async (pool) => {
+    const [row] = await clients[pool].execute<{ limit: string }>(
+      sql`select current_setting('idle_in_transaction_session_timeout') as limit`,
+    );
+    expect(row?.limit).toBe("1min");
+  },
+);
