@@ -5,6 +5,7 @@ import { type ProjectedCluster, projectObservations } from "../resources/project
 import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { bodySchemaOf } from "./catalog.ts";
+import { fanOutEvents } from "./fan-out.ts";
 import { emitEvents, type NewWebhookEvent } from "./index.ts";
 import { webhookDeliveries, webhookEvents, webhookQueues, webhooks } from "./table.ts";
 
@@ -72,6 +73,8 @@ describe("an event", () => {
     await addWebhook({ deletedAt: new Date() });
     await addWebhook({ orgId: other });
     await api.deps.db.transaction((tx) => emitEvents(tx, [aReplacement()]));
+    expect(await findDeliveries()).toEqual([]);
+    await fanOutEvents(api.deps.db);
     const deliveries = await findDeliveries();
     expect(deliveries.map(({ webhookId }) => webhookId).sort()).toEqual([all, one].sort());
     for (const { status, trigger, nextAttemptAt } of deliveries)
@@ -99,6 +102,7 @@ describe("an event", () => {
       throw new Error("rolled back");
     });
     await expect(failing).rejects.toThrow("rolled back");
+    await fanOutEvents(api.deps.db);
     expect(await findDeliveries()).toEqual([]);
     expect(await api.deps.db.select().from(webhookEvents).where(eq(webhookEvents.orgId, orgId))).toEqual([]);
   });
@@ -108,6 +112,7 @@ describe("an event", () => {
     const id = await addWebhook();
     await api.deps.db.update(webhookQueues).set({ pausedUntil }).where(eq(webhookQueues.webhookId, id));
     await api.deps.db.transaction((tx) => emitEvents(tx, [aReplacement()]));
+    await fanOutEvents(api.deps.db);
     expect((await findQueue(id)).dueAt).toEqual(pausedUntil);
   });
 });
@@ -131,5 +136,6 @@ test("a transition is told once, however often and by however many processes its
     .orderBy(asc(webhookEvents.id));
   expect(events.map(({ type }) => type)).toEqual(["cluster.created", "cluster.ready", "cluster.deleted"]);
   for (const { type, body } of events) expect(() => bodySchemaOf(type).parse(JSON.parse(body))).not.toThrow();
+  await fanOutEvents(api.deps.db);
   expect(await findDeliveries()).toHaveLength(3);
 });

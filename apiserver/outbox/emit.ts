@@ -1,13 +1,10 @@
-import { and, arrayOverlaps, eq, inArray, isNull } from "drizzle-orm";
+import { and, arrayOverlaps, eq, inArray, isNull, sql } from "drizzle-orm";
 import { createId } from "../../shared/program/id.ts";
 import { chunk } from "../db/chunk.ts";
 import type { Queryable } from "../db/client.ts";
 import type { EventData, EventType, SentEventType } from "./catalog.ts";
-import { wakeQueues } from "./queues.ts";
-import { webhookDeliveries, webhookEvents, webhooks } from "./table.ts";
-
-/** Attempts of a delivery: at once, and after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. */
-export const MAX_ATTEMPTS = 8;
+import { DELIVERIES_CHANNEL } from "./queues.ts";
+import { webhookEvents, webhooks } from "./table.ts";
 
 /** An event as the slice that causes it describes it. */
 export type NewWebhookEvent<Type extends SentEventType = EventType> = {
@@ -15,33 +12,23 @@ export type NewWebhookEvent<Type extends SentEventType = EventType> = {
 }[Type];
 
 /**
- * Writes events, and one delivery of each for every enabled webhook of its organization that subscribes to its type. They
- * are sent after the commit, at least once. Call it in the transaction of the state that causes the events, once and as
- * late as possible: it locks the queue of each of those webhooks until the commit.
+ * Writes events, each with the ids of the enabled webhooks of its organization that subscribe to its type, as this
+ * transaction sees them. After the commit each of them gets a delivery (`fanOutEvents`), which is sent at least once. Call it
+ * in the transaction of the state that causes the events; it locks nothing.
  */
 export async function emitEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const rows = events.map((event) => ({ id: createId(), ...event }));
-  for (const part of chunk(rows.map(toEventRow))) await tx.insert(webhookEvents).values(part);
-  const subscribers = Map.groupBy(await findSubscribers(tx, rows), ({ orgId }) => orgId);
-  const deliveries = rows.flatMap(({ id: eventId, orgId, type }) =>
-    (subscribers.get(orgId) ?? [])
-      .filter((webhook) => isSubscribed(webhook.events, type))
-      .map(({ id: webhookId }) => ({
-        id: createId(),
-        orgId,
-        webhookId,
-        eventId,
-        eventType: type,
-        trigger: "event" as const,
-        maxAttempts: MAX_ATTEMPTS,
-      })),
-  );
-  for (const part of chunk(deliveries)) await tx.insert(webhookDeliveries).values(part);
-  await wakeQueues(
-    tx,
-    deliveries.map(({ webhookId }) => webhookId),
-  );
+  const subscribers = Map.groupBy(await findSubscribers(tx, events), ({ orgId }) => orgId);
+  const rows = events.map((event) => {
+    const subscribed = (subscribers.get(event.orgId) ?? []).filter((webhook) =>
+      isSubscribed(webhook.events, event.type),
+    );
+    const awaitedBy = subscribed.length === 0 ? null : subscribed.map(({ id }) => id);
+    return { ...toEventRow({ id: createId(), ...event }), awaitedBy };
+  });
+  for (const part of chunk(rows)) await tx.insert(webhookEvents).values(part);
+  if (rows.some(({ awaitedBy }) => awaitedBy !== null))
+    await tx.execute(sql`select pg_notify(${DELIVERIES_CHANNEL}, '')`);
 }
 
 /** The row of an event: its body is the exact text that is signed and sent. */

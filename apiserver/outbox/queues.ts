@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 
-/** The NOTIFY channel that wakes deliverers when a delivery is due. */
+/** The NOTIFY channel that wakes deliverers when there is an event to fan out or a delivery is due. */
 export const DELIVERIES_CHANNEL = "webhook_deliveries";
 
 /**

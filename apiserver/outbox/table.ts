@@ -10,6 +10,7 @@ import {
   primaryKey,
   text,
   timestamp,
+  uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
 import type { SentEventType, SubscribedType } from "./catalog.ts";
@@ -87,7 +88,7 @@ export const webhookSecrets = pgTable(
   ],
 );
 
-/** What has happened, once per event, whether or not a webhook subscribes to it. Append-only; kept for 30 days. */
+/** What has happened, once per event, whether or not a webhook subscribes to it; kept for 30 days. */
 export const webhookEvents = pgTable(
   "webhook_events",
   {
@@ -99,10 +100,13 @@ export const webhookEvents = pgTable(
     body: text().notNull(),
     occurredAt: time("occurred_at").notNull(),
     createdAt: time("created_at").notNull().defaultNow(),
+    /** The webhooks that subscribed when it happened, until each has a delivery of it; null when none waits. */
+    awaitedBy: uuid("awaited_by").array(),
   },
   (table) => [
     index("webhook_events_org_idx").on(table.orgId, table.createdAt),
     index("webhook_events_created_idx").on(table.createdAt),
+    index("webhook_events_awaited_idx").on(table.id).where(sql`${table.awaitedBy} is not null`),
   ],
 );
 
@@ -136,6 +140,9 @@ export const webhookDeliveries = pgTable(
       .on(table.webhookId, table.nextAttemptAt)
       .where(sql`${table.status} = 'pending'`),
     index("webhook_deliveries_event_idx").on(table.eventId),
+    uniqueIndex("webhook_deliveries_once_idx")
+      .on(table.eventId, table.webhookId)
+      .where(sql`${table.trigger} = 'event'`),
     check("webhook_deliveries_trigger", sql`${table.trigger} in ${literals(DELIVERY_TRIGGERS)}`),
     check("webhook_deliveries_status", sql`${table.status} in ${literals(DELIVERY_STATUSES)}`),
     check(

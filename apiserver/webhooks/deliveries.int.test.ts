@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
+import { fanOutEvents } from "../outbox/fan-out.ts";
 import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookAttempts, webhookEvents } from "../outbox/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
@@ -30,7 +31,10 @@ async function start(changes: object = { events: ["*"] }) {
   return { org, id, send, list };
 }
 
-const emit = (...events: NewWebhookEvent[]) => api.deps.db.transaction((tx) => emitEvents(tx, events));
+async function emit(...events: NewWebhookEvent[]): Promise<void> {
+  await api.deps.db.transaction((tx) => emitEvents(tx, events));
+  await fanOutEvents(api.deps.db);
+}
 
 describe("the log of deliveries", () => {
   test("is listed newest first, in pages, by status and by type", async () => {

@@ -3,7 +3,7 @@ import { countField, idField, textField, timeSchema, timestampField } from "../h
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { bodyExampleOf, SENT_EVENT_TYPES } from "../outbox/catalog.ts";
-import { MAX_ATTEMPTS } from "../outbox/emit.ts";
+import { MAX_ATTEMPTS } from "../outbox/fan-out.ts";
 import { DELIVERY_STATUSES, DELIVERY_TRIGGERS, ERROR_CLASSES } from "../outbox/table.ts";
 import { statusField } from "./schema.ts";
 

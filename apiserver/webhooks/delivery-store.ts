@@ -117,6 +117,7 @@ export async function listMissedEvents(
         gte(webhookEvents.createdAt, since),
         inArray(webhookEvents.type, types),
         not(exists(served)),
+        sql`${webhookId} <> all (coalesce(${webhookEvents.awaitedBy}, '{}'))`,
       ),
     )
     .orderBy(asc(webhookEvents.createdAt), asc(webhookEvents.id))

@@ -1,7 +1,8 @@
 import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { MAX_ATTEMPTS, toEventRow } from "../outbox/emit.ts";
+import { toEventRow } from "../outbox/emit.ts";
+import { MAX_ATTEMPTS } from "../outbox/fan-out.ts";
 import { wakeQueues } from "../outbox/queues.ts";
 import type { WebhookDeliveryRow } from "../outbox/table.ts";
 import { recordChange } from "./changes.ts";

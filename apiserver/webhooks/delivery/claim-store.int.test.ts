@@ -273,7 +273,7 @@ test("the cost of a claim does not depend on what is pending for endpoints that 
       values (gen_random_uuid(), ${orgId}, 'node.replaced', '{}', now()) returning id
     )
     insert into webhook_deliveries (id, org_id, webhook_id, event_id, event_type, trigger, max_attempts)
-    select gen_random_uuid(), ${orgId}, down.id, event.id, 'node.replaced', 'event', 8
+    select gen_random_uuid(), ${orgId}, down.id, event.id, 'node.replaced', 'redelivery', 8
     from down, event, generate_series(1, 200)`);
   await store.db.execute(sql`analyze`);
   await store.addDeliveries(webhookId, 20);

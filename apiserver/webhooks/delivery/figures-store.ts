@@ -9,16 +9,21 @@ export interface Figures {
   disabled: Record<"gone" | "failing" | "tenant", number>;
 }
 
-/** Counts pending deliveries and disabled webhooks. */
+/** Counts pending deliveries, those that are yet to be made of an event too, and disabled webhooks. */
 export async function readDeliveryFigures(db: Queryable): Promise<Figures> {
   const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
-    select pending.*, disabled.*,
-      coalesce((select greatest(0, extract(epoch from now() - min(due_at))) from webhook_queues), 0)::float8 as "overdueSeconds"
+    select made.count + awaited.count as pending, greatest(made.age, awaited.age) as "oldestSeconds",
+      greatest(overdue.age, awaited.age) as "overdueSeconds", disabled.*
     from (
-      select count(*)::float8 as pending,
-        coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as "oldestSeconds"
+      select count(*)::float8 as count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age
       from webhook_deliveries where status = 'pending'
-    ) pending, (
+    ) made, (
+      select coalesce(sum(cardinality(awaited_by)), 0)::float8 as count,
+        coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age
+      from webhook_events where awaited_by is not null
+    ) awaited, (
+      select coalesce(greatest(0, extract(epoch from now() - min(due_at))), 0)::float8 as age from webhook_queues
+    ) overdue, (
       select count(*) filter (where disabled_reason = 'gone')::float8 as gone,
         count(*) filter (where disabled_reason = 'failing')::float8 as failing,
         count(*) filter (where disabled_reason is null)::float8 as tenant

@@ -72,7 +72,7 @@ function addFigures(registry: Registry, db: Queryable): void {
   gauge("oldest_pending_seconds", "Age of the oldest pending delivery", ({ oldestSeconds }) => oldestSeconds);
   gauge(
     "overdue_seconds",
-    "How long the most overdue queue has been due",
+    "How long the most overdue queue has been due, or an event has waited for its deliveries to be made",
     ({ overdueSeconds }) => overdueSeconds,
   );
   new Gauge({

@@ -3,6 +3,7 @@ import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
+import { fanOutEvents } from "../../outbox/fan-out.ts";
 import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
@@ -50,7 +51,7 @@ export interface Deliverer {
   stopped: Promise<void>;
 }
 
-/** Attempts due deliveries until the signal aborts. Any number of processes may do so at once. */
+/** Fans out events and attempts due deliveries until the signal aborts. Any number of processes may do so at once. */
 export function startDeliverer(options: DelivererOptions, signal: AbortSignal): Deliverer {
   const { db, log } = options;
   const slots = createSlots(options.concurrency);
@@ -135,12 +136,13 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       const woken = wakeup.next();
       let waitMs = POLL_MS;
       try {
+        const isMoreToFanOut = await fanOutEvents(db);
         const claimed = hasRoom() ? await claim() : [];
         await attemptAll(claimed);
-        if (claimed.length > 0) waitMs = MIN_CLAIM_INTERVAL_MS;
+        if (claimed.length > 0 || isMoreToFanOut) waitMs = MIN_CLAIM_INTERVAL_MS;
         else if (hasRoom()) waitMs = toWaitMs(await findNextDueMs(db));
       } catch (error) {
-        warn(log, error, "cannot claim deliveries; retrying shortly");
+        warn(log, error, "cannot make or claim deliveries; retrying shortly");
       }
       await Promise.race([woken, pause(waitMs, signal)]);
       await pause(MIN_CLAIM_INTERVAL_MS - (performance.now() - startedMs), signal);

@@ -1,0 +1,151 @@
+import { and, eq, isNotNull } from "drizzle-orm";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createId } from "../../shared/program/id.ts";
+import type { Database, Queryable } from "../db/client.ts";
+import { startTestDeliveries, type TestDeliveries } from "../webhooks/delivery/testing.ts";
+import { emitEvents, type NewWebhookEvent } from "./emit.ts";
+import { fanOutEvents } from "./fan-out.ts";
+import { webhookEvents, webhookQueues, type webhooks } from "./table.ts";
+
+let deliveries: TestDeliveries;
+let orgId: string;
+let webhookId: string;
+
+beforeAll(async () => {
+  deliveries = await startTestDeliveries();
+});
+beforeEach(async () => {
+  orgId = await deliveries.addOrganization();
+  webhookId = await deliveries.addWebhook(orgId, "https://hooks.example.com");
+});
+afterAll(() => deliveries.end());
+
+function emit(count = 1): Promise<void> {
+  const data = {
+    cluster_id: createId(),
+    node_pool_id: createId(),
+    old_node: "a",
+    new_node: "b",
+    reason: "c",
+  };
+  const event: NewWebhookEvent = { orgId, type: "node.replaced", occurredAt: new Date(), data };
+  return deliveries.db.transaction((tx) => emitEvents(tx, Array(count).fill(event)));
+}
+
+function findAwaited() {
+  const isAwaited = and(eq(webhookEvents.orgId, orgId), isNotNull(webhookEvents.awaitedBy));
+  return deliveries.db.select().from(webhookEvents).where(isAwaited);
+}
+
+/** Of which event each delivery is; an event that stands twice was delivered twice. */
+async function findDelivered(): Promise<string[]> {
+  return (await deliveries.findDeliveries(webhookId)).map(({ eventId }) => eventId).sort();
+}
+
+describe("between an event and its fan-out", () => {
+  test.each<[string, Partial<typeof webhooks.$inferInsert>, string[]]>([
+    [
+      "a webhook that is disabled gets a delivery, which waits",
+      { enabled: false, disabledAt: new Date() },
+      ["pending"],
+    ],
+    ["a webhook that is deleted gets none", { deletedAt: new Date() }, []],
+    [
+      "a webhook whose organization is deleted gets one",
+      { deletedAt: new Date(Date.now() + 3_600_000) },
+      ["pending"],
+    ],
+    ["a webhook that subscribes to other events gets one", { events: ["cluster.ready"] }, ["pending"]],
+  ])("%s", async (_name, values, statuses) => {
+    await emit();
+    await deliveries.setWebhook(webhookId, values);
+    await fanOutEvents(deliveries.db);
+    expect((await deliveries.findDeliveries(webhookId)).map(({ status }) => status)).toEqual(statuses);
+    expect(await findAwaited()).toEqual([]);
+  });
+
+  test.each<[string, Partial<typeof webhooks.$inferInsert>]>([
+    ["is enabled", { enabled: false, disabledAt: new Date() }],
+    ["subscribes", { events: ["cluster.ready"] }],
+  ])("a webhook that %s only then gets none", async (_name, before) => {
+    await deliveries.setWebhook(webhookId, before);
+    await emit();
+    await deliveries.setWebhook(webhookId, { enabled: true, events: ["*"] });
+    await fanOutEvents(deliveries.db);
+    expect(await deliveries.findDeliveries(webhookId)).toEqual([]);
+  });
+});
+
+test("an event locks no queue: its webhooks are worked on while the transaction of the cause is open", async () => {
+  await deliveries.db.transaction(async (tx) => {
+    const data = {
+      cluster_id: createId(),
+      node_pool_id: createId(),
+      old_node: "a",
+      new_node: "b",
+      reason: "c",
+    };
+    await emitEvents(tx, [{ orgId, type: "node.replaced", occurredAt: new Date(), data }]);
+    const locked = await deliveries.db
+      .select({ id: webhookQueues.webhookId })
+      .from(webhookQueues)
+      .where(eq(webhookQueues.webhookId, webhookId))
+      .for("update", { noWait: true });
+    expect(locked).toHaveLength(1);
+  });
+});
+
+test("processes that fan out at once make one delivery of each event", async () => {
+  await emit(1200);
+  const expected = (await findAwaited()).map(({ id }) => id).sort();
+  while ((await findAwaited()).length > 0)
+    await Promise.all(Array.from({ length: 4 }, () => fanOutEvents(deliveries.db)));
+  expect(expected).toHaveLength(1200);
+  expect(await findDelivered()).toEqual(expected);
+});
+
+const STATEMENTS = ["select", "insert", "update", "execute"];
+
+/** A database whose process is killed in a transaction, right before its statement of this number. */
+function killBefore(db: Database, statement: number): { db: Database; sent: () => number } {
+  let sent = 0;
+  const transaction = (work: (tx: Queryable) => Promise<unknown>) =>
+    db.transaction((tx) =>
+      work(
+        new Proxy(tx, {
+          get(target, name) {
+            const value: unknown = Reflect.get(target, name);
+            if (!STATEMENTS.includes(String(name)) || typeof value !== "function") return value;
+            if (++sent === statement) throw new Error("killed");
+            return value.bind(target);
+          },
+        }),
+      ),
+    );
+  return {
+    db: new Proxy(db, {
+      get: (target, name) => (name === "transaction" ? transaction : Reflect.get(target, name)),
+    }),
+    sent: () => sent,
+  };
+}
+
+test("a fan-out that is killed before any of its statements loses no event and doubles none", async () => {
+  await emit(3);
+  const expected = (await findAwaited()).map(({ id }) => id).sort();
+  let killed = 0;
+  for (;;) {
+    const dying = killBefore(deliveries.db, killed + 1);
+    const ended = await fanOutEvents(dying.db).then(
+      () => "done",
+      (error: Error) => error.message,
+    );
+    if (ended === "done") break;
+    expect(ended).toBe("killed");
+    expect([await findDelivered(), (await findAwaited()).length]).toEqual([[], 3]);
+    killed += 1;
+  }
+  expect(killed).toBeGreaterThanOrEqual(5);
+  await fanOutEvents(deliveries.db);
+  expect(await findDelivered()).toEqual(expected);
+});
