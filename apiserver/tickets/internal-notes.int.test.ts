@@ -3,6 +3,7 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createId } from "../../shared/program/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
 import { renderOpenApi } from "../openapi/render.ts";
+import { fanOutEvents } from "../outbox/fan-out.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {
   addPerson,
@@ -53,6 +54,7 @@ async function makePlace(): Promise<Place> {
   const ticketID = await requests.open(org, { category: "billing" });
   await requests.asStaff("POST", `/${ticketID}/messages`, { body: "We look into it." });
   await requests.send(org, "POST", `/${ticketID}/messages`, { body: "Thanks." });
+  await fanOutEvents(api.deps.db);
   const deliveries = await api.request("GET", `${org.path}/webhooks/${webhook.body.id}/deliveries`, {
     token: org.owner.token,
   });
@@ -139,6 +141,7 @@ describe("internal notes", () => {
     const before = await readAll();
     const events = await requests.readEvents(place.org);
     await addNotes(place);
+    await fanOutEvents(api.deps.db);
     expect(await readAll()).toEqual(before);
     expect(await requests.readEvents(place.org)).toEqual(events);
   });
