@@ -68,6 +68,12 @@ const ENDS: End[] = [
     refusal: [404, "not_found"],
   },
   {
+    what: "an organization that is being deleted",
+    of: () => (sql) =>
+      sql`update organizations set deleting_at = now() where id = ${fixture.organization.id}`,
+    refusal: [409, "conflict"],
+  },
+  {
     what: "a token that is revoked",
     ...byToken((sql, id) => sql`update api_tokens set revoked_at = now() where id = ${id}`),
     refusal: [403, "forbidden"],
@@ -106,8 +112,8 @@ describe.each(writing.map((operation) => [operation.operationId, operation] as c
         (sql) => row.end(sql, caller),
         { credential },
       );
-      await fixture.api.deps.sql`update organizations set deleted_at = null
-        where id = ${fixture.organization.id} and deleted_at is not null`;
+      await fixture.api.deps.sql`update organizations set deleted_at = null, deleting_at = null
+        where id = ${fixture.organization.id} and (deleted_at is not null or deleting_at is not null)`;
       expect([response.status, response.body.error?.code]).toEqual(row.refusal);
       expect(after).toEqual(before);
     });

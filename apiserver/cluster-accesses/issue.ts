@@ -48,8 +48,7 @@ export interface AccessRequest {
  * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right
  * that exists as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access
  * behind. Throws 409 cluster_not_ready, 409 conflict for one access too many of this cluster, 422 quota_exceeded for
- * one too many of the organization, 403 for a holder whose right has ended meanwhile, 503 when the certificate is not
- * signed in time.
+ * one too many of the organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
  */
 export async function issueKubeconfig(
   deps: Deps,

@@ -145,7 +145,7 @@ export function invalidField(field: string, code: DetailCode, message: string): 
 
 /** For a request whose client has closed the connection: no client reads it, and no server failure is logged. */
 export function clientGone(cause: unknown): ApiError {
-  return new ApiError("bad_request", "The client closed the connection.", { cause });
+  return new ApiError("bad_request", "The client closed the connection.", { retryAfterSeconds: 1, cause });
 }
 
 /** 503 for a backend that is unavailable; `what` is its name for people ("The Kubernetes API"). */

@@ -55,6 +55,8 @@ export interface TestRequest {
   /** Sent unchanged, with no Content-Type unless `headers` has one. */
   rawBody?: string;
   headers?: Record<string, string>;
+  /** Aborts when the client disconnects. */
+  signal?: AbortSignal;
 }
 
 export interface TestResponse {
@@ -258,7 +260,7 @@ async function send(
   path: string,
   options: TestRequest,
 ): Promise<TestResponse> {
-  const { as = "alice", token, body, rawBody } = options;
+  const { as = "alice", token, body, rawBody, signal = null } = options;
   const text = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
   const headers = new Headers(options.headers);
   const bearer = token ?? (as === null ? undefined : tokens[as]);
@@ -267,7 +269,7 @@ async function send(
   if (text !== undefined) headers.set("content-length", String(Buffer.byteLength(text)));
   // Bytes, because a string body would set its own Content-Type.
   const bytes = text === undefined ? null : new TextEncoder().encode(text);
-  const response = await app.request(path, { method, headers, body: bytes });
+  const response = await app.request(path, { method, headers, body: bytes, signal });
   const content = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(content) : content };

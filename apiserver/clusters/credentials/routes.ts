@@ -38,7 +38,7 @@ function addKubeconfig(router: Router, deps: Deps): void {
           headers: ["Content-Disposition"],
         },
       },
-      errors: ["cluster_not_ready"],
+      errors: ["cluster_not_ready", "conflict"],
     },
     async (c, { orgId, caller, params }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);

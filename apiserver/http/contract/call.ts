@@ -87,7 +87,7 @@ export function createCall(
   const origin = toOrigin(c, operation, principal);
   const membership = c.get("membership");
   if (membership === undefined)
-    return createSignedInCall(router, operation, c, { origin, confirm: async () => undefined, work });
+    return createSignedInCall(router, operation, c, { origin, confirm: async () => undefined, work }, work);
 
   const required: Permission[] = [];
   const caller: Caller<ConfirmedAccess> = {
@@ -101,7 +101,7 @@ export function createCall(
     },
   };
   return {
-    ...createSignedInCall(router, operation, c, caller),
+    ...createSignedInCall(router, operation, c, caller, work),
     orgId: membership.orgId,
     membership,
     requirePermission(permission) {
@@ -116,6 +116,7 @@ function createSignedInCall<C>(
   operation: Operation,
   c: Context<HttpEnv>,
   caller: Caller<C>,
+  work: TenantWork,
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.origin;
@@ -141,7 +142,7 @@ function createSignedInCall<C>(
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
       body = await readJsonBody(c, operation.body, limits);
-      await caller.work.begin();
+      await work.begin();
       return body.value;
     },
     origin: caller.origin,

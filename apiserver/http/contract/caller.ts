@@ -1,16 +1,18 @@
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Origin } from "../authentication/principal.ts";
-import { NO_TENANT_WORK, type TenantWork } from "./tenant-work.ts";
+import type { TenantWork } from "./tenant-work.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
 export interface Caller<C = unknown> {
   origin: Origin;
   /**
-   * Confirms the right to this request, as the first statement of the transaction of its change, and holds the
-   * organization's row lock until that transaction ends. Throws what `confirmAccess` throws.
+   * Confirms the right to this request: as the first statement of the transaction of its change, whose lock on the
+   * organization's row it holds until the end, or without a transaction right before an effect outside of Postgres. Throws
+   * what `confirmAccess` throws.
    */
   confirm: (tx: Queryable) => Promise<C>;
-  work: TenantWork;
+  /** Undefined for what was authorized before: it waits for no request. */
+  work: TenantWork | undefined;
 }
 
 /** Runs a change in a transaction whose first statement confirms the caller's right. Throws what both throw. */
@@ -22,7 +24,10 @@ export function transactAs<T, C>(
   return db.transaction(async (tx) => effect(tx, await caller.confirm(tx)));
 }
 
-/** The author of a change that was decided before: the consequence of a request that was authorized. */
+/**
+ * The author of a change that was decided before: the consequence of a request that was authorized. Nothing is confirmed
+ * and no row is locked, so it must take no quota.
+ */
 export function asAuthorized(origin: Origin): Caller {
-  return { origin, confirm: async () => undefined, work: NO_TENANT_WORK };
+  return { origin, confirm: async () => undefined, work: undefined };
 }

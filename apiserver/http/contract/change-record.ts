@@ -5,7 +5,10 @@ import { requireUnchanged } from "./fields.ts";
 
 /** One change of a record in Postgres; `C` is what the caller may do. */
 export interface RecordChange<R, T, C> {
-  /** The record, under a lock that is held until the transaction ends. Throws 404. */
+  /**
+   * The record, under a lock that is held until the transaction ends: its own, or that of the organization's row, which the
+   * confirmation of the caller's right holds. Throws 404.
+   */
   lock: (tx: Queryable, confirmed: C) => Promise<R>;
   /** Its entity tag; undefined while there is no record. */
   tag: (record: R) => string | undefined;

@@ -34,15 +34,8 @@ export interface TenantWork {
   /** Gives the slot to another request, while this one waits. */
   pause(): void;
   /** Aborts when the client disconnects. */
-  readonly clientGone: AbortSignal | undefined;
+  readonly clientGone: AbortSignal;
 }
-
-/** Work that counts for no tenant. */
-export const NO_TENANT_WORK: TenantWork = {
-  begin: async () => undefined,
-  pause: () => undefined,
-  clientGone: undefined,
-};
 
 /**
  * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
@@ -54,14 +47,16 @@ export async function runTenantWork<T>(
   run: (work: TenantWork) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
-  if (principal === undefined) return run(NO_TENANT_WORK);
+  const { signal } = c.req.raw;
+  if (principal === undefined)
+    return run({ begin: async () => undefined, pause: () => undefined, clientGone: signal });
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   let release: (() => void) | undefined;
   const work: TenantWork = {
-    clientGone: c.req.raw.signal,
+    clientGone: signal,
     async begin() {
-      if (kind !== "read") release ??= await takeSlot(slots, tenant, c.req.raw.signal);
+      if (kind !== "read") release ??= await takeSlot(slots, tenant, signal);
     },
     pause() {
       release?.();

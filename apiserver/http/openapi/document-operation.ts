@@ -1,5 +1,5 @@
 import { type OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
-import type { Access } from "../authorization/guard.ts";
+import { type Access, needsMembership } from "../authorization/guard.ts";
 import { scopeOf } from "../authorization/permissions.ts";
 import { conditionSchema, type FileForm, type Operation, type ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
@@ -123,9 +123,10 @@ function errorsOf(operation: Operation): ErrorCode[] {
   codes.push("unauthorized", "rate_limited", "dependency_unavailable");
   if (operation.access !== "signed-in") codes.push("forbidden");
   if (operation.path.includes("{")) codes.push("not_found");
-  if (operation.method === "post") {
-    codes.push("operation_in_progress", "conflict");
-  }
+  if (operation.method === "post") codes.push("operation_in_progress");
+  // An organization that is being deleted refuses every change.
+  if (operation.method === "post" || (operation.method !== "get" && needsMembership(operation.access)))
+    codes.push("conflict");
   if (operation.body !== undefined) {
     if (operation.method === "post") codes.push("idempotency_key_reused");
     codes.push("payload_too_large", "unsupported_media_type", "validation_failed");

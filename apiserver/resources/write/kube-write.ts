@@ -41,7 +41,7 @@ export async function createOrAdopt<T extends KubeObject>(
 }
 
 /**
- * Patches an object whose settings are still those of `live`; undefined when they have changed or it was deleted since. A
+ * Patches an object whose spec is still that of `live`; undefined when it has changed or it was deleted since. A
  * lost response is read back once, by the request id that the patch carries. Throws the KubeError of a refusal, and of a
  * write that is not confirmed.
  */
@@ -68,10 +68,10 @@ export async function patchLive<T extends KubeObject>(
   }
 }
 
-/** Whether a patch on `live` can no longer hold. */
+/** Whether a patch on `live` can no longer hold; also when that cannot be read, for then the next attempt says so. */
 async function hasChanged<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, live: T): Promise<boolean> {
   const { namespace, name, uid, generation, resourceVersion } = live.metadata;
-  const now = await kube.get(kind, namespace, name);
+  const now = await kube.get(kind, namespace, name, { timeoutMs: READ_BACK_MS }).catch(() => undefined);
   if (now === undefined || now.metadata.uid !== uid) return true;
   if (requestIdOf(live) === undefined) return now.metadata.resourceVersion !== resourceVersion;
   return now.metadata.generation !== generation || requestIdOf(now) !== requestIdOf(live);

@@ -14,8 +14,8 @@ export interface ObjectPatch {
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The JSON patch (RFC 6902) of a change that holds as long as the settings of the object and its last writer by REST are
- * those that were read: the operator writes a status at any time, which would make a condition on resourceVersion fail.
+ * The JSON patch (RFC 6902) of a change that holds as long as the spec of the object (`metadata.generation`) and its last
+ * request by REST are those that were read: the operator writes a status at any time, which would make a condition on resourceVersion fail.
  * An object that REST has not written yet has no request id to compare, and is compared by resourceVersion.
  */
 export function composeOperations(

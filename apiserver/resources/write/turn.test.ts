@@ -43,6 +43,13 @@ test("writers of one object write one after the other in the order in which they
   expect(happened.slice(4)).toEqual(["second begins", "second writes", "third begins", "third writes"]);
 });
 
+test("what was authorized before waits for nobody", async () => {
+  write("first");
+  const revoke = async () => "revoked";
+  const turn = { namespace: "org", name: "web", withinMs: LONG_MS };
+  expect(await runInTurn(deps, { work: undefined }, POOL, turn, revoke)).toBe("revoked");
+});
+
 test("writers of other objects wait for nobody", async () => {
   write("first");
   write("other", { name: "batch" });
@@ -90,7 +97,7 @@ test("a writer that fails ends its turn, also when it finds no slot again", asyn
       work: {
         begin: () => Promise.reject(new Error("no slot")),
         pause: () => undefined,
-        clientGone: undefined,
+        clientGone: new AbortController().signal,
       },
     },
     POOL,

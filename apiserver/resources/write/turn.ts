@@ -1,5 +1,7 @@
+import type { KeyedSlots } from "../../../shared/program/keyed-slots.ts";
 import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
+import type { TenantWork } from "../../http/contract/tenant-work.ts";
 import { ApiError, clientGone } from "../../http/errors.ts";
 import type { ObjectRef, Resource } from "./resource.ts";
 
@@ -10,40 +12,47 @@ const RETRY_AFTER_SECONDS = 1;
 
 /**
  * Runs a write of a custom resource when all writes of it that came before to this process have ended, in the order in
- * which they came; replicas meet by resourceVersion. A caller that waits holds no slot of its tenant, and leaves when the
- * client disconnects. Throws 429 when 50 wait already, and 409 conflict when the turn has not come within `withinMs`.
+ * which they came; other replicas are met by the conditions of the patch. A caller that waits holds no slot of its tenant,
+ * and leaves when the client disconnects. What was authorized before, such as a revocation, does not wait. Throws 429 when 50
+ * wait already, and 409 conflict when the write cannot begin within `withinMs`.
  */
 export async function runInTurn<T>(
   { writerTurns }: Pick<Deps, "writerTurns">,
-  { work }: Pick<Caller, "work">,
+  { work }: { work: Caller["work"] },
   { kindName, noun }: Pick<Resource<never, never>, "kindName" | "noun">,
   { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
   write: () => Promise<T>,
 ): Promise<T> {
+  if (work === undefined) return write();
   const key = `${kindName} ${namespace}/${name}`;
+  const until = performance.now() + withinMs;
   const free = writerTurns.tryTake(key);
   if (free === undefined && writerTurns.countWaiting(key) >= MAX_WAITING)
     throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  const end = free ?? (await waitForTurn());
+  const end = free ?? (await waitForTurn(writerTurns, work, { key, noun, withinMs }));
   try {
     await work.begin();
+    if (performance.now() > until) throw beingChanged(noun);
     return await write();
   } finally {
     end();
   }
+}
 
-  async function waitForTurn(): Promise<() => void> {
-    work.pause();
-    const tooLong = AbortSignal.timeout(withinMs);
-    const signals = work.clientGone === undefined ? [tooLong] : [tooLong, work.clientGone];
-    try {
-      return await writerTurns.take(key, AbortSignal.any(signals));
-    } catch (error) {
-      if (tooLong.aborted) throw beingChanged(noun);
-      throw clientGone(error);
-    }
+async function waitForTurn(
+  turns: KeyedSlots,
+  work: TenantWork,
+  { key, noun, withinMs }: { key: string; noun: string; withinMs: number },
+): Promise<() => void> {
+  work.pause();
+  const tooLong = AbortSignal.timeout(withinMs);
+  try {
+    return await turns.take(key, AbortSignal.any([tooLong, work.clientGone]));
+  } catch (error) {
+    if (tooLong.aborted) throw beingChanged(noun);
+    throw clientGone(error);
   }
 }
 

@@ -69,8 +69,11 @@ interface DeleteRequest<P, E> extends WriteRequest {
   plan: (current: P) => WritePlan<E>;
 }
 
-/** Of the 55 s of a request; a last attempt that takes more than the rest is not confirmed to the client (503). */
-const RETRY_FOR_MS = 40_000;
+/**
+ * A last attempt that begins then ends within the 55 s of a request, and the 60 s lease of its Idempotency-Key: one Kubernetes
+ * write takes at most 25 s, and a read after it 5 s.
+ */
+const RETRY_FOR_MS = 25_000;
 
 const RETRY_BASE_MS = 50;
 
@@ -100,9 +103,9 @@ export async function createObject<T extends KubeObject, P extends ObjectRef, E 
 }
 
 /**
- * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, on the version
- * that was read. Concurrent changes all succeed: those of one process in the order in which they came, those of several in
- * some order, for what has changed since it was read is read and decided again, for at most 40 s. Throws 404, 412 for
+ * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its spec
+ * is the one that was read. Concurrent changes all succeed: those of one process in the order in which they came, those of several in
+ * some order, for what has changed since it was read is read and decided again, for at most 25 s. Throws 404, 412 for
  * If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `runInTurn` and `writeObject` throw.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
