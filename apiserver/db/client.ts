@@ -12,7 +12,7 @@ export type Queryable = Pick<
 
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** A process that stands still in a transaction holds its locks no longer; the longest call to another service takes 25 s. */
+/** Postgres ends a transaction that is idle for longer, which releases its locks; longer than one call inside it (25 s). */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
 /** One tenant may use a quarter of them: that leaves connections for its reads during two slow changes. */

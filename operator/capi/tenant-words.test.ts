@@ -20,6 +20,10 @@ test.each([
     'Operation cannot be fulfilled on machines "x": the object has been modified; please apply your changes to the latest version and try again',
     "",
   ],
+  [
+    'Operation cannot be fulfilled on localclusters.local.marina.dev "x": uid mismatch: the provided object specified uid, and no existing object was found',
+    "",
+  ],
   ["nodes/proxy is read and/or written", "nodes/proxy is read and/or written"],
 ])("%j is to tenants %j", (text, words) => {
   expect(toTenantWords(text)).toBe(words);

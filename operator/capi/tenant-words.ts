@@ -1,6 +1,6 @@
 /** What Cluster API does again by itself, or only its operator can act on: the rest of a message is understood without it. */
 const INTERNAL =
-  /finalizer|object (?:has been|was) modified|precondition failed|requeue|rate limiter|failed calling webhook|connection refused|context deadline exceeded|context canceled|etcdserver:/i;
+  /finalizer|operation cannot be fulfilled|object (?:has been|was) modified|precondition failed|requeue|rate limiter|failed calling webhook|connection refused|context deadline exceeded|context canceled|etcdserver:/i;
 
 const NAME = `(?:"[^"]*"|[a-z0-9.]*[-/][a-z0-9./-]*)`;
 const NAMES = `(?: ${NAME}(?:, ${NAME})*)?`;

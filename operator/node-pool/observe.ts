@@ -120,7 +120,7 @@ function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: s
 }
 
 /**
- * A remediation is visible on the Machine for seconds, which a paused operator or a watch that is listed again misses; an
+ * A remediation is visible on the Machine for seconds, which a paused operator or a watch that relists misses; an
  * Event is left. A Machine that its MachineSet deleted on purpose has another Event as well, and does not count.
  */
 export function findMissedRemediations(
@@ -128,7 +128,8 @@ export function findMissedRemediations(
   pool: NodePool,
   machines: readonly CapiMachine[],
 ): Set<string> {
-  const gone = (pool.status?.machines ?? []).filter(({ uid }) => !machines.some((it) => it.uid === uid));
+  const present = new Set(machines.map(({ uid }) => uid));
+  const gone = (pool.status?.machines ?? []).filter(({ uid }) => !present.has(uid));
   if (gone.length === 0) return new Set();
   const events = caches.events.byIndex(INDEX_NAMESPACE, pool.metadata.namespace ?? "");
   const remediated = gone.filter(

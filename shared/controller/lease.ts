@@ -195,7 +195,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
       leads = false;
       options.onLeader?.(false);
       try {
-        // A renewal whose response was lost may have been stored: then another version is ours.
+        // A renewal whose response was lost may have been stored: then the Lease has a newer resourceVersion.
         const lease = isCurrent
           ? observed.lease
           : await client.get(leaseKind, namespace, name, { timeoutMs: callTimeoutMs });
