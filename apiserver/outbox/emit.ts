@@ -23,11 +23,11 @@ export async function emitEvents(tx: Queryable, events: readonly NewWebhookEvent
     const subscribed = (subscribers.get(event.orgId) ?? []).filter((webhook) =>
       isSubscribed(webhook.events, event.type),
     );
-    const awaitedBy = subscribed.length === 0 ? null : subscribed.map(({ id }) => id);
-    return { ...toEventRow({ id: createId(), ...event }), awaitedBy };
+    const pendingWebhookIds = subscribed.length === 0 ? null : subscribed.map(({ id }) => id);
+    return { ...toEventRow({ id: createId(), ...event }), pendingWebhookIds };
   });
   for (const part of chunk(rows)) await tx.insert(webhookEvents).values(part);
-  if (rows.some(({ awaitedBy }) => awaitedBy !== null))
+  if (rows.some(({ pendingWebhookIds }) => pendingWebhookIds !== null))
     await tx.execute(sql`select pg_notify(${DELIVERIES_CHANNEL}, '')`);
 }
 

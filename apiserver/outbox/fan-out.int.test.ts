@@ -5,7 +5,7 @@ import type { Database, Queryable } from "../db/client.ts";
 import { startTestDeliveries, type TestDeliveries } from "../webhooks/delivery/testing.ts";
 import { emitEvents, type NewWebhookEvent } from "./emit.ts";
 import { fanOutEvents } from "./fan-out.ts";
-import { webhookEvents, webhookQueues, type webhooks } from "./table.ts";
+import { webhookDeliveries, webhookEvents, webhookQueues, type webhooks } from "./table.ts";
 
 let deliveries: TestDeliveries;
 let orgId: string;
@@ -32,12 +32,12 @@ function emit(count = 1): Promise<void> {
   return deliveries.db.transaction((tx) => emitEvents(tx, Array(count).fill(event)));
 }
 
-function findAwaited() {
-  const isAwaited = and(eq(webhookEvents.orgId, orgId), isNotNull(webhookEvents.awaitedBy));
-  return deliveries.db.select().from(webhookEvents).where(isAwaited);
+function findPending() {
+  const isPending = and(eq(webhookEvents.orgId, orgId), isNotNull(webhookEvents.pendingWebhookIds));
+  return deliveries.db.select().from(webhookEvents).where(isPending);
 }
 
-/** Of which event each delivery is; an event that stands twice was delivered twice. */
+/** Of which event each delivery is; an event that is listed twice has two deliveries. */
 async function findDelivered(): Promise<string[]> {
   return (await deliveries.findDeliveries(webhookId)).map(({ eventId }) => eventId).sort();
 }
@@ -61,7 +61,7 @@ describe("between an event and its fan-out", () => {
     await deliveries.setWebhook(webhookId, values);
     await fanOutEvents(deliveries.db);
     expect((await deliveries.findDeliveries(webhookId)).map(({ status }) => status)).toEqual(statuses);
-    expect(await findAwaited()).toEqual([]);
+    expect(await findPending()).toEqual([]);
   });
 
   test.each<[string, Partial<typeof webhooks.$inferInsert>]>([
@@ -97,11 +97,28 @@ test("an event locks no queue: its webhooks are worked on while the transaction 
 
 test("processes that fan out at once make one delivery of each event", async () => {
   await emit(1200);
-  const expected = (await findAwaited()).map(({ id }) => id).sort();
-  while ((await findAwaited()).length > 0)
+  const expected = (await findPending()).map(({ id }) => id).sort();
+  while ((await findPending()).length > 0)
     await Promise.all(Array.from({ length: 4 }, () => fanOutEvents(deliveries.db)));
   expect(expected).toHaveLength(1200);
   expect(await findDelivered()).toEqual(expected);
+});
+
+test("a delivery that is there already is not made again", async () => {
+  await emit();
+  const [event] = await findPending();
+  if (event === undefined) throw new Error("no event");
+  const values = {
+    id: createId(),
+    orgId,
+    webhookId,
+    eventId: event.id,
+    eventType: event.type,
+    maxAttempts: 8,
+  };
+  await deliveries.db.insert(webhookDeliveries).values({ ...values, trigger: "event" });
+  await fanOutEvents(deliveries.db);
+  expect([await findDelivered(), await findPending()]).toEqual([[event.id], []]);
 });
 
 const STATEMENTS = ["select", "insert", "update", "execute"];
@@ -132,7 +149,7 @@ function killBefore(db: Database, statement: number): { db: Database; sent: () =
 
 test("a fan-out that is killed before any of its statements loses no event and doubles none", async () => {
   await emit(3);
-  const expected = (await findAwaited()).map(({ id }) => id).sort();
+  const expected = (await findPending()).map(({ id }) => id).sort();
   let killed = 0;
   for (;;) {
     const dying = killBefore(deliveries.db, killed + 1);
@@ -142,7 +159,7 @@ test("a fan-out that is killed before any of its statements loses no event and d
     );
     if (ended === "done") break;
     expect(ended).toBe("killed");
-    expect([await findDelivered(), (await findAwaited()).length]).toEqual([[], 3]);
+    expect([await findDelivered(), (await findPending()).length]).toEqual([[], 3]);
     killed += 1;
   }
   expect(killed).toBeGreaterThanOrEqual(5);

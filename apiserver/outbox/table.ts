@@ -100,13 +100,13 @@ export const webhookEvents = pgTable(
     body: text().notNull(),
     occurredAt: time("occurred_at").notNull(),
     createdAt: time("created_at").notNull().defaultNow(),
-    /** The webhooks that subscribed when it happened, until each has a delivery of it; null when none waits. */
-    awaitedBy: uuid("awaited_by").array(),
+    /** The webhooks that subscribed when it happened, until their deliveries are made; null from then on. */
+    pendingWebhookIds: uuid("pending_webhook_ids").array(),
   },
   (table) => [
     index("webhook_events_org_idx").on(table.orgId, table.createdAt),
     index("webhook_events_created_idx").on(table.createdAt),
-    index("webhook_events_awaited_idx").on(table.id).where(sql`${table.awaitedBy} is not null`),
+    index("webhook_events_pending_idx").on(table.id).where(sql`${table.pendingWebhookIds} is not null`),
   ],
 );
 

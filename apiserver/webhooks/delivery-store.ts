@@ -117,7 +117,7 @@ export async function listMissedEvents(
         gte(webhookEvents.createdAt, since),
         inArray(webhookEvents.type, types),
         not(exists(served)),
-        sql`${webhookId} <> all (coalesce(${webhookEvents.awaitedBy}, '{}'))`,
+        sql`${webhookId} <> all (coalesce(${webhookEvents.pendingWebhookIds}, '{}'))`,
       ),
     )
     .orderBy(asc(webhookEvents.createdAt), asc(webhookEvents.id))

@@ -7,6 +7,7 @@ import { nowMs } from "../../e2e/bench/webhooks/programs.ts";
 import { createId } from "../../shared/program/id.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../db/testing.ts";
+import { fanOutEvents } from "../outbox/fan-out.ts";
 import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
 import { webhookQueues, webhookSecrets, webhooks } from "../outbox/table.ts";
 import { claimDeliveries } from "./delivery/claim-store.ts";
@@ -163,6 +164,7 @@ serve({
     const unlimited = { limit: 128, endpointConcurrency: 8, roomOf: () => 32, busyOrgIds: [] };
     await drizzle(sql)
       .transaction(async (tx) => {
+        await fanOutEvents(tx as unknown as DatabaseClients["db"]);
         await claimDeliveries(tx as unknown as DatabaseClients["db"], unlimited);
         tx.rollback();
       })

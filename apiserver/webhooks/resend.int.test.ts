@@ -137,6 +137,15 @@ describe("a recovery", () => {
     });
   });
 
+  test("makes none of an event whose delivery is still to be made", async () => {
+    const { org, send, list } = await start();
+    await api.deps.db.transaction((tx) => emitEvents(tx, [aReplacement(org)]));
+    const { body } = await send("POST", "/recover", { since: daysAgo(1).toISOString() });
+    expect(body.deliveries).toBe(0);
+    await fanOutEvents(api.deps.db);
+    expect(await list()).toHaveLength(1);
+  });
+
   test("looks back to the time asked for, for 30 days at most, and not before the webhook's creation", async () => {
     const { org, id, send } = await start();
     const other = await makeOrganization(api, issuer);

@@ -66,7 +66,7 @@ export async function lockWebhook(tx: Queryable, orgId: string, id: string): Pro
     .from(webhooks)
     .innerJoin(webhookQueues, eq(webhookQueues.webhookId, webhooks.id))
     .where(isOne(orgId, id))
-    // An event that is written at the same time refers to the row and must not wait for it.
+    // A delivery that is made at the same time refers to the row and must not wait for it.
     .for("no key update", { of: webhooks });
   if (row === undefined) throw notFound("webhook");
   return row;

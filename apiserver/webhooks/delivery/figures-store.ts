@@ -9,7 +9,7 @@ export interface Figures {
   disabled: Record<"gone" | "failing" | "tenant", number>;
 }
 
-/** Counts pending deliveries, those that are yet to be made of an event too, and disabled webhooks. */
+/** Counts pending deliveries, including those that are not made of their event yet, and disabled webhooks. */
 export async function readDeliveryFigures(db: Queryable): Promise<Figures> {
   const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
     select made.count + awaited.count as pending, greatest(made.age, awaited.age) as "oldestSeconds",
@@ -18,9 +18,9 @@ export async function readDeliveryFigures(db: Queryable): Promise<Figures> {
       select count(*)::float8 as count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age
       from webhook_deliveries where status = 'pending'
     ) made, (
-      select coalesce(sum(cardinality(awaited_by)), 0)::float8 as count,
+      select coalesce(sum(cardinality(pending_webhook_ids)), 0)::float8 as count,
         coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age
-      from webhook_events where awaited_by is not null
+      from webhook_events where pending_webhook_ids is not null
     ) awaited, (
       select coalesce(greatest(0, extract(epoch from now() - min(due_at))), 0)::float8 as age from webhook_queues
     ) overdue, (

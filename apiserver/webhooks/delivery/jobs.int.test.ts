@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
 import { deliveryJobs } from "./jobs.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
@@ -145,6 +146,15 @@ describe("after 30 days", () => {
     expect(await store.findAttempts(oldId(0))).toEqual([]);
     const events = await store.db.execute(sql`select id from webhook_events where org_id = ${orgId}`);
     expect([...events]).toEqual(kept.map((id) => ({ id })));
+  });
+
+  test("an event is kept while its deliveries are to be made", async () => {
+    const id = createId();
+    await store.db.execute(sql`
+      insert into webhook_events (id, org_id, type, body, occurred_at, created_at, pending_webhook_ids)
+      values (${id}, ${orgId}, 'node.replaced', '{}', now(), now() - interval '40 days', array[${webhookId}::uuid])`);
+    await run("purge-webhook-events");
+    expect(await store.db.execute(sql`select 1 from webhook_events where id = ${id}`)).toHaveLength(1);
   });
 
   test("an event is kept while a delivery of it is", async () => {

@@ -26,13 +26,14 @@ export function purgeDeliveries(db: Queryable, signal: AbortSignal): Promise<voi
   );
 }
 
-/** Deletes events after 30 days, but not those of a delivery that is kept. */
+/** Deletes events after 30 days, but not those whose deliveries are to be made, or of a delivery that is kept. */
 export function purgeWebhookEvents(db: Queryable, signal: AbortSignal): Promise<void> {
   return repeatInBatches(signal, () =>
     db.execute(sql`
       delete from webhook_events where id = any (array(
         select event.id from webhook_events event
         where event.created_at < now() - make_interval(days => ${RETENTION_DAYS})
+          and event.pending_webhook_ids is null
           and not exists (select 1 from webhook_deliveries delivery where delivery.event_id = event.id)
         order by event.created_at limit ${BATCH_SIZE} for update skip locked
       )) returning id`),

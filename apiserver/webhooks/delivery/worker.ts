@@ -3,16 +3,17 @@ import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { fanOutEvents } from "../../outbox/fan-out.ts";
 import { DELIVERIES_CHANNEL } from "../../outbox/queues.ts";
 import type { WebhookSecretRow } from "../../outbox/table.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { type AttemptParts, type AttemptSender, attempt, type Signer } from "./attempt.ts";
 import { type ClaimedDelivery, claimDeliveries, findNextDueMs } from "./claim-store.ts";
 import { type Completion, completeDeliveries } from "./completion-store.ts";
+import { runFanOut } from "./fan-out-loop.ts";
 import type { DeliveryMetrics } from "./metrics.ts";
 import { findSigningSecrets } from "./secret-store.ts";
 import { createSlots } from "./slots.ts";
+import { createWakeup, pause } from "./wakeup.ts";
 
 /** While nothing is due the database is asked this often, in case a notification was lost. */
 const POLL_MS = 1000;
@@ -136,13 +137,12 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
       const woken = wakeup.next();
       let waitMs = POLL_MS;
       try {
-        const isMoreToFanOut = await fanOutEvents(db);
         const claimed = hasRoom() ? await claim() : [];
         await attemptAll(claimed);
-        if (claimed.length > 0 || isMoreToFanOut) waitMs = MIN_CLAIM_INTERVAL_MS;
+        if (claimed.length > 0) waitMs = MIN_CLAIM_INTERVAL_MS;
         else if (hasRoom()) waitMs = toWaitMs(await findNextDueMs(db));
       } catch (error) {
-        warn(log, error, "cannot make or claim deliveries; retrying shortly");
+        warn(log, error, "cannot claim deliveries; retrying shortly");
       }
       await Promise.race([woken, pause(waitMs, signal)]);
       await pause(MIN_CLAIM_INTERVAL_MS - (performance.now() - startedMs), signal);
@@ -150,8 +150,12 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   }
 
   async function run(): Promise<void> {
-    const stopListening = listen(options, wakeup.wake);
-    await loop();
+    const fanOutWakeup = createWakeup(signal);
+    const stopListening = listen(options, () => {
+      fanOutWakeup.wake();
+      wakeup.wake();
+    });
+    await Promise.all([loop(), runFanOut({ db, log, onFannedOut: wakeup.wake }, fanOutWakeup, signal)]);
     await stopListening();
     await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
     aborting.abort();
@@ -202,29 +206,6 @@ function listen({ sql, log }: DelivererOptions, onNotification: () => void): () 
       )
       .catch(() => undefined);
   };
-}
-
-interface Wakeup {
-  wake: () => void;
-  /** Resolves at the next `wake`, or when the signal aborts. */
-  next: () => Promise<void>;
-}
-
-function createWakeup(signal: AbortSignal): Wakeup {
-  let resolveNext = () => {};
-  signal.addEventListener("abort", () => resolveNext(), { once: true });
-  return {
-    wake: () => resolveNext(),
-    next: () =>
-      new Promise((resolve) => {
-        resolveNext = resolve;
-      }),
-  };
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0) return;
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function warn(log: Logger, error: unknown, text: string): void {

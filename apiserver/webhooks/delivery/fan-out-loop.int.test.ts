@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { createId } from "../../../shared/program/id.ts";
+import { createLogger } from "../../../shared/program/log.ts";
+import { emitEvents } from "../../outbox/index.ts";
+import { runFanOut } from "./fan-out-loop.ts";
+import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
+import { createWakeup } from "./wakeup.ts";
+
+let deliveries: TestDeliveries;
+beforeAll(async () => {
+  deliveries = await startTestDeliveries();
+});
+afterAll(() => deliveries.end());
+
+async function emit(orgId: string): Promise<void> {
+  const data = {
+    cluster_id: createId(),
+    node_pool_id: createId(),
+    old_node: "a",
+    new_node: "b",
+    reason: "c",
+  };
+  const event = { orgId, type: "node.replaced", occurredAt: new Date(), data } as const;
+  await deliveries.db.transaction((tx) => emitEvents(tx, [event]));
+}
+
+async function addSubscriber(): Promise<{ orgId: string; webhookId: string }> {
+  const orgId = await deliveries.addOrganization();
+  return { orgId, webhookId: await deliveries.addWebhook(orgId, "https://hooks.example.com") };
+}
+
+test("an event whose queue is locked delays no other, and gets its delivery when the lock ends", async () => {
+  const [locked, free] = [await addSubscriber(), await addSubscriber()];
+  const stopping = new AbortController();
+  const lines: string[] = [];
+  const log = createLogger({
+    name: "test",
+    level: "warn",
+    destination: { write: (line) => lines.push(line) },
+  });
+  const count = async ({ webhookId }: { webhookId: string }) =>
+    (await deliveries.findDeliveries(webhookId)).length;
+  let ended: Promise<void> | undefined;
+  await deliveries.sql.begin(async (tx) => {
+    await tx`select from webhook_queues where webhook_id = ${locked.webhookId} for update`;
+    await emit(locked.orgId);
+    await emit(free.orgId);
+    const wakeup = createWakeup(stopping.signal);
+    ended = runFanOut({ db: deliveries.db, log, onFannedOut: () => undefined }, wakeup, stopping.signal);
+    await waitFor("the other delivery", async () => (await count(free)) === 1);
+    expect(await count(locked)).toBe(0);
+  });
+  await waitFor("the delivery", async () => (await count(locked)) === 1);
+  stopping.abort();
+  await ended;
+  expect([await count(locked), await count(free)]).toEqual([1, 1]);
+  expect(lines.join("")).toContain("cannot make the deliveries of the event");
+});
