@@ -15,8 +15,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * The JSON patch (RFC 6902) of a change that holds as long as the spec of the object (`metadata.generation`) and its last
- * request by REST are those that were read: the operator writes a status at any time, which would make a condition on resourceVersion fail.
- * An object that REST has not written yet has no request id to compare, and is compared by resourceVersion.
+ * request by REST are those that were read: the operator writes a status at any time, and a condition on resourceVersion
+ * would fail then. An object that REST has not written yet has no request id, and is compared by resourceVersion.
  */
 export function composeOperations(
   live: KubeObject & { spec?: object },

@@ -104,9 +104,9 @@ export async function createObject<T extends KubeObject, P extends ObjectRef, E 
 
 /**
  * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its spec
- * is the one that was read. Concurrent changes all succeed: those of one process in the order in which they came, those of several in
- * some order, for what has changed since it was read is read and decided again, for at most 25 s. Throws 404, 412 for
- * If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `runInTurn` and `writeObject` throw.
+ * is the one that was read. Concurrent changes all succeed: those of one process in the order in which they came, those of
+ * several in some order, for what has changed since it was read is read and decided again, for at most 25 s. Throws 404,
+ * 412 for If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `runInTurn` and `writeObject` throw.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
