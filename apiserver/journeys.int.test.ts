@@ -19,6 +19,7 @@ import {
   type TestDeliveries,
 } from "./webhooks/delivery/testing.ts";
 import { type Receiver, startReceiver } from "./webhooks/delivery/testing-receiver.ts";
+import { aReplacement } from "./webhooks/testing.ts";
 
 let api: TestApp;
 let deliveries: TestDeliveries;
@@ -79,14 +80,7 @@ async function prepareWebhook() {
   const orgId = await deliveries.addOrganization();
   const webhookId = await deliveries.addWebhook(orgId, `${receiver.url}/hook`);
   const deliverer = startTestDeliverer(deliveries, createTestSender(receiver.ca));
-  const data = {
-    cluster_id: createId(),
-    node_pool_id: createId(),
-    old_node: "a",
-    new_node: "b",
-    reason: "c",
-  };
-  const event = { orgId, type: "node.replaced", occurredAt: new Date(), data } as const;
+  const event = aReplacement({ id: orgId });
   return async () => {
     await db.transaction((tx) => emitEvents(tx, [event]));
     // Not through the counted client.

@@ -191,7 +191,7 @@ describe("the connections of a pool", () => {
 });
 
 test.each(["db", "backgroundDb"] as const)(
-  "Postgres ends a transaction of %s that stands still, and with it its locks",
+  "Postgres ends a transaction of %s that is idle for a minute, and with it its locks",
   async (pool) => {
     const [row] = await clients[pool].execute<{ limit: string }>(
       sql`select current_setting('idle_in_transaction_session_timeout') as limit`,

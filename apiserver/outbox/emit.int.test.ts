@@ -4,6 +4,7 @@ import { createId } from "../../shared/program/id.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { aReplacement } from "../webhooks/testing.ts";
 import { bodySchemaOf } from "./catalog.ts";
 import { fanOutEvents } from "./fan-out.ts";
 import { emitEvents, type NewWebhookEvent } from "./index.ts";
@@ -35,16 +36,10 @@ async function addWebhook(values: Partial<typeof webhooks.$inferInsert> = {}): P
   return id;
 }
 
-function aReplacement(): NewWebhookEvent {
-  const data = {
-    cluster_id: createId(),
-    node_pool_id: createId(),
-    old_node: "old",
-    new_node: "new",
-    reason: "Unhealthy",
-  };
-  return { orgId, type: "node.replaced", occurredAt: new Date("2026-11-21T09:00:00Z"), data };
-}
+const anEvent = (): NewWebhookEvent => ({
+  ...aReplacement({ id: orgId }),
+  occurredAt: new Date("2026-11-21T09:00:00Z"),
+});
 
 async function findDeliveries() {
   return api.deps.db
@@ -72,7 +67,7 @@ describe("an event", () => {
     await addWebhook({ enabled: false, disabledAt: new Date() });
     await addWebhook({ deletedAt: new Date() });
     await addWebhook({ orgId: other });
-    await api.deps.db.transaction((tx) => emitEvents(tx, [aReplacement()]));
+    await api.deps.db.transaction((tx) => emitEvents(tx, [anEvent()]));
     expect(await findDeliveries()).toEqual([]);
     await fanOutEvents(api.deps.db);
     const deliveries = await findDeliveries();
@@ -87,7 +82,7 @@ describe("an event", () => {
   });
 
   test("is kept without a webhook too, so that it can be recovered", async () => {
-    const event = aReplacement();
+    const event = anEvent();
     await api.deps.db.transaction((tx) => emitEvents(tx, [event]));
     const [row] = await api.deps.db.select().from(webhookEvents).where(eq(webhookEvents.orgId, orgId));
     expect(row?.body).toBe(
@@ -98,7 +93,7 @@ describe("an event", () => {
   test("of a transaction that is rolled back was never there", async () => {
     await addWebhook();
     const failing = api.deps.db.transaction(async (tx) => {
-      await emitEvents(tx, [aReplacement()]);
+      await emitEvents(tx, [anEvent()]);
       throw new Error("rolled back");
     });
     await expect(failing).rejects.toThrow("rolled back");
@@ -111,7 +106,7 @@ describe("an event", () => {
     const pausedUntil = new Date(Date.now() + 3_600_000);
     const id = await addWebhook();
     await api.deps.db.update(webhookQueues).set({ pausedUntil }).where(eq(webhookQueues.webhookId, id));
-    await api.deps.db.transaction((tx) => emitEvents(tx, [aReplacement()]));
+    await api.deps.db.transaction((tx) => emitEvents(tx, [anEvent()]));
     await fanOutEvents(api.deps.db);
     expect((await findQueue(id)).dueAt).toEqual(pausedUntil);
   });

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createId } from "../../shared/program/id.ts";
 import type { Database, Queryable } from "../db/client.ts";
 import { startTestDeliveries, type TestDeliveries } from "../webhooks/delivery/testing.ts";
-import { emitEvents, type NewWebhookEvent } from "./emit.ts";
+import { aReplacement } from "../webhooks/testing.ts";
+import { emitEvents } from "./emit.ts";
 import { fanOutEvents } from "./fan-out.ts";
 import { webhookDeliveries, webhookEvents, webhookQueues, type webhooks } from "./table.ts";
 
@@ -21,14 +22,7 @@ beforeEach(async () => {
 afterAll(() => deliveries.end());
 
 function emit(count = 1): Promise<void> {
-  const data = {
-    cluster_id: createId(),
-    node_pool_id: createId(),
-    old_node: "a",
-    new_node: "b",
-    reason: "c",
-  };
-  const event: NewWebhookEvent = { orgId, type: "node.replaced", occurredAt: new Date(), data };
+  const event = aReplacement({ id: orgId });
   return deliveries.db.transaction((tx) => emitEvents(tx, Array(count).fill(event)));
 }
 
@@ -78,14 +72,7 @@ describe("between an event and its fan-out", () => {
 
 test("an event locks no queue: its webhooks are worked on while the transaction of the cause is open", async () => {
   await deliveries.db.transaction(async (tx) => {
-    const data = {
-      cluster_id: createId(),
-      node_pool_id: createId(),
-      old_node: "a",
-      new_node: "b",
-      reason: "c",
-    };
-    await emitEvents(tx, [{ orgId, type: "node.replaced", occurredAt: new Date(), data }]);
+    await emitEvents(tx, [aReplacement({ id: orgId })]);
     const locked = await deliveries.db
       .select({ id: webhookQueues.webhookId })
       .from(webhookQueues)

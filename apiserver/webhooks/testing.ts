@@ -44,7 +44,7 @@ export function createWebhookRequests(api: TestApp) {
 }
 
 /** The event of a replaced node. */
-export function aReplacement({ id: orgId }: TestOrganization): NewWebhookEvent {
+export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewWebhookEvent {
   const data = {
     cluster_id: createId(),
     node_pool_id: createId(),

@@ -177,12 +177,12 @@ async function sendInOrder(
   return Promise.all(sent);
 }
 
-describe("through a Kubernetes API that takes 300 ms for each PATCH", () => {
+describe("through a Kubernetes API that takes 100 ms for each PATCH", () => {
   test("PUTs of one node pool through one process all succeed, in the order in which they came", async () => {
     const clusterId = await createCluster();
     const poolId = await createPool(clusterId);
     const path = `${clusters}/${clusterId}/nodepools/${poolId}`;
-    delayPatches(api, 300);
+    delayPatches(api, 100);
     const desired = Array.from({ length: 10 }, (_, index) => index + 2);
     const responses = await sendInOrder(
       api,
@@ -200,8 +200,8 @@ describe("through a Kubernetes API that takes 300 ms for each PATCH", () => {
     const clusterId = await createCluster();
     const poolId = await createPool(clusterId);
     const path = `${clusters}/${clusterId}/nodepools/${poolId}`;
-    delayPatches(api, 300);
-    delayPatches(other, 300);
+    delayPatches(api, 100);
+    delayPatches(other, 100);
     const [desired, timeouts] = [
       [2, 3, 4, 5, 6],
       [61, 62, 63, 64, 65],

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
-import { createId } from "../../../shared/program/id.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { emitEvents } from "../../outbox/index.ts";
+import { aReplacement } from "../testing.ts";
 import { runFanOut } from "./fan-out-loop.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
 import { createWakeup } from "./wakeup.ts";
@@ -13,17 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => deliveries.end());
 
-async function emit(orgId: string): Promise<void> {
-  const data = {
-    cluster_id: createId(),
-    node_pool_id: createId(),
-    old_node: "a",
-    new_node: "b",
-    reason: "c",
-  };
-  const event = { orgId, type: "node.replaced", occurredAt: new Date(), data } as const;
-  await deliveries.db.transaction((tx) => emitEvents(tx, [event]));
-}
+const emit = (orgId: string) =>
+  deliveries.db.transaction((tx) => emitEvents(tx, [aReplacement({ id: orgId })]));
 
 async function addSubscriber(): Promise<{ orgId: string; webhookId: string }> {
   const orgId = await deliveries.addOrganization();
