@@ -1,10 +1,9 @@
-import { and, arrayOverlaps, eq, inArray, isNull, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { createId } from "../../shared/program/id.ts";
-import { chunk } from "../db/chunk.ts";
 import type { Queryable } from "../db/client.ts";
 import type { EventData, EventType, SentEventType } from "./catalog.ts";
 import { DELIVERIES_CHANNEL } from "./queues.ts";
-import { webhookEvents, webhooks } from "./table.ts";
+import type { webhookEvents } from "./table.ts";
 
 /** An event as the slice that causes it describes it. */
 export type NewWebhookEvent<Type extends SentEventType = EventType> = {
@@ -18,16 +17,21 @@ export type NewWebhookEvent<Type extends SentEventType = EventType> = {
  */
 export async function emitEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;
-  const subscribers = Map.groupBy(await findSubscribers(tx, events), ({ orgId }) => orgId);
-  const rows = events.map((event) => {
-    const subscribed = (subscribers.get(event.orgId) ?? []).filter((webhook) =>
-      isSubscribed(webhook.events, event.type),
-    );
-    const pendingWebhookIds = subscribed.length === 0 ? null : subscribed.map(({ id }) => id);
-    return { ...toEventRow({ id: createId(), ...event }), pendingWebhookIds };
+  const input = events.map((event) => {
+    const { id, orgId, type, body, occurredAt } = toEventRow({ id: createId(), ...event });
+    return { id, org_id: orgId, type, body, occurred_at: occurredAt };
   });
-  for (const part of chunk(rows)) await tx.insert(webhookEvents).values(part);
-  if (rows.some(({ pendingWebhookIds }) => pendingWebhookIds !== null))
+  const rows = await tx.execute<{ isPending: boolean }>(sql`
+    insert into webhook_events (id, org_id, type, body, occurred_at, pending_webhook_ids)
+    select id, org_id, type, body, occurred_at, (
+      select array_agg(webhook.id order by webhook.id) from webhooks webhook
+      where webhook.org_id = input.org_id and webhook.enabled and webhook.deleted_at is null
+        and webhook.events && array[input.type, '*']
+    )
+    from json_to_recordset(${JSON.stringify(input)}::text::json)
+      as input(id uuid, org_id uuid, type text, body text, occurred_at timestamptz)
+    returning pending_webhook_ids is not null as "isPending"`);
+  if (rows.some(({ isPending }) => isPending))
     await tx.execute(sql`select pg_notify(${DELIVERIES_CHANNEL}, '')`);
 }
 
@@ -41,24 +45,4 @@ export function toEventRow({
 }: NewWebhookEvent<SentEventType> & { id: string }): typeof webhookEvents.$inferInsert {
   const body = JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
   return { id, orgId, type, body, occurredAt };
-}
-
-async function findSubscribers(tx: Queryable, events: readonly { orgId: string; type: EventType }[]) {
-  const orgIds = [...new Set(events.map(({ orgId }) => orgId))];
-  const types = [...new Set(events.map(({ type }) => type)), "*" as const];
-  return tx
-    .select({ id: webhooks.id, orgId: webhooks.orgId, events: webhooks.events })
-    .from(webhooks)
-    .where(
-      and(
-        inArray(webhooks.orgId, orgIds),
-        eq(webhooks.enabled, true),
-        isNull(webhooks.deletedAt),
-        arrayOverlaps(webhooks.events, types),
-      ),
-    );
-}
-
-function isSubscribed(subscriptions: readonly string[], type: EventType): boolean {
-  return subscriptions.includes("*") || subscriptions.includes(type);
 }
