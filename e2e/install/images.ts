@@ -79,6 +79,8 @@ export function writeMixedChart(dir: string, behind: Behind): string {
   const file = join(chart, "templates", behind, "deployment.yaml");
   const text = readFileSync(file, "utf8");
   const image = `image: marina/marina:${PREVIOUS_VERSION}`;
-  writeFileSync(file, text.replace('image: {{ include "marina.image" . }}', image));
+  const mixed = text.replace('image: {{ include "marina.image" . | quote }}', image);
+  if (mixed === text) throw new Error(`${file} names its image in another way`);
+  writeFileSync(file, mixed);
   return chart;
 }

@@ -14,11 +14,12 @@ export function readProgramEnvironment(
   return parseEnv(readFileSync(join(dirname(kubeconfig), `${program}.env`), "utf8")) as Environment;
 }
 
-/** The three values that cannot be guessed. */
+/** The values that cannot be guessed. */
 export function requiredValues(stack: StackInfo): Values {
   const { MARINA_OIDC_ISSUERS = "" } = readProgramEnvironment(stack, "apiserver");
   return {
     host: "api.marina.test",
+    image: { repository: "marina/marina" },
     database: { existingSecret: "marina-database" },
     oidc: { issuers: JSON.parse(MARINA_OIDC_ISSUERS) },
   };

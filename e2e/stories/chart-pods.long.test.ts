@@ -35,7 +35,10 @@ async function renderPods(values: Values = {}): Promise<Rendered[]> {
 }
 
 const names = (pods: readonly Rendered[]) => pods.map(({ metadata }) => metadata.name).sort();
-const SCANNER = { registry: { existingSecret: "marina-registry" }, scanner: { enabled: true } };
+const SCANNER = {
+  registry: { existingSecret: "marina-registry" },
+  scanner: { enabled: true, image: { repository: "registry.example.com/scanner" } },
+};
 const ALL = [
   "marina-apiserver",
   "marina-migrate",

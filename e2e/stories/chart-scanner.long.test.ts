@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { REQUIRED_VALUES, type Rendered, renderChart, type Values } from "../testing/chart.ts";
 
-const SCANNER = { registry: { existingSecret: "marina-registry" }, scanner: { enabled: true, replicas: 2 } };
+const SCANNER = {
+  registry: { existingSecret: "marina-registry" },
+  scanner: { enabled: true, replicas: 2, image: { repository: "registry.example.com/scanner" } },
+};
 
 const render = (values: Values) => renderChart("marina", "default", { ...REQUIRED_VALUES, ...values });
 
@@ -30,7 +33,7 @@ test("what needs grype runs where grype is", async () => {
       return [metadata.name, image.split(":")[0], value];
     });
   expect(roles).toEqual([
-    ["marina-apiserver", "marina/marina", "api,projector,harvester,webhooks"],
-    ["marina-scanner", "marina/marina-scanner", "scanner"],
+    ["marina-apiserver", "registry.example.com/marina", "api,projector,harvester,webhooks"],
+    ["marina-scanner", "registry.example.com/scanner", "scanner"],
   ]);
 });

@@ -45,7 +45,7 @@ const digest = `sha256:${"0".repeat(64)}`;
 describe("every object is accepted by the Kubernetes API, and names no field that its schema does not know", () => {
   test.each<[string, Values]>([
     ["the definitions of custom resources too", { crds: { enabled: true } }],
-    ["the three required values alone", {}],
+    ["the required values alone", {}],
     ["one replica of each program", { apiserver: { replicas: 1 }, operator: { replicas: 1 } }],
     ["five replicas of each program", { apiserver: { replicas: 5 }, operator: { replicas: 5 } }],
     ["an autoscaled API server", { apiserver: { autoscaling: { enabled: true } } }],
@@ -176,7 +176,7 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
       "a scanner of images",
       {
         registry: { existingSecret: "marina-registry" },
-        scanner: { enabled: true },
+        scanner: { enabled: true, image: { repository: "registry.example.com/scanner" } },
         monitoring: { enabled: true },
       },
     ],
@@ -208,16 +208,20 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
 
 describe("values are refused", () => {
   test.each<[string, Values, RegExp]>([
-    ["without a host", { ...REQUIRED_VALUES, host: "" }, /host is required/],
-    ["without a database", { ...REQUIRED_VALUES, database: {} }, /database\.existingSecret is required/],
-    ["without an issuer", { ...REQUIRED_VALUES, oidc: {} }, /oidc\.issuers is required/],
+    ["without a host", { ...REQUIRED_VALUES, host: "" }, /\n {2}host: /],
+    ["without a database", { ...REQUIRED_VALUES, database: {} }, /\n {2}database\.existingSecret: /],
+    ["without an issuer", { ...REQUIRED_VALUES, oidc: {} }, /\n {2}oidc\.issuers: /],
     ["with an unknown name", { ...REQUIRED_VALUES, replicas: 3 }, /'replicas' not allowed/],
     [
       "with an unknown name below",
       { ...REQUIRED_VALUES, apiserver: { replica: 3 } },
       /'replica' not allowed/,
     ],
-    ["with a URL as host", { ...REQUIRED_VALUES, host: "https://api.example.com" }, /host/],
+    [
+      "with a URL as host",
+      { ...REQUIRED_VALUES, host: "https://api.example.com" },
+      /host is a name without a scheme/,
+    ],
     ["with no replicas", { ...REQUIRED_VALUES, operator: { replicas: 0 } }, /replicas/],
     [
       "with two control plane replicas",
@@ -240,17 +244,29 @@ describe("values are refused", () => {
     [
       "with a database of CloudNativePG without a password of the API server",
       { ...REQUIRED_VALUES, database: { cloudNativePG: { enabled: true } } },
-      /database\.cloudNativePG\.apiserverSecret is required/,
+      /\n {2}database\.cloudNativePG\.apiserverSecret: /,
     ],
     [
       "with a scanner and no registry",
       { ...REQUIRED_VALUES, scanner: { enabled: true } },
-      /registry\.existingSecret is required for scanner\.enabled/,
+      /\n {2}registry\.existingSecret: .* for scanner\.enabled/,
     ],
     ["with an unknown role", { ...REQUIRED_VALUES, apiserver: { roles: ["api", "scan"] } }, /roles/],
     ["with a tag as digest", { ...REQUIRED_VALUES, image: { digest: "1.0" } }, /digest/],
+    [
+      "with a number as the value of a variable",
+      { ...REQUIRED_VALUES, apiserver: { extraEnv: [{ name: "MARINA_LOG_LEVEL", value: 1 }] } },
+      /extraEnv.*value.*want string/s,
+    ],
   ])("%s", async (_, values, expected) => {
     expect(await findRefusal("marina", values)).toMatch(expected);
+  });
+
+  test("without anything, with one message that names all that is missing", async () => {
+    const named = ["host", "image.repository", "oidc.issuers", "database.existingSecret"];
+    const [, missing = ""] =
+      /which cannot be guessed:\n((?: {2}\S+: .+\n)+)/.exec(await findRefusal("marina", {})) ?? [];
+    expect(missing.match(/^ {2}[\w.]+/gm)?.map((name) => name.trim())).toEqual(named);
   });
 });
 

@@ -20,6 +20,7 @@ export interface Rendered {
 /** The values that the chart marina asks for. */
 export const REQUIRED_VALUES = {
   host: "api.example.com",
+  image: { repository: "registry.example.com/marina" },
   database: { existingSecret: "marina-database" },
   oidc: { issuers: [{ issuer: "https://id.example.com", audience: "marina" }] },
 };

@@ -13,8 +13,8 @@
         matchResources: { machineDeploymentClass: { names: [default] } }
       jsonPatches:
         - op: replace
-          path: {{ .flavourPath }}
+          path: {{ .flavourPath | quote }}
           valueFrom:
             template: |
-              {{ "{{" }} get (fromJson {{ toJson $sizes | quote }}) (printf "%v-%v" .machine.vcpus .machine.memoryGB) {{ "}}" }}
+              {{ "{{" }} get (fromJson {{ toJson $sizes | quote }}) (printf "%v-%v" .machine.vcpus .machine.memoryGB) | toJson {{ "}}" }}
 {{- end }}

@@ -1,7 +1,7 @@
 {{/* An object stays when the release is uninstalled: clusters use it. */}}
 {{- define "classes.metadata" -}}
-name: {{ .name }}
-namespace: {{ .namespace }}
+name: {{ .name | quote }}
+namespace: {{ .namespace | quote }}
 labels:
   app.kubernetes.io/part-of: marina
 annotations:
@@ -15,12 +15,12 @@ nodeRegistration:
   name: {{ . | quote }}
   {{- end }}
   {{- with .criSocket }}
-  criSocket: {{ . }}
+  criSocket: {{ . | quote }}
   {{- end }}
   {{- with .kubelet }}
   kubeletExtraArgs:
     {{- range $name, $value := . }}
-    - { name: {{ $name }}, value: {{ $value | quote }} }
+    - { name: {{ $name | quote }}, value: {{ $value | quote }} }
     {{- end }}
   {{- end }}
 {{- end }}
@@ -153,17 +153,17 @@ spec:
     templateRef:
       apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
       kind: {{ .kind }}ClusterTemplate
-      name: {{ .name }}
+      name: {{ .name | quote }}
   controlPlane:
     templateRef:
       apiVersion: controlplane.cluster.x-k8s.io/v1beta2
       kind: KubeadmControlPlaneTemplate
-      name: {{ .name }}
+      name: {{ .name | quote }}
     machineInfrastructure:
       templateRef:
         apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
         kind: {{ .kind }}MachineTemplate
-        name: {{ .name }}-control-plane
+        name: {{ printf "%s-control-plane" .name | quote }}
     {{- include "classes.health" . | nindent 4 }}
   workers:
     machineDeployments:
@@ -172,12 +172,12 @@ spec:
           templateRef:
             apiVersion: bootstrap.cluster.x-k8s.io/v1beta2
             kind: KubeadmConfigTemplate
-            name: {{ .name }}
+            name: {{ .name | quote }}
         infrastructure:
           templateRef:
             apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
             kind: {{ .kind }}MachineTemplate
-            name: {{ .name }}-worker
+            name: {{ printf "%s-worker" .name | quote }}
         {{- include "classes.health" . | nindent 8 }}
   variables:
     {{- include "classes.variables" . | nindent 4 }}

@@ -1,4 +1,7 @@
-{{/* A patch that sets the image of the machines' Kubernetes version, the same for control planes and workers. */}}
+{{/*
+A patch that sets the image of the machines' Kubernetes version, the same for control planes and workers. Cluster API reads the result of
+a template as YAML: as JSON a name that looks like a number stays a text.
+*/}}
 {{- define "classes.image" -}}
 - name: image
   definitions:
@@ -8,16 +11,16 @@
         matchResources: { controlPlane: true }
       jsonPatches:
         - op: add
-          path: {{ .path }}
+          path: {{ .path | quote }}
           valueFrom:
-            template: {{ printf .format "{{ .builtin.controlPlane.version }}" | quote }}
+            template: {{ .format | replace "<version>" "{{ .builtin.controlPlane.version }}" | toJson | quote }}
     - selector:
         apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
         kind: {{ .kind }}MachineTemplate
         matchResources: { machineDeploymentClass: { names: [default] } }
       jsonPatches:
         - op: add
-          path: {{ .path }}
+          path: {{ .path | quote }}
           valueFrom:
-            template: {{ printf .format "{{ .builtin.machineDeployment.version }}" | quote }}
+            template: {{ .format | replace "<version>" "{{ .builtin.machineDeployment.version }}" | toJson | quote }}
 {{- end }}

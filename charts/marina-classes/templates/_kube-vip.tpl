@@ -26,7 +26,7 @@ so that one uses super-admin.conf.
                     hostNetwork: true
                     containers:
                       - name: kube-vip
-                        image: {{ .kubeVipImage }}
+                        image: {{ .kubeVipImage | quote }}
                         args: [manager]
                         env:
                           - { name: address, value: "{{ .endpoint }}" }

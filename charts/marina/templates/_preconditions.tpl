@@ -1,3 +1,36 @@
+{{/* Fails for values that are missing, all of them in one message, and for those that exclude each other. */}}
+{{- define "marina.requireValues" -}}
+{{- $missing := list -}}
+{{- with .Values -}}
+{{- if not .host }}{{ $missing = append $missing "host: the name under which tenants reach the API" }}{{ end -}}
+{{- if not .image.repository }}{{ $missing = append $missing "image.repository: the image of both programs, in your registry" }}{{ end -}}
+{{- if not .oidc.issuers }}{{ $missing = append $missing "oidc.issuers: the issuers whose access tokens are accepted, [{issuer, audience}]" }}{{ end -}}
+{{- if .database.cloudNativePG.enabled -}}
+{{- if not .database.cloudNativePG.apiserverSecret }}{{ $missing = append $missing "database.cloudNativePG.apiserverSecret: a Secret (kubernetes.io/basic-auth) with the password of the API server's role" }}{{ end -}}
+{{- else if not .database.existingSecret }}{{ $missing = append $missing "database.existingSecret: a Secret with the addresses of the database" }}{{ end -}}
+{{- if eq .sharedStorage.driver "directory" -}}
+{{- if not .sharedStorage.directory.existingClaim }}{{ $missing = append $missing "sharedStorage.directory.existingClaim: the claim of the volume, for the driver directory" }}{{ end -}}
+{{- else if eq .sharedStorage.driver "ceph" -}}
+{{- if not .sharedStorage.ceph.url }}{{ $missing = append $missing "sharedStorage.ceph.url: the address of the manager's dashboard module, for the driver ceph" }}{{ end -}}
+{{- if not .sharedStorage.ceph.existingSecret }}{{ $missing = append $missing "sharedStorage.ceph.existingSecret: a Secret with the user's password, for the driver ceph" }}{{ end -}}
+{{- end -}}
+{{- if and .httpRoute.enabled (not .httpRoute.parentRefs) }}{{ $missing = append $missing "httpRoute.parentRefs: the Gateways that serve the host" }}{{ end -}}
+{{- if .scanner.enabled -}}
+{{- if not .scanner.image.repository }}{{ $missing = append $missing "scanner.image.repository: the image with grype, in your registry, for scanner.enabled" }}{{ end -}}
+{{- if not .registry.existingSecret }}{{ $missing = append $missing "registry.existingSecret: a Secret with the registry whose images are scanned, for scanner.enabled" }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if $missing -}}
+{{- fail (printf "values are missing, which cannot be guessed:\n  %s\n" (join "\n  " $missing)) -}}
+{{- end -}}
+{{- if contains "/" .Values.host -}}
+{{- fail (printf "host is a name without a scheme and a path, for example api.example.com, and not %s: an address that is not https://<host> is set as publicUrl" .Values.host) -}}
+{{- end -}}
+{{- if and .Values.database.cloudNativePG.enabled .Values.database.existingSecret -}}
+{{- fail "database.existingSecret and database.cloudNativePG exclude each other: a database of yours, or one that the chart makes" -}}
+{{- end -}}
+{{- end }}
+
 {{/* Fails when another release has installed Marina in this cluster: its custom resources and roles are the cluster's. */}}
 {{- define "marina.requireOnlyRelease" -}}
 {{- $role := lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "marina-apiserver" | default dict -}}
