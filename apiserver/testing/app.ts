@@ -240,6 +240,7 @@ function testConfig(
       maxPerOrganization: 20,
       allowedAddresses: [],
       blockedAddresses: [],
+      blockedNames: [],
       caFile: undefined,
       // Nothing listens there: names do not resolve.
       dnsServers: ["127.0.0.1:9"],
