@@ -41,7 +41,7 @@ import { addRegistryRoutes } from "./registry/routes.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
-import { closeTicketsOf } from "./tickets/index.ts";
+import { closeTicketsOf, listTicketQuotas } from "./tickets/index.ts";
 import { addTicketRoutes } from "./tickets/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
 import { requireOrganizationQuota } from "./users/index.ts";
@@ -107,7 +107,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       },
     },
     db: deps.db,
-    idempotency: createIdempotencyStore(deps.db),
+    idempotency: createIdempotencyStore(deps.db, limits.maxIdempotencyKeysPerUser),
     limiter,
     limits,
     bodies: createByteBudget({
@@ -149,7 +149,10 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   });
   addUserRoutes(router, deps);
   addUserIdentityRoutes(router, deps);
-  addQuotaRoutes(router, deps);
+  addQuotaRoutes(router, deps, {
+    listStoreQuotas: (orgId) =>
+      listTicketQuotas(deps.db, { orgId, at: deps.now(), limits: deps.config.ticketLimits }),
+  });
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
   addClusterAccessRoutes(router, deps);

@@ -30,7 +30,7 @@ describe("the configuration", () => {
         maxStreamsPerOrganization: 500,
       },
       userQuotas: { organizations: 5 },
-      maxInvitationsPerAddress: 20,
+      maxInvitationsPerUser: 100,
       maxApiTokensPerOrganization: 100,
       maxClusterAccessesPerOrganization: 2000,
       webhooks: {

@@ -43,6 +43,7 @@ export const httpVariables = z
     MARINA_MAX_CONNECTIONS_PER_ADDRESS: countFrom(1, usual.maxConnectionsPerAddress),
     MARINA_MAX_CONCURRENT_WRITES: countFrom(1, usual.maxConcurrentWrites),
     MARINA_MAX_CONCURRENT_DRY_RUNS: countFrom(1, usual.maxConcurrentDryRuns),
+    MARINA_IDEMPOTENCY_KEYS_PER_USER: countFrom(1, usual.maxIdempotencyKeysPerUser),
   })
   .transform((env) => {
     const limits: RequestLimits = {
@@ -61,6 +62,7 @@ export const httpVariables = z
       maxConnectionsPerAddress: env.MARINA_MAX_CONNECTIONS_PER_ADDRESS,
       maxConcurrentWrites: env.MARINA_MAX_CONCURRENT_WRITES,
       maxConcurrentDryRuns: env.MARINA_MAX_CONCURRENT_DRY_RUNS,
+      maxIdempotencyKeysPerUser: env.MARINA_IDEMPOTENCY_KEYS_PER_USER,
     };
     return { issuers: env.MARINA_OIDC_ISSUERS, limits };
   });

@@ -52,6 +52,8 @@ export interface RequestLimits {
   /** Per organization and replica; further ones wait for at most 20 s. */
   maxConcurrentWrites: number;
   maxConcurrentDryRuns: number;
+  /** Of one user with all API tokens; each key is kept for 24 h. */
+  maxIdempotencyKeysPerUser: number;
 }
 
 /** Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. */
@@ -84,4 +86,5 @@ export const DEFAULT_REQUEST_LIMITS: RequestLimits = {
   maxConnectionsPerAddress: 1000,
   maxConcurrentWrites: 16,
   maxConcurrentDryRuns: 2,
+  maxIdempotencyKeysPerUser: 50_000,
 };
