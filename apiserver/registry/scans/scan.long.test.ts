@@ -41,6 +41,7 @@ beforeAll(async () => {
     databaseDir,
     databaseUrl: undefined,
     caDir: undefined,
+    socket: undefined,
     concurrency: 2,
     timeoutSeconds: 300,
     memoryMiB: 2048,
