@@ -1,5 +1,5 @@
 # The image of both programs and of the migration: `docker run marina apiserver`, `operator` or `migrate`. With
-# `--target marina-scanner` the image of the scanner: the same with grype in it.
+# `--target marina-scanner` the image of the scanner: the same with grype in it, `docker run marina-scanner scanner`.
 ARG BASE=gcr.io/distroless/nodejs24-debian12:nonroot
 
 FROM node:24-bookworm-slim AS build
@@ -27,7 +27,7 @@ FROM programs AS marina-scanner
 LABEL org.opencontainers.image.title="marina-scanner" \
       org.opencontainers.image.description="The scanner of images of a managed-Kubernetes service"
 COPY --from=grype /go/bin/grype /usr/local/bin/grype
-ENV MARINA_ROLES=scanner
+CMD ["scanner"]
 
 # The last target is the default.
 FROM programs AS marina

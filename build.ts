@@ -11,6 +11,7 @@ const MIGRATIONS = join(ROOT, "apiserver", "db", "migrations");
 const ENTRIES = {
   apiserver: join(ROOT, "apiserver", "main.ts"),
   operator: join(ROOT, "operator", "main.ts"),
+  scanner: join(ROOT, "apiserver", "registry", "scans", "scanner-main.ts"),
   migrate: join(ROOT, "apiserver", "db", "migrate.ts"),
 };
 

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { getPath } from "hono/utils/url";
 import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
@@ -12,7 +12,7 @@ import { hasPendingCreates } from "./clusters/index.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/authentication/authenticator.ts";
-import { createBodyBudget } from "./http/contract/body-budget.ts";
+import { createByteBudget } from "./http/contract/byte-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router, SentEvent } from "./http/contract/router.ts";
 import { createTenantLimits } from "./http/contract/tenant-work.ts";
@@ -25,6 +25,7 @@ import { createRequestLimiter } from "./http/rate-limits/rate-limit.ts";
 import { compressResponses } from "./http/server/compress.ts";
 import { observe } from "./http/server/observe.ts";
 import { createSourceFinder, warnOfUntrusted } from "./http/server/source-address.ts";
+import { limitUnread } from "./http/server/unread.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
 import { findMembership, insertOwner, recordStaffUse } from "./members/index.ts";
 import { addInvitationRoutes } from "./members/invitation-routes.ts";
@@ -40,7 +41,7 @@ import { addRegistryRoutes } from "./registry/routes.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
-import { closeTicketsOf } from "./tickets/index.ts";
+import { closeTicketsOf, listTicketQuotas } from "./tickets/index.ts";
 import { addTicketRoutes } from "./tickets/routes.ts";
 import { addUserIdentityRoutes } from "./users/identity-routes.ts";
 import { requireOrganizationQuota } from "./users/index.ts";
@@ -57,19 +58,31 @@ export interface AppParts {
   sentEvents?: SentEvent[];
 }
 
+/** Bodies that arrive at once: 64 of one user and 128 of one organization. */
+const MAX_PENDING_BODIES = 512;
+
 /** The whole API as one Hono application, without listening: the table of contents of this program. */
 export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
+  const { limits } = deps.config;
   const app = new Hono<HttpEnv>({ getPath: (request) => lowerCaseIds(getPath(request)) });
   app.use(
-    observe(
-      deps.log,
-      deps.metrics,
-      createSourceFinder(deps.config.limits.trustedProxies, warnOfUntrusted(deps.log)),
-    ),
+    observe(deps.log, deps.metrics, createSourceFinder(limits.trustedProxies, warnOfUntrusted(deps.log))),
   );
+  const unread = createByteBudget({
+    maxBytes: limits.maxUnreadBytes,
+    what: "responses are waiting to be read",
+  });
+  app.use(limitUnread(unread, limits.responseSeconds));
   app.use(compressResponses());
+  const limiter = createRequestLimiter(limits.rates);
   app.onError(handleError);
-  app.notFound(handleUnmatched(methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod })));
+  const respondUnmatched = handleUnmatched(
+    methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }),
+  );
+  app.notFound((c: Context<HttpEnv>) => {
+    limiter.countAnonymous(c);
+    return respondUnmatched(c);
+  });
 
   const router: Router = {
     app,
@@ -94,11 +107,16 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       },
     },
     db: deps.db,
-    idempotency: createIdempotencyStore(deps.db),
-    limiter: createRequestLimiter(deps.config.limits.rates),
-    limits: deps.config.limits,
-    bodies: createBodyBudget(deps.config.limits.maxPendingBodyBytes),
-    tenantLimits: createTenantLimits(deps.config.limits),
+    idempotency: createIdempotencyStore(deps.db, limits.maxIdempotencyKeysPerUser),
+    limiter,
+    limits,
+    bodies: createByteBudget({
+      maxBytes: limits.maxPendingBodyBytes,
+      maxAccounts: MAX_PENDING_BODIES,
+      what: "request bodies are arriving",
+    }),
+    unread,
+    tenantLimits: createTenantLimits(limits),
     operations: parts.operations ?? [],
     sentEvents: parts.sentEvents ?? [],
     recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
@@ -131,7 +149,10 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   });
   addUserRoutes(router, deps);
   addUserIdentityRoutes(router, deps);
-  addQuotaRoutes(router, deps);
+  addQuotaRoutes(router, deps, {
+    listStoreQuotas: (orgId) =>
+      listTicketQuotas(deps.db, { orgId, at: deps.now(), limits: deps.config.ticketLimits }),
+  });
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
   addClusterAccessRoutes(router, deps);

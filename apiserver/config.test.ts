@@ -30,7 +30,7 @@ describe("the configuration", () => {
         maxStreamsPerOrganization: 500,
       },
       userQuotas: { organizations: 5 },
-      maxInvitationsPerAddress: 20,
+      maxInvitationsPerUser: 100,
       maxApiTokensPerOrganization: 100,
       maxClusterAccessesPerOrganization: 2000,
       webhooks: {
@@ -38,6 +38,7 @@ describe("the configuration", () => {
         maxPerOrganization: 20,
         allowedAddresses: [],
         blockedAddresses: [],
+        blockedNames: [],
         caFile: undefined,
         dnsServers: [],
         concurrency: 512,
@@ -54,6 +55,7 @@ describe("the configuration", () => {
       MARINA_WEBHOOKS_PER_ORGANIZATION: "3",
       MARINA_WEBHOOK_ALLOWED_ADDRESSES: "10.1.0.0/16, fd00::/8",
       MARINA_WEBHOOK_BLOCKED_ADDRESSES: "198.51.100.7",
+      MARINA_WEBHOOK_BLOCKED_NAMES: "API.example.com, .internal.example.com",
       MARINA_WEBHOOK_CA_FILE: "/etc/ca.pem",
       MARINA_WEBHOOK_DNS_SERVERS: "192.0.2.1, 192.0.2.2:5353, 2001:db8::1, [2001:db8::2]:53",
     });
@@ -62,6 +64,7 @@ describe("the configuration", () => {
       maxPerOrganization: 3,
       allowedAddresses: ["10.1.0.0/16", "fd00::/8"],
       blockedAddresses: ["198.51.100.7"],
+      blockedNames: ["api.example.com", "internal.example.com"],
       caFile: "/etc/ca.pem",
       dnsServers: ["192.0.2.1", "192.0.2.2:5353", "2001:db8::1", "[2001:db8::2]:53"],
       concurrency: 512,
@@ -78,6 +81,7 @@ describe("the configuration", () => {
     ["MARINA_WEBHOOK_KEYS", JSON.stringify([1, 2].map(() => ({ id: "twice", key: KEY })))],
     ["MARINA_WEBHOOK_ALLOWED_ADDRESSES", "example.com"],
     ["MARINA_WEBHOOK_BLOCKED_ADDRESSES", "10.0.0.0/33"],
+    ["MARINA_WEBHOOK_BLOCKED_NAMES", "https://example.com"],
     ["MARINA_WEBHOOK_DNS_SERVERS", "dns.example.com"],
     ["MARINA_WEBHOOK_DNS_SERVERS", "192.0.2.1:"],
   ])("%s is refused as %s", (name, value) => {

@@ -1,22 +1,26 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { NIL_ID } from "../shared/program/id.ts";
 import { createLogger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
 import type { Operation } from "./http/contract/operation.ts";
-import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
+import { ApiError } from "./http/errors.ts";
+import { DEFAULT_REQUEST_LIMITS, type RateLimits } from "./http/limits.ts";
 import { SECURITY_ROWS } from "./testing/security-rows.ts";
 
-const parts: Pick<Deps, "log" | "metrics"> & { config: Pick<Deps["config"], "limits"> } = {
-  config: { limits: DEFAULT_REQUEST_LIMITS },
+const REGISTRY = { kind: "distribution", notificationToken: "a secret" };
+const parts: Pick<Deps, "log" | "metrics" | "now"> & { config: object } = {
+  config: { limits: DEFAULT_REQUEST_LIMITS, registry: REGISTRY },
   log: createLogger({ name: "test", level: "silent" }),
   metrics: createRegistry(),
+  now: () => new Date(),
 };
 const operations: Operation[] = [];
-const app = createApp(parts as Deps, {
+const app = createApp(parts as unknown as Deps, {
   operations,
-  authenticator: { authenticate: () => Promise.reject(new Error("not called")) },
+  authenticator: { authenticate: () => Promise.reject(new ApiError("unauthorized", "no")) },
 });
 
 /** Served in addition to the API: the document itself, its reference page, and the redirects to the page. */
@@ -76,6 +80,49 @@ test("every DELETE supports If-Match", () => {
   expect(faults.map(({ operationId }) => operationId)).toEqual([]);
 });
 
+test("no byte of a body is read before the credential was accepted, on any route", async () => {
+  const withBody = app.routes.filter(({ method }) => ["POST", "PUT", "DELETE"].includes(method));
+  const refused = await Promise.all(
+    withBody.map(async ({ method, path }) => {
+      let isRead = false;
+      const body = new ReadableStream(
+        {
+          pull(controller) {
+            isRead = true;
+            controller.close();
+          },
+        },
+        { highWaterMark: 0 },
+      );
+      const headers = { authorization: "Bearer no", "content-type": "application/json" };
+      const request = new Request(`http://x${path.replaceAll(/:\w+/g, NIL_ID)}`, {
+        method,
+        headers,
+        body,
+        duplex: "half",
+      });
+      return { route: `${method} ${path}`, status: (await app.fetch(request)).status, isRead };
+    }),
+  );
+  expect(refused.length).toBeGreaterThan(50);
+  expect(refused.filter(({ status, isRead }) => status !== 401 || isRead)).toEqual([]);
+});
+
+test("requests without a credential are limited by address on every route, and on those that do not exist", async () => {
+  const routes = app.routes.filter(({ method }) => method !== "ALL");
+  const limits = { ...DEFAULT_REQUEST_LIMITS.rates, anonymous: { burst: 1, perMinute: 0.001 } };
+  const anonymous = createAnonymousApp(limits);
+  const statuses = await Promise.all(
+    [...routes, { method: "GET", path: "/nowhere" }].map(async ({ method, path }, index) => {
+      const address = `198.51.${Math.floor(index / 250)}.${index % 250}`;
+      const send = () => anonymous.request(path.replaceAll(/:\w+/g, NIL_ID), { method }, socketOf(address));
+      await send();
+      return { route: `${method} ${path}`, second: (await send()).status };
+    }),
+  );
+  expect(statuses.filter(({ second }) => second !== 429)).toEqual([]);
+});
+
 test("no body has an unknown field at any depth", () => {
   const open = operations.flatMap(({ operationId, body }) =>
     body === undefined
@@ -84,6 +131,18 @@ test("no body has an unknown field at any depth", () => {
   );
   expect(open).toEqual([]);
 });
+
+function createAnonymousApp(rates: RateLimits) {
+  const config = { limits: { ...DEFAULT_REQUEST_LIMITS, rates }, registry: REGISTRY };
+  return createApp({ ...parts, config, metrics: createRegistry() } as unknown as Deps, {
+    authenticator: { authenticate: () => Promise.reject(new ApiError("unauthorized", "no")) },
+  });
+}
+
+/** The bindings of a request whose connection comes from an address. */
+function socketOf(remoteAddress: string) {
+  return { incoming: { socket: { remoteAddress } } };
+}
 
 /** The places of objects with named fields that accept others. */
 function findOpenObjects(schema: unknown, place: string): string[] {

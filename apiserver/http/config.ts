@@ -32,15 +32,18 @@ export const httpVariables = z
     MARINA_TRUSTED_PROXIES: addressRangesSchema,
     MARINA_MAX_BODY_BYTES: countFrom(1024, usual.maxBodyBytes),
     MARINA_MAX_PENDING_BODY_BYTES: countFrom(1_048_576, usual.maxPendingBodyBytes),
+    MARINA_MAX_UNREAD_BYTES: countFrom(16_777_216, usual.maxUnreadBytes),
     MARINA_MAX_HEADER_BYTES: countFrom(4096, usual.maxHeaderBytes),
     MARINA_MAX_URL_BYTES: countFrom(512, usual.maxUrlBytes),
     MARINA_HEADERS_TIMEOUT_SECONDS: atLeast(1, usual.headersSeconds),
     MARINA_REQUEST_TIMEOUT_SECONDS: atLeast(1, usual.requestSeconds),
+    MARINA_RESPONSE_TIMEOUT_SECONDS: atLeast(1, usual.responseSeconds),
     MARINA_STALLED_TIMEOUT_SECONDS: atLeast(16, usual.stalledSeconds),
     MARINA_MAX_CONNECTIONS: countFrom(1, usual.maxConnections),
     MARINA_MAX_CONNECTIONS_PER_ADDRESS: countFrom(1, usual.maxConnectionsPerAddress),
     MARINA_MAX_CONCURRENT_WRITES: countFrom(1, usual.maxConcurrentWrites),
     MARINA_MAX_CONCURRENT_DRY_RUNS: countFrom(1, usual.maxConcurrentDryRuns),
+    MARINA_IDEMPOTENCY_KEYS_PER_USER: countFrom(1, usual.maxIdempotencyKeysPerUser),
   })
   .transform((env) => {
     const limits: RequestLimits = {
@@ -48,15 +51,18 @@ export const httpVariables = z
       trustedProxies: env.MARINA_TRUSTED_PROXIES,
       maxBodyBytes: env.MARINA_MAX_BODY_BYTES,
       maxPendingBodyBytes: env.MARINA_MAX_PENDING_BODY_BYTES,
+      maxUnreadBytes: env.MARINA_MAX_UNREAD_BYTES,
       maxHeaderBytes: env.MARINA_MAX_HEADER_BYTES,
       maxUrlBytes: env.MARINA_MAX_URL_BYTES,
       headersSeconds: env.MARINA_HEADERS_TIMEOUT_SECONDS,
       requestSeconds: env.MARINA_REQUEST_TIMEOUT_SECONDS,
+      responseSeconds: env.MARINA_RESPONSE_TIMEOUT_SECONDS,
       stalledSeconds: env.MARINA_STALLED_TIMEOUT_SECONDS,
       maxConnections: env.MARINA_MAX_CONNECTIONS,
       maxConnectionsPerAddress: env.MARINA_MAX_CONNECTIONS_PER_ADDRESS,
       maxConcurrentWrites: env.MARINA_MAX_CONCURRENT_WRITES,
       maxConcurrentDryRuns: env.MARINA_MAX_CONCURRENT_DRY_RUNS,
+      maxIdempotencyKeysPerUser: env.MARINA_IDEMPOTENCY_KEYS_PER_USER,
     };
     return { issuers: env.MARINA_OIDC_ISSUERS, limits };
   });

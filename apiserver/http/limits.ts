@@ -7,7 +7,8 @@ export interface RateLimit {
 /**
  * The classes of requests with their own quota. `default` counts every request of a principal, `user` those of a
  * person and of all API tokens that the person created, `organization` those of all members of one; the next five also
- * count a person's requests that create or send something; `failed_login` counts invalid credentials by address.
+ * count a person's requests that create or send something; `failed_login` counts invalid credentials by address, and
+ * `anonymous` the requests without any.
  */
 export const RATE_CLASSES = [
   "default",
@@ -19,6 +20,7 @@ export const RATE_CLASSES = [
   "kubeconfig",
   "webhook_delivery",
   "failed_login",
+  "anonymous",
 ] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
 export type RateLimits = Readonly<Record<RateClass, RateLimit>>;
@@ -32,12 +34,16 @@ export interface RequestLimits {
   maxBodyBytes: number;
   /** The limit for all bodies of one process that have begun to arrive and are not yet parsed. */
   maxPendingBodyBytes: number;
+  /** The limit for all responses of one process that clients have not read yet; those of streams have limits of their own. */
+  maxUnreadBytes: number;
   /** Request line and all headers together. */
   maxHeaderBytes: number;
   maxUrlBytes: number;
   /** The request line and headers must arrive within this time, the whole request within `requestSeconds`. */
   headersSeconds: number;
   requestSeconds: number;
+  /** A response must be read within this time, unless it is a stream. */
+  responseSeconds: number;
   /** A connection without traffic in either direction is closed; above the 15 s of a stream's heartbeat. */
   stalledSeconds: number;
   maxConnections: number;
@@ -46,6 +52,8 @@ export interface RequestLimits {
   /** Per organization and replica; further ones wait for at most 20 s. */
   maxConcurrentWrites: number;
   maxConcurrentDryRuns: number;
+  /** Of one user with all API tokens; each key is kept for 24 h. */
+  maxIdempotencyKeysPerUser: number;
 }
 
 /** Generous for a busy pipeline (50 requests a second), tight for requests that grant rights. */
@@ -59,6 +67,7 @@ export const DEFAULT_RATE_LIMITS: RateLimits = {
   kubeconfig: { burst: 30, perMinute: 30 },
   webhook_delivery: { burst: 30, perMinute: 30 },
   failed_login: { burst: 60, perMinute: 60 },
+  anonymous: { burst: 300, perMinute: 600 },
 };
 
 export const DEFAULT_REQUEST_LIMITS: RequestLimits = {
@@ -66,13 +75,16 @@ export const DEFAULT_REQUEST_LIMITS: RequestLimits = {
   trustedProxies: [],
   maxBodyBytes: 262_144,
   maxPendingBodyBytes: 67_108_864,
+  maxUnreadBytes: 134_217_728,
   maxHeaderBytes: 16_384,
   maxUrlBytes: 8192,
   headersSeconds: 10,
   requestSeconds: 30,
+  responseSeconds: 60,
   stalledSeconds: 120,
   maxConnections: 10_000,
   maxConnectionsPerAddress: 1000,
   maxConcurrentWrites: 16,
   maxConcurrentDryRuns: 2,
+  maxIdempotencyKeysPerUser: 50_000,
 };

@@ -26,7 +26,7 @@ export async function inviteMember(
 /** Restarts the 14 days of an invitation. Throws 409 conflict for one that was accepted. */
 export async function resendInvitation(tx: Queryable, origin: Origin, before: MemberRow): Promise<MemberRow> {
   if (before.userId !== null) throw new ApiError("conflict", "This invitation has been accepted.");
-  const after = await renewInvitation(tx, before.orgId, before.id);
+  const after = await renewInvitation(tx, before.orgId, before.id, origin.principal.userId);
   await recordChange(tx, origin, "member.resend", { before, after });
   return after;
 }

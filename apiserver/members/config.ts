@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 export const memberVariables = z
-  .object({ MARINA_INVITATIONS_PER_ADDRESS: z.coerce.number().int().min(1).max(1000).default(20) })
+  .object({ MARINA_INVITATIONS_PER_USER: z.coerce.number().int().min(1).max(100_000).default(100) })
   .transform((env) => ({
-    /** Pending invitations of all organizations to one e-mail address. */
-    maxInvitationsPerAddress: env.MARINA_INVITATIONS_PER_ADDRESS,
+    /** Pending invitations that one user has sent, in all organizations. */
+    maxInvitationsPerUser: env.MARINA_INVITATIONS_PER_USER,
   }));

@@ -1,5 +1,5 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
@@ -20,7 +20,6 @@ beforeAll(async () => {
   issuer = await startTestIssuer();
   distrusted = await startTestIssuer({ trustEmail: false });
   api = await startTestApp({ issuers: [issuer.config, distrusted.config] });
-  api.deps.config.maxInvitationsPerAddress = LIMIT;
 });
 afterAll(async () => {
   await api.close();
@@ -30,8 +29,9 @@ afterAll(async () => {
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;
-/** The maximum number of pending invitations to one address. */
+/** Pending invitations of one user. */
 const LIMIT = 3;
+const PLENTY = 10_000;
 
 const membersOf = (org: TestOrganization) => `${org.path}/members`;
 
@@ -224,22 +224,39 @@ describe("an invitation", () => {
     expect((await answerInvitation(api, org.id, person)).status).toBe(200);
   });
 
-  test("beyond the limit of pending ones to an address is 409 without a word of the others", async () => {
-    const person = await issuer.createPerson();
+  test("beyond the limit of pending ones of a user is 422, in all organizations, until one is answered", async () => {
+    const inviter = await issuer.createPerson();
     const orgs: TestOrganization[] = [];
-    for (let n = 0; n < LIMIT + 3; n++) orgs.push(await makeOrganization(api, issuer));
-    const responses = await Promise.all(orgs.map((org) => invite(org, person.email)));
-    const refused = responses.filter(({ status }) => status === 409);
+    for (let n = 0; n < LIMIT + 3; n++) {
+      const org = await makeOrganization(api, issuer);
+      await addPerson(api.deps, org.id, inviter, "admin");
+      orgs.push(org);
+    }
+    const invitee = await issuer.createPerson();
+    api.deps.config.maxInvitationsPerUser = LIMIT;
+    onTestFinished(() => {
+      api.deps.config.maxInvitationsPerUser = PLENTY;
+    });
+    const send = (org: TestOrganization) => invite(org, invitee.email, "member", inviter.token);
+    const responses = await Promise.all(orgs.map(send));
     expect(responses.filter(({ status }) => status === 201)).toHaveLength(LIMIT);
+    const refused = responses.filter(({ status }) => status === 422);
     expect(refused).toHaveLength(3);
     expect(refused[0]?.body.error).toMatchObject({
-      code: "conflict",
-      message: "This address cannot be invited at present; try again another day.",
+      code: "quota_exceeded",
+      details: [{ field: "pending_invitations", code: "out_of_range" }],
     });
-    const declining = orgs[responses.findIndex(({ status }) => status === 201)];
-    const waiting = orgs[responses.findIndex(({ status }) => status === 409)];
-    await answerInvitation(api, declining?.id ?? "", person, "decline");
-    expect((await invite(waiting as TestOrganization, person.email)).status).toBe(201);
+    const answered = orgs[responses.findIndex(({ status }) => status === 201)];
+    const waiting = orgs[responses.findIndex(({ status }) => status === 422)] as TestOrganization;
+    // Another user of the same organization is not limited, nor is the address.
+    const other = await invite(waiting, invitee.email);
+    expect(other.status).toBe(201);
+    const resend = await api.request("POST", `${membersOf(waiting)}/${other.body.id}/resend`, {
+      token: inviter.token,
+    });
+    expect(resend.body.error.code).toBe("quota_exceeded");
+    await answerInvitation(api, answered?.id ?? "", invitee, "decline");
+    expect((await invite(waiting, "another@example.com", "member", inviter.token)).status).toBe(201);
   });
 
   test("that was accepted cannot be sent again", async () => {

@@ -4,14 +4,13 @@ import { uniqueViolationOf } from "../db/errors.ts";
 import type { Origin, Principal } from "../http/authentication/principal.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
+import { countPendingOf, lockInviter } from "./invitation-store.ts";
 import { auditMember } from "./present.ts";
 import {
   bindInvitation,
-  countPendingElsewhere,
   deleteMember,
   findPendingInvitations,
   type Invitee,
-  lockAddress,
   type PendingInvitation,
 } from "./store.ts";
 import type { MemberRow } from "./table.ts";
@@ -42,18 +41,23 @@ export async function declineInvitation(tx: Queryable, origin: Origin, id: strin
 }
 
 /**
- * Refuses one more invitation to an address that has `limit` pending ones of other organizations. Holds a lock on the
- * address until the transaction ends. The error, 409 conflict, does not say that there are others.
+ * Refuses one more invitation of a user who has `limit` pending ones, in all organizations; an API token's are its
+ * creator's. Holds a lock on the user's invitations until the transaction ends. Throws 422 quota_exceeded. Nothing of it
+ * depends on what others have sent to the same address.
  */
-export async function requireInvitable(
+export async function requireInvitationQuota(
   tx: Queryable,
-  orgId: string,
-  email: string,
+  { userId }: Principal,
   limit: number,
+  resentId?: string,
 ): Promise<void> {
-  await lockAddress(tx, email);
-  if ((await countPendingElsewhere(tx, orgId, email)) < limit) return;
-  throw new ApiError("conflict", "This address cannot be invited at present; try again another day.");
+  await lockInviter(tx, userId);
+  const pending = await countPendingOf(tx, userId, resentId);
+  if (pending < limit) return;
+  const message = `the quota is ${limit}, ${pending} in use, 1 more requested`;
+  throw new ApiError("quota_exceeded", `pending_invitations: ${message}.`, {
+    details: [{ field: "pending_invitations", code: "out_of_range", message }],
+  });
 }
 
 async function lockInvitation(tx: Queryable, { principal }: Origin, id: string) {

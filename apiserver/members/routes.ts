@@ -7,7 +7,7 @@ import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";
-import { requireInvitable } from "./invitations.ts";
+import { requireInvitationQuota } from "./invitations.ts";
 import { presentMember } from "./present.ts";
 import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";
 import { listMembers, requireMember } from "./store.ts";
@@ -45,20 +45,19 @@ function addInvite(router: Router, deps: Deps): void {
       tag,
       summary: "Invite a member",
       description:
-        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. There is a limit of pending invitations to one address.",
+        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. A user can have a limited number of pending invitations.",
       access: "members:invite",
       body: inviteMemberBody,
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
-      errors: ["already_exists", "conflict"],
+      errors: ["already_exists", "conflict", "quota_exceeded"],
     },
     async (c, { orgId, origin, readBody, transact }) => {
       const { email, role } = await readBody();
       return transact(
         async (tx, { id }, { requirePermission }) => {
           if (role === "owner") requirePermission("members:grant_owner");
-          const member = await inviteMember(tx, origin, orgId, { id, email, role });
-          await requireInvitable(tx, orgId, email, deps.config.maxInvitationsPerAddress);
-          return member;
+          await requireInvitationQuota(tx, origin.principal, deps.config.maxInvitationsPerUser);
+          return inviteMember(tx, origin, orgId, { id, email, role });
         },
         (member) =>
           c.json(presentMember(member), 201, {
@@ -203,8 +202,10 @@ function addResend(router: Router, deps: Deps): void {
       operationId: "resendInvitation",
       tag,
       summary: "Extend an invitation by another 14 days",
+      description: "From then on it counts among the pending invitations of the caller.",
       access: "members:invite",
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
+      errors: ["quota_exceeded"],
     },
     async (c, { orgId, origin, params, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);
@@ -212,7 +213,8 @@ function addResend(router: Router, deps: Deps): void {
         async (tx, _attempt, { requirePermission }) => {
           const member = await requireMember(tx, orgId, params.memberID);
           if (member.role === "owner") requirePermission("members:grant_owner");
-          await requireInvitable(tx, orgId, member.email, deps.config.maxInvitationsPerAddress);
+          const { maxInvitationsPerUser } = deps.config;
+          await requireInvitationQuota(tx, origin.principal, maxInvitationsPerUser, member.id);
           return resendInvitation(tx, origin, member);
         },
         (member) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),

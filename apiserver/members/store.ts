@@ -1,4 +1,4 @@
-import { and, asc, count, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-orm";
 import { createId, NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
@@ -96,11 +96,16 @@ export async function insertOwner(
   await tx.insert(members).values({ id: createId(), orgId, role: "owner", acceptedAt: sql`now()`, ...owner });
 }
 
-/** Restarts the time in which an invitation can be accepted. Throws 404. */
-export async function renewInvitation(tx: Queryable, orgId: string, memberId: string): Promise<MemberRow> {
+/** Restarts the time in which an invitation can be accepted; it is the renewing user's now. Throws 404. */
+export async function renewInvitation(
+  tx: Queryable,
+  orgId: string,
+  memberId: string,
+  invitedBy: string,
+): Promise<MemberRow> {
   const [row] = await tx
     .update(members)
-    .set({ expiresAt: INVITATION_EXPIRY, version: NEXT_VERSION })
+    .set({ expiresAt: INVITATION_EXPIRY, invitedBy, version: NEXT_VERSION })
     .where(isMember(orgId, memberId))
     .returning();
   if (row === undefined) throw notFound("member");
@@ -174,23 +179,6 @@ export async function findPendingInvitations(
     )
     .orderBy(asc(members.id))
     .limit(1000);
-}
-
-/** Has the invitations to an e-mail address made one after the other, until the transaction ends. */
-export async function lockAddress(tx: Queryable, email: string): Promise<void> {
-  await tx.execute(
-    sql`select pg_advisory_xact_lock(hashtextextended('marina invitation ' || lower(${email}), 0))`,
-  );
-}
-
-/** How many other organizations have a pending invitation to an e-mail address. */
-export async function countPendingElsewhere(tx: Queryable, orgId: string, email: string): Promise<number> {
-  const [row] = await tx
-    .select({ total: count() })
-    .from(members)
-    .innerJoin(organizations, and(eq(organizations.id, members.orgId), isNull(organizations.deletedAt)))
-    .where(and(isPending(email), ne(members.orgId, orgId)));
-  return row?.total ?? 0;
 }
 
 /** Makes the user a member by an invitation; undefined when it is no longer pending. */

@@ -52,6 +52,7 @@ export const members = pgTable(
     uniqueIndex("members_org_user_key").on(table.orgId, table.userId),
     index("members_user_idx").on(table.userId, table.orgId),
     index("members_invited_email_idx").on(sql`lower(${table.email})`).where(sql`${table.userId} is null`),
+    index("members_invited_by_idx").on(table.invitedBy).where(sql`${table.userId} is null`),
     check("members_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],
 );

@@ -5,6 +5,7 @@ import {
   idField,
   immutableField,
   readOnlyField,
+  textField,
   timestampField,
 } from "../http/contract/fields.ts";
 import { idSchema } from "../http/contract/validate.ts";
@@ -31,6 +32,15 @@ const amounts = z
     memory_gb: countField(MAX_QUOTA, "Memory in GiB."),
   })
   .openapi("OrganizationQuotaAmounts");
+const MAX_STORE_USE = 2 ** 50;
+const storeQuota = z
+  .object({
+    name: textField(64, "What is limited."),
+    limit: countField(MAX_STORE_USE, "How much the organization may have."),
+    used: countField(MAX_STORE_USE, "How much it has."),
+  })
+  .openapi("OrganizationStoreQuota");
+
 const amountsRecord = (description: string) => amounts.openapi({ description });
 
 export const quotasRecord = z
@@ -40,6 +50,10 @@ export const quotasRecord = z
     effective: amountsRecord("The limits in force."),
     defaults: amountsRecord("The platform's defaults."),
     used: amountsRecord("What is in use, including writes in progress."),
+    stores: z.array(storeQuota).max(16).openapi({
+      description:
+        "What the organization's members keep in tickets, and have added to them within 24 hours; limited by the configuration of the platform.",
+    }),
     updated_at: timestampField("When a limit was last set; null if never.").nullable(),
   })
   .openapi("OrganizationQuotas", {
@@ -53,9 +67,13 @@ export const quotasRecord = z
       effective: { clusters: 20, node_pools: 500, nodes: 1000, vcpus: 4000, memory_gb: 16_000 },
       defaults: { clusters: 100, node_pools: 500, nodes: 1000, vcpus: 4000, memory_gb: 16_000 },
       used: { clusters: 2, node_pools: 3, nodes: 9, vcpus: 18, memory_gb: 36 },
+      stores: [{ name: "open_tickets", limit: 500, used: 2 }],
       updated_at: "2026-11-21T09:00:00.000Z",
     },
   });
+
+/** The quotas of what an organization keeps elsewhere than in Kubernetes. */
+export type StoreQuota = z.output<typeof storeQuota>;
 
 /** Omitted limits are unchanged. What a GET returns may be sent back. */
 export const setQuotasBody = z
@@ -69,6 +87,7 @@ export const setQuotasBody = z
     effective: readOnlyField,
     defaults: readOnlyField,
     used: readOnlyField,
+    stores: readOnlyField,
     updated_at: readOnlyField,
   })
   .openapi("SetOrganizationQuotas", { example: { clusters: 20, vcpus: null } });

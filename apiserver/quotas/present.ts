@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { QuotaAmounts, QuotaName } from "../../shared/crd/quota.ts";
 import type { Quotas } from "../organizations/index.ts";
-import type { quotasRecord } from "./limits-schema.ts";
+import type { quotasRecord, StoreQuota } from "./limits-schema.ts";
 
 /** Limits by their wire names; also what the audit log keeps. */
 export function presentLimits<T>(limits: Readonly<Record<QuotaName, T>>) {
@@ -15,11 +15,17 @@ export function presentLimits<T>(limits: Readonly<Record<QuotaName, T>>) {
   };
 }
 
+/** What an organization uses. */
+export interface QuotaUse {
+  used: QuotaAmounts;
+  stores: StoreQuota[];
+}
+
 /** The wire form of the quotas of an organization. */
 export function presentQuotas(
   quotas: Quotas,
   defaults: QuotaAmounts,
-  used: QuotaAmounts,
+  { used, stores }: QuotaUse,
 ): z.output<typeof quotasRecord> {
   return {
     org_id: quotas.orgId,
@@ -27,12 +33,13 @@ export function presentQuotas(
     effective: presentLimits(quotas.effective),
     defaults: presentLimits(defaults),
     used: presentLimits(used),
+    stores,
     updated_at: quotas.updatedAt?.toISOString() ?? null,
   };
 }
 
 /** The entity tag: the version of the limits, which If-Match compares, and a hash of what else the record shows. */
-export function quotasTag({ version, effective }: Quotas, used: QuotaAmounts): string {
-  const shown = JSON.stringify([presentLimits(effective), presentLimits(used)]);
+export function quotasTag({ version, effective }: Quotas, { used, stores }: QuotaUse): string {
+  const shown = JSON.stringify([presentLimits(effective), presentLimits(used), stores]);
   return `"${version}-${createHash("sha256").update(shown).digest("hex").slice(0, 16)}"`;
 }

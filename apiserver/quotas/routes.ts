@@ -5,16 +5,26 @@ import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ensureNamespaceSoon, readQuotas, requireOrganization } from "../organizations/index.ts";
 import { lockQuotas, type QuotaChange, setQuotas } from "./changes.ts";
-import { quotasRecord, setQuotasBody } from "./limits-schema.ts";
+import { quotasRecord, type StoreQuota, setQuotasBody } from "./limits-schema.ts";
 import { presentQuotas, quotasTag } from "./present.ts";
 import { readUse } from "./store.ts";
 
 const tag = "Platform administration";
 const RECORD = "/api/v1/admin/organizations/{orgID}/quotas";
 
+/** What slices above this one tell it. */
+export interface QuotaHooks {
+  /** What an organization keeps in their stores, and may. */
+  listStoreQuotas(orgId: string): Promise<StoreQuota[]>;
+}
+
 /** The quotas of an organization, which the platform's staff sets. */
-export function addQuotaRoutes(router: Router, deps: Deps): void {
+export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): void {
   const { quotas: defaults } = deps.config;
+  const readUses = async (orgId: string) => ({
+    used: await readUse(deps.db, orgId),
+    stores: await hooks.listStoreQuotas(orgId),
+  });
   addRoute(
     router,
     {
@@ -32,7 +42,7 @@ export function addQuotaRoutes(router: Router, deps: Deps): void {
     async (c, { params: { orgID } }) => {
       await requireOrganization(deps.db, orgID);
       const quotas = await readQuotas(deps.db, orgID, defaults);
-      const used = await readUse(deps.db, orgID);
+      const used = await readUses(orgID);
       const etag = quotasTag(quotas, used);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
       return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: etag });
@@ -67,7 +77,7 @@ export function addQuotaRoutes(router: Router, deps: Deps): void {
         apply: (tx, before) => setQuotas(tx, origin, { ...scope, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);
-      const used = await readUse(deps.db, orgID);
+      const used = await readUses(orgID);
       return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: quotasTag(quotas, used) });
     },
   );

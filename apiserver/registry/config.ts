@@ -40,8 +40,10 @@ export interface RegistryLimits {
   tags: number | undefined;
 }
 
-/** The image scanner, grype, a child process of the process with the role `scanner`. */
+/** The image scanner, grype, a child process of the process with the role `scanner`, or in a container of its own. */
 export interface ScannerConfig {
+  /** The Unix socket of that container; absent: a child process. */
+  socket: string | undefined;
   /** Path of the program. */
   command: string;
   /** Folder of its vulnerability database. */
@@ -93,7 +95,12 @@ const scannerSchema = z
     memoryMiB: megabytes.default(2048),
     diskMiB: megabytes.default(20_480),
   })
-  .transform(({ databaseUrl, caDir, ...scanner }) => ({ ...scanner, databaseUrl, caDir }));
+  .transform(({ databaseUrl, caDir, ...scanner }) => ({
+    ...scanner,
+    databaseUrl,
+    caDir,
+    socket: undefined as string | undefined,
+  }));
 
 const distributionSchema = z.strictObject({
   kind: z.literal("distribution"),
@@ -143,5 +150,16 @@ function readEcKey(pem: string): KeyObject | undefined {
 
 /** The container registry; absent: its operations respond with 503. */
 export const registryVariables = z
-  .object({ MARINA_REGISTRY: jsonText(registrySchema).optional() })
-  .transform((env) => ({ registry: env.MARINA_REGISTRY }));
+  .object({
+    MARINA_REGISTRY: jsonText(registrySchema).optional(),
+    MARINA_SCANNER_SOCKET: filled.optional(),
+  })
+  .transform((env) => ({ registry: withSocket(env.MARINA_REGISTRY, env.MARINA_SCANNER_SOCKET) }));
+
+function withSocket(
+  registry: RegistryConfig | undefined,
+  socket: string | undefined,
+): RegistryConfig | undefined {
+  if (registry?.kind !== "distribution" || registry.scanner === undefined) return registry;
+  return { ...registry, scanner: { ...registry.scanner, socket } };
+}

@@ -1,7 +1,6 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { bodyLimit } from "hono/body-limit";
 import type { Deps } from "../deps.ts";
-import { parseBody } from "../http/contract/body.ts";
+import { parseBody, readText } from "../http/contract/body.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
 import { findKnownOrganizations } from "../organizations/index.ts";
@@ -14,16 +13,16 @@ const MAX_BODY_BYTES = 1_048_576;
 
 /** Takes the registry's notifications: an image that is pushed is scanned, one that is pulled is in use. */
 export function addNotificationRoutes(router: Router, deps: Deps): void {
-  const onError = (): never => {
-    throw new ApiError("payload_too_large", `The body must not be longer than ${MAX_BODY_BYTES} bytes.`);
-  };
-  router.app.post(ROUTE, bodyLimit({ maxSize: MAX_BODY_BYTES, onError }), async (c) => {
+  router.app.post(ROUTE, async (c) => {
     c.set("route", ROUTE);
     const { registry } = deps.config;
     const notificationToken = registry?.kind === "distribution" ? registry.notificationToken : undefined;
-    if (notificationToken === undefined || !isBearer(c.req.header("authorization"), notificationToken))
+    if (notificationToken === undefined || !isBearer(c.req.header("authorization"), notificationToken)) {
+      router.limiter.countAnonymous(c);
       throw new ApiError("unauthorized", "Notifications need the credential of the registry.");
-    const { value } = parseBody(notificationSchema, await c.req.text());
+    }
+    const limits = { maxBytes: MAX_BODY_BYTES, budget: router.bodies };
+    const { value } = await readText(c, limits, (text) => parseBody(notificationSchema, text));
     await recordUses(deps, findImageUses(value));
     await recordPushedBytes(deps, findPushedBytes(value));
     return c.body(null, 204);

@@ -1,6 +1,7 @@
 import type { Deps } from "../deps.ts";
 import { createDistribution } from "./backend/distribution.ts";
 import { createScannerMetrics } from "./scans/metrics.ts";
+import { createScannerProgram } from "./scans/scanner-program.ts";
 import { startScanner } from "./scans/worker.ts";
 
 /** Scans images until the signal aborts; nothing happens where no scanner is configured. */
@@ -19,6 +20,7 @@ export function startImageScanner(deps: Deps, signal: AbortSignal): { stopped: P
       backend: createDistribution(registry, now),
       registry: { authority: host, isPlainHttp: protocol === "http:" },
       metrics: createScannerMetrics(metrics),
+      program: createScannerProgram(registry.scanner),
     },
     signal,
   );

@@ -194,3 +194,22 @@ async function packFiles(files: Readonly<Record<string, string>>): Promise<Buffe
     await rm(folder, { recursive: true, force: true });
   }
 }
+
+/** Pushes an image of one layer, whatever that is. */
+export async function pushLayer(
+  registry: Registry,
+  place: ImagePlace,
+  content: Buffer,
+  mediaType: string,
+  urls?: string[],
+): Promise<void> {
+  const layer = await pushBlob(registry, place, content);
+  const described = { os: "linux", rootfs: { type: "layers", diff_ids: [layer.digest] } };
+  const config = await pushBlob(registry, place, Buffer.from(JSON.stringify(described)));
+  await pushManifest(registry, place, {
+    schemaVersion: 2,
+    mediaType: "application/vnd.oci.image.manifest.v1+json",
+    config: { ...config, mediaType: "application/vnd.oci.image.config.v1+json" },
+    layers: [{ ...layer, mediaType, urls }],
+  });
+}

@@ -34,6 +34,7 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
   // The public key alone, for the configuration of the registry.
   router.app.get(KEYS_ROUTE, async (c) => {
     c.set("route", KEYS_ROUTE);
+    router.limiter.countAnonymous(c);
     const registry = requireRegistry(deps.config);
     if (registry.kind !== "distribution") throw notFound("key");
     return c.json({ keys: [await toPublicJwk(registry)] }, 200);
@@ -43,7 +44,10 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     c.set("route", ROUTE);
     const { limits } = requireRegistry(deps.config);
     const password = readBasicPassword(c.req.header("authorization"));
-    if (password === undefined) throw passwordRefused("Sign in with an API token as the password.");
+    if (password === undefined) {
+      router.limiter.countAnonymous(c);
+      throw passwordRefused("Sign in with an API token as the password.");
+    }
     const scopes = parseScopes(c.req.queries("scope") ?? []);
     const now = deps.now();
     if (password.startsWith(CREDENTIAL_PREFIX)) {

@@ -35,7 +35,7 @@ import {
   registrySchema,
 } from "../registry/config.ts";
 import type { AttachmentStorage } from "../tickets/attachments/config.ts";
-import { DEFAULT_RESPONSE_TARGETS } from "../tickets/config.ts";
+import { DEFAULT_RESPONSE_TARGETS, DEFAULT_TICKET_LIMITS } from "../tickets/config.ts";
 import { withoutCallDeadlines } from "./transport.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
@@ -230,7 +230,7 @@ function testConfig(
     quotas: DEFAULT_QUOTAS,
     defaultStorageQuotaGB: 100,
     userQuotas: { organizations: 1000 },
-    maxInvitationsPerAddress: 20,
+    maxInvitationsPerUser: 10_000,
     maxApiTokensPerOrganization: 100,
     maxClusterAccessesPerOrganization: 2000,
     auditRetentionDays: 400,
@@ -240,6 +240,7 @@ function testConfig(
       maxPerOrganization: 20,
       allowedAddresses: [],
       blockedAddresses: [],
+      blockedNames: [],
       caFile: undefined,
       // Nothing listens there: names do not resolve.
       dnsServers: ["127.0.0.1:9"],
@@ -247,6 +248,7 @@ function testConfig(
       concurrencyPerEndpoint: 8,
     },
     responseTargets: DEFAULT_RESPONSE_TARGETS,
+    ticketLimits: DEFAULT_TICKET_LIMITS,
     attachmentStorage,
     invoicing: undefined,
     registry: registry && toRegistryConfig(stack, registry),

@@ -142,7 +142,54 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** When the platform's staff is to answer tickets. */
+const MAX_COUNT = 1_000_000;
+const MAX_BYTES = 2 ** 50;
+
+/** What the members of one organization may have in tickets, and add to them within 24 hours or to one ticket. */
+export interface TicketLimits {
+  /** Those that are not closed. */
+  openTickets: number;
+  ticketsPerDay: number;
+  messagesPerDay: number;
+  messagesPerTicket: number;
+  attachmentsPerDay: number;
+  attachmentsPerTicket: number;
+  attachmentBytesPerTicket: number;
+  attachmentBytes: number;
+}
+
+export const DEFAULT_TICKET_LIMITS: TicketLimits = {
+  openTickets: 500,
+  ticketsPerDay: 100,
+  messagesPerDay: 1000,
+  messagesPerTicket: 1000,
+  attachmentsPerDay: 200,
+  attachmentsPerTicket: 100,
+  attachmentBytesPerTicket: 524_288_000,
+  attachmentBytes: 10_737_418_240,
+};
+
+const countLimit = (usual: number) => z.int().min(0).max(MAX_COUNT).default(usual);
+const bytesLimit = (usual: number) => z.int().min(0).max(MAX_BYTES).default(usual);
+/** Limits that are not named keep their default. */
+const ticketLimitsSchema = z.strictObject({
+  openTickets: countLimit(DEFAULT_TICKET_LIMITS.openTickets),
+  ticketsPerDay: countLimit(DEFAULT_TICKET_LIMITS.ticketsPerDay),
+  messagesPerDay: countLimit(DEFAULT_TICKET_LIMITS.messagesPerDay),
+  messagesPerTicket: countLimit(DEFAULT_TICKET_LIMITS.messagesPerTicket),
+  attachmentsPerDay: countLimit(DEFAULT_TICKET_LIMITS.attachmentsPerDay),
+  attachmentsPerTicket: countLimit(DEFAULT_TICKET_LIMITS.attachmentsPerTicket),
+  attachmentBytesPerTicket: bytesLimit(DEFAULT_TICKET_LIMITS.attachmentBytesPerTicket),
+  attachmentBytes: bytesLimit(DEFAULT_TICKET_LIMITS.attachmentBytes),
+});
+
+/** When the platform's staff is to answer tickets, and how much tenants may write and attach. */
 export const ticketVariables = z
-  .object({ MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS) })
-  .transform((env) => ({ responseTargets: env.MARINA_RESPONSE_TARGETS }));
+  .object({
+    MARINA_RESPONSE_TARGETS: jsonText(responseTargetsSchema).default(DEFAULT_RESPONSE_TARGETS),
+    MARINA_TICKET_LIMITS: jsonText(ticketLimitsSchema).default(DEFAULT_TICKET_LIMITS),
+  })
+  .transform((env) => ({
+    responseTargets: env.MARINA_RESPONSE_TARGETS,
+    ticketLimits: env.MARINA_TICKET_LIMITS,
+  }));

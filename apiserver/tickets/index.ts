@@ -1,2 +1,3 @@
 export { attachmentJobs } from "./attachments/jobs.ts";
 export { closeTicketsOf } from "./changes.ts";
+export { listTicketQuotas } from "./limits.ts";

@@ -3,6 +3,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { addMessage } from "./add-message.ts";
+import { requireRoomForMessage } from "./limits.ts";
 import { listMessages } from "./message-store.ts";
 import { presentMessage } from "./present.ts";
 import { createTicketMessageBody, ticketMessagePage, ticketMessageRecord } from "./schema.ts";
@@ -52,7 +53,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
           headers: ["Location"],
         },
       },
-      errors: ["conflict"],
+      errors: ["conflict", "quota_exceeded"],
     },
     async (c, { origin, membership, params, readBody, transact }) => {
       await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
@@ -65,6 +66,8 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
+          const { ticketLimits: limits } = deps.config;
+          await requireRoomForMessage(tx, { at: circumstances.at, limits }, before);
           return addMessage(tx, origin, before, { id, body, attachmentIds }, circumstances);
         },
         ({ message }) =>

@@ -91,6 +91,7 @@ export const ticketMessages = pgTable(
   },
   (table) => [
     uniqueIndex("ticket_messages_number_key").on(table.ticketId, table.number),
+    index("ticket_messages_org_idx").on(table.orgId, table.createdAt),
     // Without fastupdate no writer waits while the entries of others are moved into the index.
     index("ticket_messages_search_idx").using("gin", table.search).with({ fastupdate: false }),
     check("ticket_messages_author_type", sql`${table.authorType} in ('tenant', 'provider')`),

@@ -5,6 +5,7 @@ import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeTicket, createTicket } from "./changes.ts";
+import { requireRoomForTicket } from "./limits.ts";
 import { presentTicket, ticketTag } from "./present.ts";
 import { createTicketBody, ticketListQuery, ticketPage, ticketRecord, updateTicketBody } from "./schema.ts";
 import { listTickets, lockTicket, requireTicket } from "./store.ts";
@@ -37,14 +38,16 @@ function addCreate(router: Router, deps: Deps): void {
       responses: {
         201: { description: "Opened.", body: ticketRecord, headers: ["Location", "ETag"] },
       },
-      errors: ["conflict"],
+      errors: ["conflict", "quota_exceeded"],
     },
     async (c, { orgId, origin, readBody, transact }) => {
       const { cluster_id: clusterId = null, ...ticket } = await readBody();
       return transact(
-        (tx, { id }, { membership }) => {
+        async (tx, { id }, { membership }) => {
           requireCategory(ticketScopeOf(membership), ticket.category);
           const circumstances = { at: deps.now(), targets: deps.config.responseTargets };
+          const { ticketLimits: limits } = deps.config;
+          await requireRoomForTicket(tx, { orgId, at: circumstances.at, limits });
           const values = { id, messageId: createId(), clusterId, ...ticket };
           return createTicket(tx, origin, orgId, values, circumstances);
         },

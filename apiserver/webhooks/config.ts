@@ -37,12 +37,21 @@ const dnsServersSchema = z
     z.array(z.string().refine(isDnsServer, "must be IP addresses, also with a port, with commas between")),
   );
 
+/** Names of hosts, with commas between; in lower case, without a dot at either end. */
+const hostNamesSchema = z
+  .string()
+  .default("")
+  .transform(splitList)
+  .transform((names) => names.map((name) => name.toLowerCase().replace(/^\.|\.$/g, "")))
+  .pipe(z.array(z.hostname("must be names of hosts, with commas between")));
+
 export const webhookVariables = z
   .object({
     MARINA_WEBHOOK_KEYS: jsonText(encryptionKeysSchema).default([]),
     MARINA_WEBHOOKS_PER_ORGANIZATION: z.coerce.number().int().min(1).max(1000).default(20),
     MARINA_WEBHOOK_ALLOWED_ADDRESSES: addressRangesSchema,
     MARINA_WEBHOOK_BLOCKED_ADDRESSES: addressRangesSchema,
+    MARINA_WEBHOOK_BLOCKED_NAMES: hostNamesSchema,
     MARINA_WEBHOOK_CA_FILE: z.string().min(1).optional(),
     MARINA_WEBHOOK_DNS_SERVERS: dnsServersSchema,
     MARINA_WEBHOOK_CONCURRENCY: z.coerce.number().int().min(1).max(10_000).default(512),
@@ -57,6 +66,8 @@ export const webhookVariables = z
       allowedAddresses: env.MARINA_WEBHOOK_ALLOWED_ADDRESSES,
       /** Further ones that no webhook is sent to. */
       blockedAddresses: env.MARINA_WEBHOOK_BLOCKED_ADDRESSES,
+      /** Names that no webhook is saved with, nor with one below them. */
+      blockedNames: env.MARINA_WEBHOOK_BLOCKED_NAMES,
       /** CA certificates in PEM that endpoints are verified with, in addition to those of Node. */
       caFile: env.MARINA_WEBHOOK_CA_FILE,
       /** `<IP address>[:<port>]`; the servers of the host when there are none. */

@@ -41,6 +41,7 @@ serve({
             maxPerOrganization: 20,
             allowedAddresses: ["127.0.0.1"],
             blockedAddresses: [],
+            blockedNames: [],
             caFile,
             dnsServers: [],
             concurrency,

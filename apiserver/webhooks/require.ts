@@ -18,9 +18,10 @@ export function requireKeys({ config }: Pick<Deps, "config">): SecretKeys {
 
 /** Throws 422 for an endpoint that may not be called; resolves its name, for at most 2 s. */
 export async function requireEndpoint({ config }: Pick<Deps, "config">, url: string): Promise<void> {
-  const { allowedAddresses, blockedAddresses, dnsServers } = config.webhooks;
+  const { allowedAddresses, blockedAddresses, blockedNames, dnsServers } = config.webhooks;
   const guard = createAddressGuard({ allowed: allowedAddresses, blocked: blockedAddresses });
-  const refusal = await checkEndpoint(url, { guard, resolver: createResolver({ servers: dnsServers }) });
+  const resolver = createResolver({ servers: dnsServers });
+  const refusal = await checkEndpoint(url, { guard, resolver, blockedNames });
   if (refusal !== undefined) throw invalidField("url", refusal.code, refusal.message);
 }
 

@@ -29,12 +29,9 @@ export function requiredValues(stack: StackInfo): Values {
 export function storyValues(stack: StackInfo): Values {
   const apiserver = readProgramEnvironment(stack, "apiserver");
   const operator = readProgramEnvironment(stack, "operator");
-  const copied = [
-    "MARINA_RATE_LIMITS",
-    "MARINA_QUOTAS",
-    "MARINA_ORGANIZATIONS_PER_USER",
-    "MARINA_WEBHOOK_ALLOWED_ADDRESSES",
-  ];
+  // The previous version, which is installed with them too, refuses a class that it does not know.
+  const { anonymous: _, ...rates } = JSON.parse(apiserver.MARINA_RATE_LIMITS ?? "{}");
+  const copied = ["MARINA_QUOTAS", "MARINA_ORGANIZATIONS_PER_USER", "MARINA_WEBHOOK_ALLOWED_ADDRESSES"];
   const trusted = { name: "receiver-ca", mountPath: "/etc/receiver" };
   return {
     ...requiredValues(stack),
@@ -44,6 +41,7 @@ export function storyValues(stack: StackInfo): Values {
     webhooks: { existingSecret: "marina-webhook-keys" },
     apiserver: {
       extraEnv: [
+        { name: "MARINA_RATE_LIMITS", value: JSON.stringify(rates) },
         ...copied.map((name) => ({ name, value: apiserver[name] })),
         { name: "MARINA_WEBHOOK_CA_FILE", value: `${trusted.mountPath}/ca.crt` },
       ],

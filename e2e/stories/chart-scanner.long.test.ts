@@ -17,23 +17,72 @@ test("the scanner is there when it is asked for, as one Deployment that has no r
       .filter(isOfScanner)
       .map(({ kind }) => kind)
       .sort(),
-  ).toEqual(["Deployment", "PodDisruptionBudget", "Service", "ServiceAccount"]);
+  ).toEqual(["Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount"]);
   const bindings = objects.filter(({ kind }) => kind.endsWith("RoleBinding"));
   expect(bindings.length).toBeGreaterThan(0);
   expect(JSON.stringify(bindings)).not.toContain("marina-scanner");
 });
 
-test("what needs grype runs where grype is", async () => {
+async function readContainers() {
   const { objects } = await render(SCANNER);
-  const roles = objects
+  return objects
     .filter(({ kind, metadata }) => kind === "Deployment" && metadata.name !== "marina-operator")
-    .map(({ metadata, spec }) => {
-      const [{ image, env }] = spec.template.spec.containers;
-      const { value } = env.find(({ name }: { name: string }) => name === "MARINA_ROLES");
-      return [metadata.name, image.split(":")[0], value];
-    });
-  expect(roles).toEqual([
-    ["marina-apiserver", "registry.example.com/marina", "api,projector,harvester,webhooks"],
-    ["marina-scanner", "registry.example.com/scanner", "scanner"],
+    .flatMap(({ metadata, spec }) =>
+      (spec.template.spec.containers as Container[]).map((container) => ({
+        ...container,
+        deployment: metadata.name,
+        roles: container.env.find(({ name }) => name === "MARINA_ROLES")?.value,
+      })),
+    );
+}
+
+interface Container {
+  name: string;
+  image: string;
+  args: string[];
+  env: { name: string; value?: string }[];
+  volumeMounts: { name: string; readOnly?: boolean }[];
+}
+
+test("what needs grype runs where grype is, in a container of its own", async () => {
+  const containers = await readContainers();
+  expect(
+    containers.map(({ deployment, image, args, roles }) => [deployment, image.split(":")[0], args, roles]),
+  ).toEqual([
+    ["marina-apiserver", "registry.example.com/marina", ["apiserver"], "api,projector,harvester,webhooks"],
+    ["marina-scanner", "registry.example.com/marina", ["apiserver"], "scanner"],
+    ["marina-scanner", "registry.example.com/scanner", ["scanner"], undefined],
   ]);
+});
+
+test("grype has no secret in its reach: neither variables, nor the token of a ServiceAccount", async () => {
+  const grype = (await readContainers()).find(({ name }) => name === "grype");
+  expect(grype?.env.map(({ name, value }) => [name, typeof value])).toEqual([
+    ["MARINA_SCANNER_SOCKET", "string"],
+    ["NODE_OPTIONS", "string"],
+  ]);
+  expect(grype?.volumeMounts.map(({ name }) => name)).toEqual(["tmp", "socket", "database"]);
+  const { objects } = await render(SCANNER);
+  const pod = objects.find(
+    ({ kind, metadata }) => kind === "Deployment" && metadata.name === "marina-scanner",
+  )?.spec.template.spec;
+  expect([pod.automountServiceAccountToken, pod.shareProcessNamespace ?? false]).toEqual([false, false]);
+});
+
+test("the scanner connects to no metadata service of a cloud", async () => {
+  const { objects } = await render(SCANNER);
+  const policy = objects.find(
+    ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "marina-scanner",
+  );
+  const [, everywhere] = policy?.spec.egress ?? [];
+  expect(everywhere.to[0].ipBlock).toMatchObject({
+    cidr: "0.0.0.0/0",
+    except: expect.arrayContaining(["169.254.0.0/16"]),
+  });
+  const scannerEgress = [{ to: [{ namespaceSelector: {} }] }];
+  const own = await render({ ...SCANNER, networkPolicies: { scannerEgress } });
+  const named = own.objects.find(
+    ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "marina-scanner",
+  );
+  expect(named?.spec.egress).toEqual(scannerEgress);
 });

@@ -8,6 +8,7 @@ import { OPERATOR_HEAP_GROWTH } from "../platform/stack/marina.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {
   findRefusal,
+  PROXIED,
   pathOfChart,
   REQUIRED_VALUES,
   renderChart,
@@ -49,12 +50,9 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
     ["one replica of each program", { apiserver: { replicas: 1 }, operator: { replicas: 1 } }],
     ["five replicas of each program", { apiserver: { replicas: 5 }, operator: { replicas: 5 } }],
     ["an autoscaled API server", { apiserver: { autoscaling: { enabled: true } } }],
-    ["an Ingress without TLS", { ingress: { enabled: true } }],
-    ["an Ingress with TLS", { ingress: { enabled: true, className: "nginx", tlsSecret: "api-tls" } }],
-    [
-      "an HTTPRoute",
-      { httpRoute: { enabled: true, parentRefs: [{ name: "public", namespace: "gateways" }] } },
-    ],
+    ["an Ingress without TLS", { ...PROXIED, ingress: { enabled: true } }],
+    ["an Ingress with TLS", { ...PROXIED, ingress: { enabled: true, className: "a", tlsSecret: "tls" } }],
+    ["an HTTPRoute", { ...PROXIED, httpRoute: { enabled: true, parentRefs: [{ name: "public" }] } }],
     ["an image by digest", { image: { repository: "registry.example.com/marina", digest } }],
     [
       "a registry without internet",
@@ -251,6 +249,8 @@ describe("values are refused", () => {
       { ...REQUIRED_VALUES, scanner: { enabled: true } },
       /\n {2}registry\.existingSecret: .* for scanner\.enabled/,
     ],
+    ["with an Ingress alone", { ...REQUIRED_VALUES, ingress: { enabled: true } }, /trustedProxies/],
+    ["with a route alone", { ...REQUIRED_VALUES, httpRoute: { enabled: true } }, /trustedProxies/],
     ["with an unknown role", { ...REQUIRED_VALUES, apiserver: { roles: ["api", "scan"] } }, /roles/],
     ["with a tag as digest", { ...REQUIRED_VALUES, image: { digest: "1.0" } }, /digest/],
     [

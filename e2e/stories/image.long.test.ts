@@ -168,6 +168,7 @@ test("the folder holds the programs, the migrations, the license, the list of li
     "operator.js",
     "package.json",
     "sbom.cdx.json",
+    "scanner.js",
   ]);
   expect(files.filter((file) => file.startsWith("migrations/"))).toHaveLength(
     migrations.filter((name) => statSync(join(ROOT, "apiserver", "db", "migrations", name)).isFile()).length,

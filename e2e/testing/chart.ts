@@ -25,6 +25,9 @@ export const REQUIRED_VALUES = {
   oidc: { issuers: [{ issuer: "https://id.example.com", audience: "marina" }] },
 };
 
+/** What they need besides with an Ingress or a route. */
+export const PROXIED = { apiserver: { trustedProxies: ["10.0.0.0/16"] } };
+
 /** Runs helm against the stack with the values on standard input; rejects with its error output. */
 export async function runHelm(args: readonly string[], values: Values): Promise<string> {
   const { helm, kubeconfig } = readStack();

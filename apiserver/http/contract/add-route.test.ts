@@ -13,6 +13,7 @@ import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { createRequestLimiter } from "../rate-limits/rate-limit.ts";
 import { observe } from "../server/observe.ts";
 import { addRoute } from "./add-route.ts";
+import { createByteBudget } from "./byte-budget.ts";
 import type { Router } from "./router.ts";
 import { createTenantLimits } from "./tenant-work.ts";
 
@@ -79,6 +80,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
     limiter: createRequestLimiter(DEFAULT_REQUEST_LIMITS.rates),
     limits: DEFAULT_REQUEST_LIMITS,
     tenantLimits: createTenantLimits(DEFAULT_REQUEST_LIMITS),
+    unread: createByteBudget({ maxBytes: 1000, what: "responses" }),
     operations: [],
   } as unknown as Router;
 }

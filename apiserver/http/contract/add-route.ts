@@ -14,6 +14,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import type { Once } from "../idempotency/run-once.ts";
 import type { RequestLimits } from "../limits.ts";
+import { findHolders } from "./byte-budget.ts";
 import { type CallFor, createCall, isDryRun, toOrigin } from "./call.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { Router } from "./router.ts";
@@ -130,6 +131,7 @@ function authenticateCaller(router: Router, operation: Operation): MiddlewareHan
     const ticket = operation.acceptsTicket === true ? findTicket(c) : undefined;
     const control = ticket === undefined ? router.access : withTicket(router.access, c.req.path);
     const credential = ticket ?? c.req.header("authorization");
+    if (credential === undefined) router.limiter.countAnonymous(c);
     c.set("principal", await router.limiter.limit(control, operation, c).authenticate(credential));
     await next();
   };
@@ -155,7 +157,8 @@ function validateOrganizationId({ access }: Operation): MiddlewareHandler<HttpEn
   return validateParams(z.object(needsMembership(access) ? { orgID: idSchema } : {}));
 }
 
-/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`, and 429. */
+/** Sets `membership` for an operation inside an organization. Responds with 403 or 404: see `authorize`, and 429, also to
+ * a caller who leaves too many responses unread: a write is refused before its effect. */
 function authorizeCaller(router: Router, operation: Operation): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const principal = c.get("principal");
@@ -165,6 +168,7 @@ function authorizeCaller(router: Router, operation: Operation): MiddlewareHandle
       c.set("membership", membership);
       if (operation.access === "platform-admin") await router.rememberStaff(principal.userId);
       if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
+      router.unread.requireRoom(findHolders(c));
     }
     await next();
   };

@@ -2,7 +2,7 @@ import type { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
-import type { BodyAccount, BodyBudget } from "./body-budget.ts";
+import { type ByteAccount, type ByteBudget, findHolders } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
 import { formatPath, invalidBody } from "./validate.ts";
 
@@ -15,7 +15,7 @@ const SMALL_BYTES = 4096;
 /** The limits of one body and of all bodies of this process. */
 export interface BodyLimits {
   maxBytes: number;
-  budget: BodyBudget;
+  budget: ByteBudget;
 }
 
 export interface ReadBody<T> {
@@ -26,8 +26,8 @@ export interface ReadBody<T> {
 
 /**
  * Reads and validates a JSON body. Throws, in this order: 415 for another or no media type, 413 above
- * `maxBytes`, 503 while bodies beyond the budget of this process are arriving, 400 for an absent or unparsable body, 422
- * with details for one that breaks the schema.
+ * `maxBytes`, 429 and 503 while bodies beyond the caller's share or the budget of this process are arriving, 400 for an
+ * absent or unparsable body, 422 with details for one that breaks the schema.
  */
 export async function readJsonBody<S extends z.ZodType>(
   c: Context<HttpEnv>,
@@ -37,10 +37,21 @@ export async function readJsonBody<S extends z.ZodType>(
   const absent = isAbsent(c);
   requireJson(c.req.header("content-type"), absent);
   requireNoEncoding(c.req.header("content-encoding"));
-  const account = limits.budget.open();
+  return readText(c, limits, (text) => parseBody(schema, text));
+}
+
+/**
+ * Reads a body of any media type as UTF-8 and parses it within the budget. Call it once the credential was accepted, so
+ * that no byte is kept for a stranger. Throws 413, 429, 503, 400 as readJsonBody, and what `parse` throws.
+ */
+export async function readText<T>(
+  c: Context<HttpEnv>,
+  { maxBytes, budget }: BodyLimits,
+  parse: (text: string) => T,
+): Promise<T> {
+  const account = budget.open(findHolders(c));
   try {
-    const text = absent ? "" : await readText(c, limits.maxBytes, account);
-    return parseBody(schema, text);
+    return parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, account));
   } finally {
     account.close();
   }
@@ -84,7 +95,7 @@ function requireNoEncoding(contentEncoding: string | undefined): void {
 /** Invalid UTF-8 is refused rather than replaced, so that the same bytes are the same text to every reader. */
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-async function readText(c: Context<HttpEnv>, maxBytes: number, account: BodyAccount): Promise<string> {
+async function decodeBody(c: Context<HttpEnv>, maxBytes: number, account: ByteAccount): Promise<string> {
   const length = c.req.header("content-length");
   if (Number(length) > maxBytes) throw tooLarge(maxBytes);
   const isSmall = length !== undefined && Number(length) <= SMALL_BYTES;
@@ -110,7 +121,7 @@ async function readWhole(c: Context<HttpEnv>): Promise<Uint8Array> {
 async function readMetered(
   body: ReadableStream<Uint8Array> | null,
   maxBytes: number,
-  account: BodyAccount,
+  account: ByteAccount,
 ): Promise<Uint8Array> {
   if (body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];

@@ -128,6 +128,7 @@ function createSignedInCall<C>(
   ): Promise<Once<R>> => {
     const request = {
       scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
+      userId: principal.userId,
       key: c.req.header("idempotency-key"),
       body: body?.json,
       isDryRun: isDryRun(query),

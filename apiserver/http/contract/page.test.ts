@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pageQuery, toPage } from "./page.ts";
+import { MAX_PAGE_BYTES, pageQuery, toPage } from "./page.ts";
 
 const id = (n: number) => `00000000-0000-7000-8000-00000000000${n}`;
 const rows = (count: number) => Array.from({ length: count }, (_, index) => ({ id: id(index) }));
@@ -14,6 +14,16 @@ describe("a page of rows", () => {
     const page = toPage(rows(read), limit, (row) => row.id);
     expect(page.items).toHaveLength(shown);
     expect(page.next_cursor).toBe(cursor);
+  });
+
+  test.each([
+    ["of half the bytes of a page each", MAX_PAGE_BYTES / 2, 4, 2],
+    ["of more bytes than a page", MAX_PAGE_BYTES + 1, 4, 1],
+    ["of more bytes than a page, of which there is one", MAX_PAGE_BYTES + 1, 1, 1],
+  ])("%s is shorter than its limit, and the next page follows", (_case, bytes, read, shown) => {
+    const page = toPage(rows(read), 100, () => "a".repeat(bytes - 2));
+    expect(page.items).toHaveLength(shown);
+    expect(page.next_cursor).toBe(shown < read ? id(shown - 1) : null);
   });
 });
 

@@ -4,6 +4,8 @@ import { idSchema } from "./validate.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
+/** Of the records of one page in JSON: a page of large ones is shorter than its limit. */
+export const MAX_PAGE_BYTES = 1_048_576;
 const LIMIT_MESSAGE = `must be a whole number from 1 to ${MAX_LIMIT}`;
 
 /**
@@ -27,7 +29,8 @@ export const pageQuery = z.strictObject({
       minimum: 1,
       maximum: MAX_LIMIT,
       default: DEFAULT_LIMIT,
-      description: "Items per page.",
+      description:
+        "Items per page; a page of large ones has fewer, so follow next_cursor rather than count the items.",
     }),
 });
 
@@ -52,18 +55,29 @@ export function pageSchema<T extends z.ZodType>(item: T, name: string) {
 }
 
 /**
- * Presents the first `limit` of `rows`, which were read with `limit + 1` and ordered by id. The cursor is the id of the
- * last row, so that concurrent inserts and deletes neither repeat nor skip a row.
+ * Presents the first `limit` of `rows`, which were read with `limit + 1` and ordered by id, or as many as MAX_PAGE_BYTES
+ * have room for, at least one. The cursor is the id of the last row, so that concurrent inserts and deletes neither
+ * repeat nor skip a row.
  */
 export function toPage<Row extends { id: string }, Item>(
   rows: readonly Row[],
   limit: number,
   present: (row: Row) => Item,
 ): Page<Item> {
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return {
-    items: shown.map(present),
-    next_cursor: rows.length > limit && last !== undefined ? last.id : null,
-  };
+  const items = takePage(rows.slice(0, limit), present);
+  const last = rows[items.length - 1];
+  return { items, next_cursor: rows.length > items.length && last !== undefined ? last.id : null };
+}
+
+/** Presents as many of the first rows as MAX_PAGE_BYTES have room for, at least one. */
+export function takePage<Row, Item>(rows: readonly Row[], present: (row: Row) => Item): Item[] {
+  const taken: Item[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    const item = present(row);
+    bytes += Buffer.byteLength(JSON.stringify(item));
+    if (bytes > MAX_PAGE_BYTES && taken.length > 0) break;
+    taken.push(item);
+  }
+  return taken;
 }

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { type Page, type PageRequest, pageQuery } from "./page.ts";
+import { type Page, type PageRequest, pageQuery, takePage } from "./page.ts";
 
 const ID_HEX_DIGITS = 16;
 
@@ -33,11 +33,11 @@ export function toPositionPage<T>(
   const rest = items
     .filter((item) => positionOf(item) > after)
     .toSorted((left, right) => positionOf(left) - positionOf(right));
-  const shown = rest.slice(0, limit);
+  const shown = takePage(rest.slice(0, limit), (item) => item);
   const last = shown.at(-1);
   return {
     items: shown,
-    next_cursor: rest.length > limit && last !== undefined ? positionToCursor(positionOf(last)) : null,
+    next_cursor: rest.length > shown.length && last !== undefined ? positionToCursor(positionOf(last)) : null,
   };
 }
 

@@ -7,7 +7,7 @@ import type { HttpEnv } from "../env.ts";
 import type { IdempotencyStore } from "../idempotency/store.ts";
 import type { RequestLimits } from "../limits.ts";
 import type { RequestLimiter } from "../rate-limits/rate-limit.ts";
-import type { BodyBudget } from "./body-budget.ts";
+import type { ByteBudget } from "./byte-budget.ts";
 import type { Operation } from "./operation.ts";
 import type { TenantLimits } from "./tenant-work.ts";
 
@@ -29,7 +29,9 @@ export interface Router {
   limiter: RequestLimiter;
   limits: RequestLimits;
   /** The budget for the bodies of all requests of this process. */
-  bodies: BodyBudget;
+  bodies: ByteBudget;
+  /** The budget for responses that clients have not read yet. */
+  unread: ByteBudget;
   tenantLimits: TenantLimits;
   /** Every operation in the order in which it was added; the OpenAPI document is generated from them. */
   operations: Operation[];

@@ -1,5 +1,6 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createId } from "../../../shared/program/id.ts";
 import { organizations } from "../../organizations/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createIdempotencyStore, purgeIdempotencyKeys } from "./store.ts";
@@ -70,6 +71,23 @@ describe("a POST with an Idempotency-Key", () => {
   test.each([["a b"], ["x".repeat(256)]])("is 400 with the key %s", async (key) => {
     expect((await post(key, { name: "X" })).status).toBe(400);
   });
+});
+
+test("one key too many of a user is 429 and leaves no row; keys that are there still replay, and others have their own", async () => {
+  const store = createIdempotencyStore(api.deps.db, 2);
+  const userId = createId();
+  const claim = { scope: "user:3 POST /x", bodyHash: "h", id: createId(), objectName: null, userId };
+  await store.claim({ ...claim, key: "first" });
+  await store.complete({ ...claim, key: "first" }, { status: 201, headers: {}, body: "{}" });
+  await store.claim({ ...claim, key: "second" });
+  const refusal = { code: "rate_limited", retryAfterSeconds: 3600 };
+  await expect(store.claim({ ...claim, key: "third" })).rejects.toMatchObject(refusal);
+  // Another replica counts in Postgres.
+  const replica = createIdempotencyStore(api.deps.db, 2);
+  await expect(replica.claim({ ...claim, key: "third" })).rejects.toMatchObject(refusal);
+  expect(await api.deps.db.$count(idempotencyKeys, eq(idempotencyKeys.userId, userId))).toBe(2);
+  expect(await store.claim({ ...claim, key: "first" })).toMatchObject({ outcome: "replay" });
+  expect(await store.claim({ ...claim, key: "third", userId: createId() })).toMatchObject({ outcome: "run" });
 });
 
 describe("an attempt that ended without an outcome", () => {

@@ -39,6 +39,7 @@ export interface OnceOptions {
 /** One POST: its caller and path, its Idempotency-Key if any, and its body. */
 export interface KeyedRequest {
   scope: string;
+  userId: string;
   key: string | undefined;
   /** Its JSON; undefined without a body. */
   body: unknown;
@@ -112,7 +113,8 @@ function toClaim(request: KeyedRequest, key: string, objectName: string | null):
   if (!KEY_PATTERN.test(key)) {
     throw new ApiError("bad_request", "Idempotency-Key must be 1 to 255 visible ASCII characters.");
   }
-  return { scope: request.scope, key, bodyHash: hashBody(request.body), id: createId(), objectName };
+  const { scope, userId, body } = request;
+  return { scope, userId, key, bodyHash: hashBody(body), id: createId(), objectName };
 }
 
 /** The SHA-256 of a body; equal JSON values have equal hashes. */

@@ -8,6 +8,8 @@ export interface IdempotencyClaim {
   /** Principal, method and full path. */
   scope: string;
   key: string;
+  /** The person whose keys are counted, also for an API token. */
+  userId?: string;
   bodyHash: string;
   /** Fixed by the first attempt and adopted by every later one. */
   id: string;
@@ -26,7 +28,10 @@ export type ClaimResult =
 
 /** Keeps the responses to keyed requests for 24 h. */
 export interface IdempotencyStore {
-  /** Throws 422 idempotency_key_reused for another body, 409 operation_in_progress while the lease of another runs. */
+  /**
+   * Throws 422 idempotency_key_reused for another body, 429 for one key too many of a user, and 409
+   * operation_in_progress while the lease of another runs.
+   */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
   /** Stores the response; in the transaction of the effect when one is given. */
   complete(claim: IdempotencyClaim, response: StoredResponse, tx?: Queryable): Promise<void>;
@@ -37,13 +42,29 @@ export interface IdempotencyStore {
 /** Longer than the deadline of a request, so that a lease that ended belongs to an attempt that ended. */
 const LEASE = sql`now() + interval '60 seconds'`;
 const PURGE_BATCH = 1000;
+/** Keys are deleted by the hour. */
+const RETRY_AFTER_SECONDS = 3600;
+const RECOUNT_MS = 60_000;
+const MAX_COUNTED_USERS = 10_000;
 const KEPT_SINCE = sql`now() - interval '24 hours'`;
 
-/** Keeps the responses to keyed requests in Postgres. */
-export function createIdempotencyStore(db: Database): IdempotencyStore {
+/** Keeps the responses to keyed requests in Postgres, of one user at most `maxKeysPerUser`. */
+export function createIdempotencyStore(
+  db: Database,
+  maxKeysPerUser = Number.POSITIVE_INFINITY,
+): IdempotencyStore {
+  const hasRoom = createKeyCount(db, maxKeysPerUser);
   return {
     async claim(claim) {
       const fresh = await takeKey(db, claim);
+      if (fresh?.outcome === "run" && !fresh.resumed && !(await hasRoom(claim))) {
+        await db.delete(idempotencyKeys).where(isSameKey(claim));
+        throw new ApiError(
+          "rate_limited",
+          `A user can have ${maxKeysPerUser} Idempotency-Keys, each for 24 hours; send the request without one, or later.`,
+          { retryAfterSeconds: RETRY_AFTER_SECONDS },
+        );
+      }
       if (fresh !== undefined) return fresh;
       await db
         .delete(idempotencyKeys)
@@ -61,6 +82,23 @@ export function createIdempotencyStore(db: Database): IdempotencyStore {
     async release(claim) {
       await db.update(idempotencyKeys).set({ leaseExpiresAt: sql`now()` }).where(isSameKey(claim));
     },
+  };
+}
+
+/** Whether a user's new key is within the limit. Counts in Postgres once a minute, and what is added here in between. */
+function createKeyCount(db: Database, limit: number): (claim: IdempotencyClaim) => Promise<boolean> {
+  const counted = new Map<string, { keys: number; untilMs: number }>();
+  return async ({ userId }) => {
+    if (userId === undefined) return true;
+    const known = counted.get(userId);
+    if (known !== undefined && known.untilMs > performance.now()) {
+      known.keys += 1;
+      return known.keys <= limit;
+    }
+    const keys = await db.$count(idempotencyKeys, eq(idempotencyKeys.userId, userId));
+    if (counted.size >= MAX_COUNTED_USERS) counted.clear();
+    counted.set(userId, { keys, untilMs: performance.now() + RECOUNT_MS });
+    return keys <= limit;
   };
 }
 

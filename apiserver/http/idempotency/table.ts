@@ -6,6 +6,8 @@ export const idempotencyKeys = pgTable(
   {
     scope: text().notNull(),
     key: text().notNull(),
+    /** Whose it is: the person, also for an API token. */
+    userId: uuid("user_id"),
     bodyHash: text("body_hash").notNull(),
     id: uuid().notNull(),
     objectName: text("object_name"),
@@ -24,6 +26,7 @@ export const idempotencyKeys = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.scope, table.key] }),
+    index("idempotency_keys_user_idx").on(table.userId),
     index("idempotency_keys_created_at_idx").on(table.createdAt),
   ],
 );

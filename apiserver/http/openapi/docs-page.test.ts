@@ -39,6 +39,12 @@ test.each([
   expect(page).toContain(`Found: ${expected.length}.`);
 });
 
+test("a search that finds nearly everything shows the first 40 entries and says how many there are", async () => {
+  const page = await reference.search("e");
+  expect(page.match(/<details /g)).toHaveLength(40);
+  expect(page).toMatch(/Found: \d{3}\. These are the first 40; add a word\./);
+});
+
 test("a search is text on the page, never markup, and is cut at its longest", async () => {
   const page = await reference.search(`"><script>alert(1)</script>${"x".repeat(10_000)}`);
   expect(page).toContain("&quot;&gt;&lt;script&gt;");

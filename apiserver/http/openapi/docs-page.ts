@@ -22,7 +22,9 @@ td,th{text-align:left;vertical-align:top;border-top:1px solid #e5ebf0;padding:.2
 details,td,th{border-color:#2c3947}a,b.m{color:#6cb4ff}}`;
 
 /** The maximum length of a search text, in characters; the rest is ignored. */
-const MAX_SEARCH_LENGTH = 100;
+export const MAX_SEARCH_LENGTH = 100;
+/** Operations and schemas that a search shows; it counts the others. */
+const MAX_FOUND = 40;
 const STAFF_PERMISSION = "platform-admin";
 const STAFF_SECTION = "Platform administration";
 const SCHEMA_SECTION = "Schemas";
@@ -39,7 +41,7 @@ interface Entry {
 export interface Reference {
   /** With every operation and schema. */
   page: string;
-  /** With those that contain every word of the search, ignoring case. */
+  /** With the first 40 of those that contain every word of the search, ignoring case. */
   search(query: string): Promise<string>;
 }
 
@@ -82,7 +84,9 @@ function textOf({ operationId, method, path, summary, description, tags }: Place
   return [operationId, method, path, summary, description ?? "", ...tags].join(" ").toLowerCase();
 }
 
-async function renderPage({ info }: Documented, entries: readonly Entry[], query: string): Promise<string> {
+async function renderPage({ info }: Documented, found: readonly Entry[], query: string): Promise<string> {
+  const entries = query === "" ? found : found.slice(0, MAX_FOUND);
+  const hint = found.length > entries.length ? ` These are the first ${entries.length}; add a word.` : "";
   const sections = [...new Set(entries.map(({ section }) => section))];
   const page = await html`<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>${info.title} API</title>
@@ -91,7 +95,7 @@ ${info.description.split("\n\n").map((paragraph) => html`<p>${renderText(paragra
 <p>Machine-readable: <a href="/openapi.json">/openapi.json</a></p>
 <form role="search" action="/docs"><label>Search <input type="search" name="q" maxlength="${MAX_SEARCH_LENGTH}" value="${query}"></label>
 <button>Search</button></form>
-${query === "" ? "" : html`<p>Found: ${entries.length}. <a href="/docs">Show everything</a></p>`}
+${query === "" ? "" : html`<p>Found: ${found.length}.${hint} <a href="/docs">Show everything</a></p>`}
 ${sections.map((name) => html`<h2>${name}</h2>${entries.filter(({ section }) => section === name).map(({ body }) => body)}`)}
 </body></html>`;
   return page.toString();

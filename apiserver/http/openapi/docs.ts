@@ -4,10 +4,13 @@ import { isNotModified } from "../contract/etag.ts";
 import type { Router } from "../contract/router.ts";
 import type { HttpEnv } from "../env.ts";
 import { compress, wantsGzip } from "../server/compress.ts";
-import { buildReference, type Reference } from "./docs-page.ts";
+import { buildReference, MAX_SEARCH_LENGTH, type Reference } from "./docs-page.ts";
 import { buildDocument, type OpenApiDocument } from "./document.ts";
 
 const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+/** Each has at most the bytes of the entries that a search shows. */
+const KEPT_SEARCHES = 50;
 
 /** A text that is the same as long as this process runs, in both of its encodings. */
 interface Static {
@@ -19,35 +22,46 @@ interface Static {
 /**
  * Serves the OpenAPI document as /openapi.json and as the page /docs, to which / and /docs/ redirect. Both are built and
  * compressed at the first request; caches keep them for five minutes, and then ask by ETag whether they have changed.
- * The query `q` of the page searches it.
+ * The query `q` of the page searches it; the last searches are kept, since they cost more than most requests.
  */
 export function addDocumentRoutes(router: Router, publicUrl: string): void {
   let document: OpenApiDocument | undefined;
   let json: Promise<Static> | undefined;
   let reference: Promise<Reference> | undefined;
   let page: Promise<Static> | undefined;
+  const searches = new Map<string, Promise<Static>>();
   const read = () => {
     document ??= buildDocument(router);
     return document;
   };
 
+  const search = ({ search: find }: Reference, query: string) => {
+    const found = searches.get(query) ?? find(query).then(prepare);
+    searches.delete(query);
+    searches.set(query, found);
+    if (searches.size > KEPT_SEARCHES) searches.delete(searches.keys().next().value ?? query);
+    return found;
+  };
+
   router.app.get("/openapi.json", async (c) => {
     c.set("route", "/openapi.json");
+    router.limiter.countAnonymous(c);
     json ??= prepare(JSON.stringify(read()));
     return serve(c, await json, "application/json");
   });
   router.app.get("/docs", async (c) => {
     c.set("route", "/docs");
+    router.limiter.countAnonymous(c);
     reference ??= buildReference(read(), publicUrl);
     page ??= reference.then((built) => prepare(built.page));
     c.header("Content-Security-Policy", PAGE_POLICY);
-    const query = c.req.query("q")?.trim() ?? "";
-    const shown = query === "" ? page : prepare(await (await reference).search(query));
-    return serve(c, await shown, "text/html; charset=UTF-8");
+    const query = c.req.query("q")?.trim().slice(0, MAX_SEARCH_LENGTH).trim() ?? "";
+    return serve(c, await (query === "" ? page : search(await reference, query)), "text/html; charset=UTF-8");
   });
   for (const path of ["/", "/docs/"]) {
     router.app.get(path, (c) => {
       c.set("route", path);
+      router.limiter.countAnonymous(c);
       return c.redirect("/docs");
     });
   }

@@ -55,11 +55,17 @@ function anApp(limits: Partial<RateLimits>, access: Operation["access"] = "signe
     if (orgId !== undefined) limiter.countInOrganization(orgId, c);
     return c.json({});
   });
+  app.get("/anonymous", (c) => {
+    limiter.countAnonymous(c);
+    return c.json({});
+  });
+  const sendAnonymous = (address: string) =>
+    app.request("/anonymous", { headers: { "test-address": address } });
   const send = (authorization: string, address = "192.0.2.1") =>
     app.request("/", { headers: { authorization, "test-address": address } });
   const sendIn = (authorization: string, orgId: string) =>
     app.request("/", { headers: { authorization, "test-organization": orgId } });
-  return { send, sendIn, clock };
+  return { send, sendIn, sendAnonymous, clock };
 }
 
 test.each([
@@ -181,4 +187,19 @@ test("the holder of a credential is limited by address while it is refused, and 
   for (const credential of ["bad1", "bad2", "bad3", "other", "unknown", "known", "known", "known"])
     statuses.push((await app.request(`/${credential}`)).status);
   expect(statuses).toEqual([401, 401, 429, 429, 200, 200, 200, 429]);
+});
+
+test("requests for which no principal is counted are counted by address", async () => {
+  const { sendAnonymous, clock } = anApp({ anonymous: { burst: 2, perMinute: 60 } });
+  const statuses = [];
+  for (const address of ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.9"])
+    statuses.push((await sendAnonymous(address)).status);
+  expect(statuses).toEqual([200, 200, 429, 200]);
+  const refused = await sendAnonymous("2001:db8::4");
+  expect([refused.headers.get("retry-after"), refused.headers.get("ratelimit-policy")]).toEqual([
+    "1",
+    '"anonymous";q=2;w=2',
+  ]);
+  clock.nowMs += 1000;
+  expect((await sendAnonymous("2001:db8::5")).status).toBe(200);
 });

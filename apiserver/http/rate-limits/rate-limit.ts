@@ -62,6 +62,8 @@ export interface RequestLimiter {
     credential: string,
     c: Context<HttpEnv>,
   ): Promise<Holder>;
+  /** Counts a request that no principal or holder is counted for by its address: 429 beyond the quota. */
+  countAnonymous(c: Context<HttpEnv>): void;
   /** Counts a member's request inside an organization: 429 when all its members together are over its quota. */
   countInOrganization(orgId: string, c: Context<HttpEnv>): void;
 }
@@ -128,6 +130,12 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
       const holder = await authenticate(control, credential, c.get("sourceAddress"));
       countRequest(c, counters.default, `credential:${holder.id}`, "Too many requests");
       return holder;
+    },
+    countAnonymous(c) {
+      const address = c.get("sourceAddress");
+      if (address === undefined) return;
+      const what = "Too many requests without a credential came from this address";
+      countShared(c, counters.anonymous, toAddressKey(address), what);
     },
     countInOrganization(orgId, c) {
       countShared(c, counters.organization, orgId, "Too many requests in this organization");

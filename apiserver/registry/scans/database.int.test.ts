@@ -65,7 +65,7 @@ async function offerDatabase(id: string): Promise<void> {
   await writeFile(join(offered, "latest.json"), JSON.stringify(latest));
 }
 
-const config = () => ({ command, databaseDir, caDir: undefined });
+const config = () => ({ command, databaseDir, caDir: undefined, socket: undefined });
 const update = (url = databaseUrl) =>
   updateDatabase({ ...config(), databaseUrl: url }, new AbortController().signal);
 

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { access, constants, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -23,10 +23,11 @@ type DatabaseConfig = Pick<ScannerConfig, "command" | "databaseDir" | "caDir">;
 
 const run = promisify(execFile);
 
-/** Reads the digest of the database that grype uses now. Throws ScanError when there is none, or no grype. */
-export async function readDatabaseVersion({ command, databaseDir }: DatabaseConfig): Promise<string> {
+/** Reads the digest of the database that grype uses now. Throws ScanError when there is none. */
+export async function readDatabaseVersion({
+  databaseDir,
+}: Pick<DatabaseConfig, "databaseDir">): Promise<string> {
   try {
-    await access(command, constants.X_OK);
     const text = await readFile(join(databaseDir, MODEL, "import.json"), "utf8");
     return importSchema.parse(JSON.parse(text)).digest;
   } catch (error) {

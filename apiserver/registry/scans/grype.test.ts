@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { scanWithGrype } from "./grype.ts";
+import { createScannerProgram } from "./scanner-program.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -24,6 +24,16 @@ const image = {
   isPlainHttp: true,
 };
 
+const SCANNER = {
+  socket: undefined,
+  databaseUrl: undefined,
+  caDir: undefined,
+  concurrency: 1,
+  timeoutSeconds: 100,
+  memoryMiB: 128,
+  diskMiB: 64,
+};
+
 /** A program in place of the scanner. */
 function aProgram(name: string, script: string): string {
   const file = join(folder, name);
@@ -33,7 +43,8 @@ function aProgram(name: string, script: string): string {
 
 function scan(command: string, { signal = new AbortController().signal, timeoutSeconds = 100 } = {}) {
   const limits = { timeoutSeconds, memoryBytes: 128 * 1024 ** 2, diskBytes: 32 * 1024 ** 2 };
-  return scanWithGrype({ command, databaseDir: folder, caDir: undefined, ...limits }, image, signal);
+  const config = { ...SCANNER, command, databaseDir: folder };
+  return createScannerProgram(config).scan({ ...config, ...limits }, image, signal);
 }
 
 const NODE = process.execPath;

@@ -3,7 +3,6 @@ import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { parseGrypeOutput, type Vulnerability } from "../report.ts";
 import { grypeEnvironment } from "./database.ts";
 import { ScanError, toScanError } from "./scan-error.ts";
 
@@ -42,19 +41,22 @@ export interface PullableImage {
 }
 
 /** The report of 50,000 matches, about 1 KB each. */
-const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
+export const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 const run = promisify(execFile);
 
-/** Scans one image with grype, which is killed when `signal` aborts or a limit is exceeded. Throws ScanError. */
-export async function scanWithGrype(
+/**
+ * Scans one image with grype, which is killed when `signal` aborts or a limit is exceeded; returns its report in JSON. Throws
+ * ScanError.
+ */
+export async function readReport(
   options: ScannerOptions,
   image: PullableImage,
   signal: AbortSignal,
-): Promise<Vulnerability[]> {
+): Promise<string> {
   const workDir = await mkdtemp(join(tmpdir(), "marina-scan-"));
   try {
-    return parseOutput(await runGrype(options, image, workDir, signal));
+    return await runGrype(options, image, workDir, signal);
   } finally {
     await rm(workDir, { recursive: true, force: true });
   }
@@ -126,14 +128,6 @@ function toEnvironment(
       GRYPE_REGISTRY_AUTH_TOKEN: token,
     }),
   };
-}
-
-function parseOutput(output: string): Vulnerability[] {
-  try {
-    return parseGrypeOutput(output);
-  } catch (error) {
-    throw new ScanError("failed", `the report is not as expected: ${String(error).slice(0, 500)}`);
-  }
 }
 
 /** Calls `onExceeded` once when a process or its folder exceeds a limit. Sampled, so a moment late. */

@@ -6,7 +6,7 @@ const layer = { mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", digest
 const image = { config, layers: [layer] };
 const unsupported = { kind: "unsupported", reason: expect.any(String) };
 
-test.each([
+test.each<[string, unknown, object]>([
   ["an image", image, { kind: "image" }],
   [
     "an image of Docker",
@@ -22,6 +22,41 @@ test.each([
   ],
   ["10,000 layers", { config, layers: Array.from({ length: 10_000 }, () => layer) }, unsupported],
   ["a layer of an exabyte", { config, layers: [{ ...layer, size: 1e18 }] }, unsupported],
+  ...[
+    "application/vnd.oci.image.layer.v1.tar+gzip",
+    "application/vnd.oci.image.layer.v1.tar+zstd",
+    "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip",
+    "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    "application/vnd.docker.image.rootfs.diff.tar.zstd",
+    "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
+    "",
+  ].map((mediaType): [string, unknown, object] => [
+    `a layer of the type "${mediaType}" with a URL`,
+    { config, layers: [layer, { ...layer, mediaType, urls: ["http://10.0.0.1/"] }] },
+    unsupported,
+  ]),
+  // The scanner is written in Go, whose JSON takes a name in any case.
+  ["a layer with Urls", { config, layers: [{ ...layer, Urls: ["http://10.0.0.1/"] }] }, unsupported],
+  [
+    "a configuration with a URL",
+    { config: { ...config, urls: ["http://10.0.0.1/"] }, layers: [layer] },
+    unsupported,
+  ],
+  [
+    "layers under two names that differ in case",
+    { config, layers: [layer], Layers: [{ ...layer, urls: ["http://10.0.0.1/"] }] },
+    unsupported,
+  ],
+  [
+    "layers with an empty list of URLs, and an annotation of that name",
+    { config, layers: [{ ...layer, urls: [] }], annotations: { urls: "https://example.com" } },
+    { kind: "image" },
+  ],
+  [
+    "an index that names a URL for an image",
+    { manifests: [{ digest: "sha256:a", size: 1, urls: ["http://10.0.0.1/"] }] },
+    unsupported,
+  ],
   ["nothing", {}, unsupported],
   ["no object", "text", unsupported],
   [

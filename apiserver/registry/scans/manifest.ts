@@ -45,6 +45,11 @@ const indexManifest = z.object({
  * artifacts are no images, nor is one that no builder makes.
  */
 export function findScanTarget(manifest: unknown): ScanTarget {
+  if (typeof manifest === "object" && manifest !== null) {
+    if (hasNamesTwice(manifest)) return { kind: "unsupported", reason: "the manifest has a field twice" };
+    if (namesUrls(manifest))
+      return { kind: "unsupported", reason: "the manifest names URLs for its contents" };
+  }
   const index = indexManifest.safeParse(manifest);
   if (index.success) return toIndexTarget(index.data.manifests);
   const image = imageManifest.safeParse(manifest);
@@ -57,6 +62,30 @@ export function findScanTarget(manifest: unknown): ScanTarget {
   if (layers.reduce((sum, { size }) => sum + size, 0) > MAX_IMAGE_BYTES)
     return { kind: "unsupported", reason: "the image is larger than 20 GiB" };
   return { kind: "image" };
+}
+
+/**
+ * Whether any descriptor has `urls`, whatever its media type: a scanner would fetch them (OCI image specification 1.1,
+ * descriptor.md), and they may be addresses inside the platform.
+ */
+function namesUrls(manifest: object): boolean {
+  const descriptors = Object.entries(manifest)
+    .filter(([key]) => key.toLowerCase() !== "annotations")
+    .flatMap(([, value]: [string, unknown]) => value)
+    .filter((value) => typeof value === "object" && value !== null);
+  return descriptors.some((one) =>
+    Object.entries(one).some(([key, urls]) => key.toLowerCase() === "urls" && !isEmpty(urls)),
+  );
+}
+
+function isEmpty(urls: unknown): boolean {
+  return urls === null || (Array.isArray(urls) && urls.length === 0);
+}
+
+/** Go, in which the scanner is written, reads names in any case: of `layers` and `Layers` it takes the last. */
+function hasNamesTwice(manifest: object): boolean {
+  const names = Object.keys(manifest);
+  return new Set(names.map((name) => name.toLowerCase())).size < names.length;
 }
 
 function toIndexTarget(manifests: z.output<typeof indexManifest>["manifests"]): ScanTarget {

@@ -1,16 +1,19 @@
 import { messageOf } from "../../../shared/program/errors.ts";
-/** Why an image could not be scanned. */
-export type ScanFault =
-  /** The vulnerability database or the scanner itself is missing, damaged or too old. */
-  | "scanner_unavailable"
-  | "registry_unavailable"
-  /** The image is not in the registry any more. */
-  | "image_gone"
-  | "timeout"
-  | "out_of_memory"
-  | "out_of_disk"
-  /** The scanner refused the image or failed. */
-  | "failed";
+
+/**
+ * Why an image could not be scanned: `scanner_unavailable` when the vulnerability database or the scanner itself is missing,
+ * damaged or too old, `image_gone` when the image is not in the registry any more, `failed` when the scanner refused it.
+ */
+export const SCAN_FAULTS = [
+  "scanner_unavailable",
+  "registry_unavailable",
+  "image_gone",
+  "timeout",
+  "out_of_memory",
+  "out_of_disk",
+  "failed",
+] as const;
+export type ScanFault = (typeof SCAN_FAULTS)[number];
 
 /** A scan that ended without a report. `message` is for the platform's staff: it may quote the scanner. */
 export class ScanError extends Error {

@@ -1,17 +1,19 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/platform/stack/registry.ts";
 import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { startImageScanner } from "../index.ts";
 import {
-  type ImagePlace,
   listCriticalAudits,
   pushBlob,
+  pushLayer,
   pushManifest,
   pushTestImage,
   pushTestIndex,
@@ -39,6 +41,7 @@ beforeAll(async () => {
     databaseDir,
     databaseUrl: undefined,
     caDir: undefined,
+    socket: undefined,
     concurrency: 2,
     timeoutSeconds: 300,
     memoryMiB: 2048,
@@ -81,19 +84,6 @@ async function scan(repository: string, tag: string) {
     .poll(async () => (await read()).body.Status, { timeout: TIMEOUT_MS })
     .not.toMatch(/^(Pending|Running)$/);
   return read();
-}
-
-/** Pushes an image of one layer, whatever that is. */
-async function pushLayer(place: ImagePlace, content: Buffer, mediaType: string): Promise<void> {
-  const layer = await pushBlob(registry(), place, content);
-  const described = { os: "linux", rootfs: { type: "layers", diff_ids: [layer.digest] } };
-  const config = await pushBlob(registry(), place, Buffer.from(JSON.stringify(described)));
-  await pushManifest(registry(), place, {
-    schemaVersion: 2,
-    mediaType: "application/vnd.oci.image.manifest.v1+json",
-    config: { ...config, mediaType: "application/vnd.oci.image.config.v1+json" },
-    layers: [{ ...layer, mediaType }],
-  });
 }
 
 async function findRow(repository: string) {
@@ -199,7 +189,7 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
 
   test("of layers that are no archive is an Error after one retry, and keeps no other image waiting", async () => {
     const place = { orgId, repository: "broken", tag: "1" };
-    await pushLayer(place, Buffer.alloc(2048, "x"), LAYER_TYPE);
+    await pushLayer(registry(), place, Buffer.alloc(2048, "x"), LAYER_TYPE);
     const [broken, other] = await Promise.all([
       scan("broken", "1"),
       pushTestImage(registry(), { orgId, repository: "other", tag: "1" }, { zlib: "1" }).then(() =>
@@ -212,10 +202,34 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
 
   test("of layers that unpack to more than there is room for is an Error, and its files are gone", async () => {
     const place = { orgId, repository: "bomb", tag: "1" };
-    await pushLayer(place, gzipSync(Buffer.alloc(BOMB_BYTES)), "application/vnd.oci.image.layer.v1.tar+gzip");
+    await pushLayer(
+      registry(),
+      place,
+      gzipSync(Buffer.alloc(BOMB_BYTES)),
+      "application/vnd.oci.image.layer.v1.tar+gzip",
+    );
     expect((await scan("bomb", "1")).body.Status).toBe("Error");
     const row = await findRow("bomb");
     expect(row?.fault).toBe("out_of_disk");
+  });
+
+  test.each([
+    "application/vnd.docker.image.rootfs.diff.tar.zstd",
+    "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip",
+    "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
+  ])("of a layer %s at a URL is Unsupported, and nothing is read from there", async (mediaType) => {
+    let requests = 0;
+    const inside = createServer((_request, response) => {
+      requests += 1;
+      response.end();
+    });
+    await new Promise<void>((resolve) => inside.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void inside.close());
+    const { port } = inside.address() as AddressInfo;
+    const place = { orgId, repository: `urls-${port}`, tag: "1" };
+    await pushLayer(registry(), place, Buffer.alloc(512), mediaType, [`http://127.0.0.1:${port}/layer`]);
+    expect((await scan(place.repository, "1")).body.Status).toBe("Unsupported");
+    expect(requests).toBe(0);
   });
 
   test("of a manifest of almost 4 MiB, with 25,000 layers, is Unsupported", async () => {

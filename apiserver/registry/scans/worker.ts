@@ -15,12 +15,12 @@ import {
   markUnsupported,
   postponeScan,
 } from "./claim-store.ts";
-import { readDatabaseBuiltAt, readDatabaseVersion, updateDatabase } from "./database.ts";
-import { scanWithGrype } from "./grype.ts";
+import { readDatabaseVersion } from "./database.ts";
 import { findScanTarget } from "./manifest.ts";
 import type { ScannerMetrics } from "./metrics.ts";
 import { recordReport } from "./record-report.ts";
 import { ScanError, toScannerUnavailable } from "./scan-error.ts";
+import type { ScannerProgram } from "./scanner-program.ts";
 import { requestOutdatedScans } from "./store.ts";
 
 /** What scanning one digest came to. */
@@ -40,6 +40,7 @@ export interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
   /** `<host>[:<port>]` of the registry, and whether it speaks plain HTTP. */
   registry: { authority: string; isPlainHttp: boolean };
   metrics: ScannerMetrics;
+  program: ScannerProgram;
 }
 
 const IDLE_MS = 2000;
@@ -84,7 +85,8 @@ async function repeat(
 }
 
 async function scanNext(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
-  const { db, now, config } = deps;
+  const { db, now, config, program } = deps;
+  await program.requireThere();
   const databaseVersion = await readDatabaseVersion(config);
   const scan = await claimScan(db, { at: now(), leaseSeconds: leaseSecondsOf(config) });
   if (scan === undefined) return IDLE_MS;
@@ -108,7 +110,7 @@ async function runScan(
   databaseVersion: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const { db, now, config, backend } = deps;
+  const { db, now, config, backend, program } = deps;
   const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
   const limits = { memoryBytes: config.memoryMiB * 1024 ** 2, diskBytes: config.diskMiB * 1024 ** 2 };
   const scanManifest = async (digest: string) => {
@@ -116,7 +118,7 @@ async function runScan(
     if (!(await extendClaim(db, scan, endsAt))) throw new ScanError("timeout", "the claim has ended");
     const access = [toPull(repository)];
     const { token } = await backend.issueToken({ subject: "scanner", access, now: now() });
-    return scanWithGrype({ ...config, ...limits }, { ...deps.registry, repository, digest, token }, signal);
+    return program.scan({ ...config, ...limits }, { ...deps.registry, repository, digest, token }, signal);
   };
   const outcome = await scanImage({ backend, scanManifest }, repository, scan.digest);
   if (outcome.kind === "unsupported") {
@@ -160,9 +162,10 @@ function toScanError(error: unknown): ScanError {
 /** Requests the scans again that another database made. Asks for the age of a database once. */
 function createRefresh(): (deps: WorkerDeps) => Promise<number> {
   let agedVersion: string | undefined;
-  return async ({ db, now, config, log, metrics }) => {
+  return async ({ db, now, config, log, metrics, program }) => {
+    await program.requireThere();
     const databaseVersion = await readDatabaseVersion(config);
-    if (databaseVersion !== agedVersion) metrics.setDatabaseBuiltAt(await readDatabaseBuiltAt(config));
+    if (databaseVersion !== agedVersion) metrics.setDatabaseBuiltAt(await program.readDatabaseBuiltAt());
     agedVersion = databaseVersion;
     const at = now();
     const usedSince = new Date(at.getTime() - USED_WITHIN_MS);
@@ -174,12 +177,12 @@ function createRefresh(): (deps: WorkerDeps) => Promise<number> {
 
 /** Downloads the newest database. What failed is tried again, while scans go on with the database that is there. */
 async function downloadDatabase(
-  { config, log, metrics }: WorkerDeps,
+  { program, log, metrics }: WorkerDeps,
   databaseUrl: string,
   signal: AbortSignal,
 ): Promise<number> {
   try {
-    await updateDatabase({ ...config, databaseUrl }, signal);
+    await program.updateDatabase(databaseUrl, signal);
     metrics.onDatabaseUpdate("done");
     return DOWNLOAD_EVERY_MS;
   } catch (error) {

@@ -3,6 +3,7 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { transactAs } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
+import { requireRoomForAttachment } from "../limits.ts";
 import { lockTicket, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
@@ -43,7 +44,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
           headers: ["Location"],
         },
       },
-      errors: ["conflict", "attachments_unavailable"],
+      errors: ["conflict", "quota_exceeded", "attachments_unavailable"],
     },
     async (c, { origin, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
@@ -57,6 +58,8 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           const seen = attachmentScope(origin, ticket, "tenant");
+          const { ticketLimits: limits } = deps.config;
+          await requireRoomForAttachment(tx, { at, limits }, ticket, sizeBytes);
           return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
         });
         return c.json({ ...presentAttachment(row), upload }, 201, {

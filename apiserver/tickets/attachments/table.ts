@@ -40,6 +40,7 @@ export const ticketAttachments = pgTable(
   },
   (table) => [
     index("ticket_attachments_ticket_idx").on(table.ticketId, table.id),
+    index("ticket_attachments_org_idx").on(table.orgId),
     index("ticket_attachments_message_idx").on(table.messageId),
     // Index of the rows that the sweeper still has to process.
     index("ticket_attachments_unswept_idx")

@@ -11,6 +11,8 @@ export interface AddressGuardOptions {
 export interface AddressGuard {
   /** Whether this IP address may be called; false for text that is no IP address and for one with a zone. */
   isAllowed: (address: string) => boolean;
+  /** Whether it is one that the installation has named as allowed. */
+  isExempt: (address: string) => boolean;
 }
 
 /**
@@ -57,13 +59,17 @@ export function createAddressGuard(options: AddressGuardOptions): AddressGuard {
   const special = createBlocks([...SPECIAL_IPV4, ...SPECIAL_IPV6]);
   const allowed = createBlocks(options.allowed ?? []);
   const blocked = createBlocks(options.blocked ?? []);
+  const isIn = (blocks: Blocks, given: ipaddr.IPv4 | ipaddr.IPv6) =>
+    contains(blocks, given) || contains(blocks, findCalledAddress(given));
+  const isAddress = (text: string) => isIP(text) !== 0 && !text.includes("%");
+  const isExempt = (text: string) => isAddress(text) && isIn(allowed, parse(text));
   return {
+    isExempt,
     isAllowed(text) {
-      if (isIP(text) === 0 || text.includes("%")) return false;
+      if (!isAddress(text)) return false;
+      if (isExempt(text)) return true;
       const given = parse(text);
-      const called = findCalledAddress(given);
-      if (contains(allowed, given) || contains(allowed, called)) return true;
-      return !(contains(special, called) || contains(blocked, given) || contains(blocked, called));
+      return !(contains(special, findCalledAddress(given)) || isIn(blocked, given));
     },
   };
 }

@@ -45,6 +45,9 @@ const REFUSED: Record<string, string[]> = {
     "https://:pass@example.com",
     "https://8.8.8.8@127.0.0.1/",
     "https://user%40@example.com",
+    "https://@example.com/",
+    "https://:@example.com/",
+    "https://@@example.com/",
   ],
   out_of_range: ["https://example.com:0", "https://example.com:22", "https://a.com:80", "https://a.com:1023"],
 };
@@ -59,6 +62,7 @@ const ACCEPTED = [
   "https://[2606:4700::1]:8443/",
   "https://8.8.8.8/hook",
   "https://example.com/@user:pass",
+  "https://example.com?to=@user",
 ];
 
 describe("rules of the URL", () => {
@@ -134,6 +138,18 @@ const PRIVATE_HOSTS = [
   "kubernetes.default.svc.cluster.local",
   "printer.local",
   "router.home.arpa",
+  "apiserver.marina-system.svc",
+  "SVC",
+  "apiserver.marina-system.svc.cluster.local",
+  "public.corp.internal",
+  "intranet",
+  "wiki.intranet",
+  "nas.lan",
+  "host.localdomain",
+  "1.0.0.10.in-addr.arpa",
+  "1.0.0.0.ip6.arpa",
+  "api.platform.example.com",
+  "x.API.platform.example.com",
   "private.example.com",
   "one-of-fifty.example.com",
 ];
@@ -146,6 +162,9 @@ describe("an endpoint", () => {
     "one-of-fifty.example.com": fifty.with(37, "192.168.0.1"),
     "fifty.example.com": fifty,
     "hooks.allowed.internal": ["10.9.0.1"],
+    "public.corp.internal": ["93.184.216.34"],
+    "api.platform.example.com": ["93.184.216.34"],
+    "xapi.platform.example.com": ["93.184.216.34"],
     localhost: ["127.0.0.1", "::1"],
     "hooks.localhost": ["127.0.0.1", "::1"],
   };
@@ -157,7 +176,8 @@ describe("an endpoint", () => {
     },
   };
   const check = (url: string, allowed: string[] = []) =>
-    checkEndpoint(url, { guard: createAddressGuard({ allowed }), resolver });
+    checkEndpoint(url, { guard: createAddressGuard({ allowed }), resolver, blockedNames });
+  const blockedNames = ["api.platform.example.com"];
 
   test.each(PRIVATE_HOSTS)("at %s is refused", async (host) => {
     const refusal = await check(`https://${host}/hook`);
@@ -165,12 +185,15 @@ describe("an endpoint", () => {
     expect(refusal?.message).toBe("must not point at a private or internal address");
   });
 
-  test.each(["8.8.8.8", "[2606:4700::1]", "public.example.com", "fifty.example.com"])(
-    "at %s is accepted",
-    async (host) => {
-      expect(await check(`https://${host}/hook`)).toBeUndefined();
-    },
-  );
+  test.each([
+    "8.8.8.8",
+    "[2606:4700::1]",
+    "public.example.com",
+    "fifty.example.com",
+    "xapi.platform.example.com",
+  ])("at %s is accepted", async (host) => {
+    expect(await check(`https://${host}/hook`)).toBeUndefined();
+  });
 
   test("is accepted while its name does not resolve, for its address is checked at every connection", async () => {
     expect(await check("https://not-yet.example.com/")).toBeUndefined();
@@ -190,7 +213,11 @@ describe("an endpoint", () => {
 
   test("is not accepted when the resolver itself is at fault", async () => {
     const broken: Resolver = { resolve: () => Promise.reject(new TypeError("broken")) };
-    const checked = checkEndpoint("https://example.com", { guard: createAddressGuard({}), resolver: broken });
+    const checked = checkEndpoint("https://example.com", {
+      guard: createAddressGuard({}),
+      resolver: broken,
+      blockedNames,
+    });
     await expect(checked).rejects.toThrow("broken");
   });
 });

@@ -13,10 +13,12 @@ const HTTPS_PORT = 443;
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
- * Names that the public DNS never holds, for they have a meaning inside a network alone: those without a dot, and those
- * below the names that RFC 6761, RFC 6762, RFC 8375 and ICANN (`internal`) have set aside for that.
+ * Names that have a meaning inside a network alone: those without a dot, and those that are or end in one of RFC 6761
+ * (localhost), RFC 6762 (local, and what its appendix G finds in use), RFC 8375 (home.arpa), RFC 1035 (in-addr.arpa), ICANN
+ * (internal) and Kubernetes (svc, cluster.local).
  */
-const PRIVATE_NAME = /^[^.]+$|\.(localhost|local|internal|home\.arpa)$/;
+const PRIVATE_NAME =
+  /^[^.]+$|(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|lan|home|home\.arpa|in-addr\.arpa|ip6\.arpa|svc)$/;
 
 const REFUSED_ADDRESS: EndpointRefusal = {
   code: "private_address",
@@ -36,7 +38,8 @@ export function checkEndpointUrl(text: string): EndpointRefusal | undefined {
       message: "must be an absolute https URL without spaces and backslashes",
     };
   if (url.protocol !== "https:") return { code: "not_https", message: "must be an https URL" };
-  if (url.username !== "" || url.password !== "")
+  // Empty user information is not in what `URL` has read.
+  if (/^https:\/\/[^/?#]*@/i.test(text))
     return { code: "embedded_credentials", message: "must not hold a user name or a password" };
   if (url.hostname.endsWith("."))
     return { code: "invalid_format", message: "must name a host that does not end in a dot" };
@@ -46,21 +49,35 @@ export function checkEndpointUrl(text: string): EndpointRefusal | undefined {
   return undefined;
 }
 
+export interface EndpointRules {
+  guard: AddressGuard;
+  resolver: Resolver;
+  /** Further names of the platform that may not be called, with all names below them. */
+  blockedNames: readonly string[];
+}
+
 /**
  * All rules for an endpoint when it is saved: those of `checkEndpointUrl`, and each address of its host must be
  * allowed. A name that does not resolve in the resolver's time is accepted, for the address is checked again at every
- * connection; one that has a meaning inside a network alone is not.
+ * connection. A name that has a meaning inside a network alone, or is the platform's, is refused whatever it resolves to,
+ * unless the installation names every address of it as allowed.
  */
 export async function checkEndpoint(
   text: string,
-  { guard, resolver }: { guard: AddressGuard; resolver: Resolver },
+  { guard, resolver, blockedNames }: EndpointRules,
 ): Promise<EndpointRefusal | undefined> {
   const refusal = checkEndpointUrl(text);
   if (refusal !== undefined) return refusal;
   const host = hostOf(new URL(text));
-  const addresses = isIP(host) === 0 ? await findAddresses(host, resolver) : [host];
-  if (addresses === undefined) return PRIVATE_NAME.test(host) ? REFUSED_ADDRESS : undefined;
-  return addresses.every((address) => guard.isAllowed(address)) ? undefined : REFUSED_ADDRESS;
+  if (isIP(host) !== 0) return guard.isAllowed(host) ? undefined : REFUSED_ADDRESS;
+  const addresses = await findAddresses(host, resolver);
+  if (PRIVATE_NAME.test(host) || blockedNames.some((name) => isAtOrBelow(host, name)))
+    return addresses?.every((address) => guard.isExempt(address)) ? undefined : REFUSED_ADDRESS;
+  return addresses?.every((address) => guard.isAllowed(address)) === false ? REFUSED_ADDRESS : undefined;
+}
+
+function isAtOrBelow(host: string, name: string): boolean {
+  return host === name || host.endsWith(`.${name}`);
 }
 
 /** The host of a URL as DNS and sockets take it: an IPv6 address without its brackets. */

@@ -72,7 +72,7 @@ describe("an address that may not be called", () => {
     const url = `https://moved.example.com:${receiver.port}/`;
     dns.names["moved.example.com"] = ["127.0.0.1"];
     const resolver = createResolver({ servers: [dns.address] });
-    expect(await checkEndpoint(url, { guard, resolver })).toBeUndefined();
+    expect(await checkEndpoint(url, { guard, resolver, blockedNames: [] })).toBeUndefined();
     dns.names["moved.example.com"] = ["127.0.0.2"];
     const result = await startSender().send(delivery(url));
     expect(result).toMatchObject({

@@ -15,6 +15,7 @@
 {{- if not .sharedStorage.ceph.existingSecret }}{{ $missing = append $missing "sharedStorage.ceph.existingSecret: a Secret with the user's password, for the driver ceph" }}{{ end -}}
 {{- end -}}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) }}{{ $missing = append $missing "httpRoute.parentRefs: the Gateways that serve the host" }}{{ end -}}
+{{- if and (or .ingress.enabled .httpRoute.enabled) (not .apiserver.trustedProxies) }}{{ $missing = append $missing "apiserver.trustedProxies: the addresses (CIDR) of the Pods of the Ingress or Gateway controller; without them all clients count as one address, and whoever guesses credentials locks out every new sign-in" }}{{ end -}}
 {{- if .scanner.enabled -}}
 {{- if not .scanner.image.repository }}{{ $missing = append $missing "scanner.image.repository: the image with grype, in your registry, for scanner.enabled" }}{{ end -}}
 {{- if not .registry.existingSecret }}{{ $missing = append $missing "registry.existingSecret: a Secret with the registry whose images are scanned, for scanner.enabled" }}{{ end -}}

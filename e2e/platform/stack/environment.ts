@@ -71,6 +71,7 @@ const GENEROUS_RATES = {
   kubeconfig: PLENTY,
   webhook_delivery: PLENTY,
   failed_login: PLENTY,
+  anonymous: PLENTY,
 };
 
 /** One organization may hold a whole fleet here; the quota stories set their own limits. */
@@ -80,6 +81,16 @@ const GENEROUS_QUOTAS = {
   nodes: 100_000,
   vcpus: 500_000,
   memoryGB: 1_000_000,
+};
+
+/** Benchmarks and fuzzing write more in a day than people do. */
+const GENEROUS_TICKET_LIMITS = {
+  openTickets: 1_000_000,
+  ticketsPerDay: 1_000_000,
+  messagesPerDay: 1_000_000,
+  messagesPerTicket: 1_000_000,
+  attachmentsPerDay: 1_000_000,
+  attachmentsPerTicket: 1_000_000,
 };
 
 /** Who issues the invoices of the stack. */
@@ -134,6 +145,9 @@ export function describeEnvironment(input: EnvironmentInput): MarinaEnvironment 
       MARINA_RATE_LIMITS: JSON.stringify(GENEROUS_RATES),
       MARINA_QUOTAS: JSON.stringify(GENEROUS_QUOTAS),
       MARINA_ORGANIZATIONS_PER_USER: "100000",
+      MARINA_INVITATIONS_PER_USER: "100000",
+      MARINA_IDEMPOTENCY_KEYS_PER_USER: "10000000",
+      MARINA_TICKET_LIMITS: JSON.stringify(GENEROUS_TICKET_LIMITS),
       MARINA_WEBHOOK_KEYS: JSON.stringify([{ id: "stack", key: input.webhookKey }]),
       // The receiver of the stack listens there.
       MARINA_WEBHOOK_ALLOWED_ADDRESSES: "127.0.0.0/8,::1",

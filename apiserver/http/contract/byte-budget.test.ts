@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { ApiError } from "../errors.ts";
+import { type ByteHolder, createByteBudget } from "./byte-budget.ts";
+
+const holder = (name: string, part = 1): ByteHolder => ({ key: name, name: `this ${name}`, part });
+const refusal = (status: number, message: string) =>
+  expect.objectContaining({
+    status,
+    retryAfterSeconds: 1,
+    headers: { Connection: "close" },
+    message: expect.stringContaining(message),
+  }) as unknown as ApiError;
+const create = (maxBytes: number, maxAccounts?: number) =>
+  createByteBudget({ maxBytes, what: "bodies", ...(maxAccounts === undefined ? {} : { maxAccounts }) });
+
+test("bytes beyond the whole budget are 503 with Retry-After, until another account is closed", () => {
+  const budget = create(100);
+  const [first, second] = [budget.open([holder("a")]), budget.open([holder("b")])];
+  first.add(60);
+  second.add(40);
+  expect(() => second.add(1)).toThrow(refusal(503, "Too many bodies at once"));
+  expect(() => budget.requireRoom([holder("c")])).toThrow(refusal(503, "bodies at once"));
+  first.close();
+  second.add(60);
+  expect(() => second.add(1)).toThrow(ApiError);
+});
+
+test("bytes of one holder beyond its share are 429, and take nothing from another", () => {
+  const budget = create(100);
+  const [user, organization] = [holder("user", 0.25), holder("organization", 0.5)];
+  budget.open([user, organization]).add(25);
+  expect(() => budget.open([user]).add(1)).toThrow(refusal(429, "for this user"));
+  expect(() => budget.requireRoom([user, organization])).toThrow(refusal(429, "for this user"));
+  budget.open([holder("other", 0.25), organization]).add(25);
+  expect(() => budget.open([holder("third", 0.25), organization]).add(1)).toThrow(
+    refusal(429, "for this organization"),
+  );
+  budget.open([holder("third", 0.25)]).add(25);
+});
+
+test("a holder has so many accounts at once, and another is 429 until one is closed", () => {
+  const budget = create(100, 8);
+  const user = holder("user", 0.25);
+  const [first] = [budget.open([user]), budget.open([user])];
+  expect(() => budget.open([user])).toThrow(refusal(429, "for this user"));
+  budget.open([holder("other", 0.25)]);
+  first.close();
+  budget.open([user]);
+  expect(() => budget.open([user])).toThrow(ApiError);
+});
+
+test("bytes that are kept in any case count, and refuse what comes next", () => {
+  const budget = create(100);
+  const user = holder("user", 0.5);
+  const account = budget.open([user]);
+  account.force(80);
+  expect(() => budget.requireRoom([user])).toThrow(ApiError);
+  account.close();
+  budget.requireRoom([user]);
+});
+
+test("an account that is closed twice gives back once what it counted", () => {
+  const budget = create(100);
+  const [first, second] = [budget.open([holder("a")]), budget.open([holder("a")])];
+  first.add(50);
+  second.add(50);
+  first.close();
+  first.close();
+  expect(() => second.add(51)).toThrow(ApiError);
+});

@@ -1,0 +1,127 @@
+import type { Context } from "hono";
+import type { HttpEnv } from "../env.ts";
+import { ApiError } from "../errors.ts";
+import { toAddressKey } from "../rate-limits/address-key.ts";
+
+/** One of those for whom bytes are kept, and the part of the budget that is the most for it. */
+export interface ByteHolder {
+  key: string;
+  /** For people, as in "this user". */
+  name: string;
+  part: number;
+}
+
+/** Counts the bytes that this process keeps for its callers, each within a share of its own. */
+export interface ByteBudget {
+  /** Throws 429 with Retry-After while a holder has its whole share, 503 while the budget is used up. */
+  requireRoom(holders: readonly ByteHolder[]): void;
+  /** Opens an account. Throws 429 with Retry-After for a holder that has as many as it may have at once. */
+  open(holders: readonly ByteHolder[]): ByteAccount;
+}
+
+export interface ByteAccount {
+  /**
+   * Counts bytes before they are kept. Throws 429 with Retry-After when those of a holder exceed its share, and 503 when
+   * all together exceed the budget.
+   */
+  add(bytes: number): void;
+  /** Counts bytes that are kept in any case. */
+  force(bytes: number): void;
+  /** Gives back what was counted. */
+  close(): void;
+}
+
+export interface ByteBudgetOptions {
+  maxBytes: number;
+  /** Accounts that a holder with the whole budget could have at once; each has its part of them. */
+  maxAccounts?: number;
+  /** What is counted, for people: "request bodies are arriving". */
+  what: string;
+}
+
+/** A person with all API tokens, or an address. Eight of them use up a budget. */
+const CALLER_PART = 1 / 8;
+const ORGANIZATION_PART = 1 / 4;
+
+interface Use {
+  bytes: number;
+  accounts: number;
+}
+
+/** A budget for one process, so that slow clients cannot fill its memory, and none of them takes it from the others. */
+export function createByteBudget({
+  maxBytes,
+  maxAccounts = Number.POSITIVE_INFINITY,
+  what,
+}: ByteBudgetOptions): ByteBudget {
+  const uses = new Map<string, Use>();
+  let total = 0;
+  const useOf = ({ key }: ByteHolder) => uses.get(key) ?? { bytes: 0, accounts: 0 };
+  const busy = (name?: string) =>
+    new ApiError(
+      name === undefined ? "dependency_unavailable" : "rate_limited",
+      `Too many ${what}${name === undefined ? "" : ` for ${name}`} at once; try again.`,
+      // The rest of a body is not read, so the connection cannot carry another request.
+      { retryAfterSeconds: 1, headers: { Connection: "close" } },
+    );
+
+  function requireRoom(holders: readonly ByteHolder[], bytes: number): void {
+    const full = holders.find((holder) => useOf(holder).bytes + bytes > maxBytes * holder.part);
+    if (full !== undefined) throw busy(full.name);
+    if (total + bytes > maxBytes) throw busy();
+  }
+
+  function count(holders: readonly ByteHolder[], { bytes, accounts }: Use): void {
+    total += bytes;
+    for (const holder of holders) {
+      const use = useOf(holder);
+      use.bytes += bytes;
+      use.accounts += accounts;
+      if (use.accounts === 0) uses.delete(holder.key);
+      else uses.set(holder.key, use);
+    }
+  }
+
+  return {
+    requireRoom: (holders) => requireRoom(holders, 1),
+    open(holders) {
+      const full = holders.find((holder) => useOf(holder).accounts >= maxAccounts * holder.part);
+      if (full !== undefined) throw busy(full.name);
+      count(holders, { bytes: 0, accounts: 1 });
+      let own = 0;
+      let isOpen = true;
+      const force = (bytes: number) => {
+        own += bytes;
+        count(holders, { bytes, accounts: 0 });
+      };
+      return {
+        add(bytes) {
+          requireRoom(holders, bytes);
+          force(bytes);
+        },
+        force,
+        close() {
+          if (!isOpen) return;
+          isOpen = false;
+          count(holders, { bytes: -own, accounts: -1 });
+        },
+      };
+    },
+  };
+}
+
+/** For whom a request is served: its user and organization, or without a valid credential the address. */
+export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
+  const principal = c.get("principal");
+  if (principal === undefined) {
+    const address = c.get("sourceAddress") ?? "";
+    return [{ key: `address ${toAddressKey(address)}`, name: "this address", part: CALLER_PART }];
+  }
+  const orgId = c.get("membership")?.orgId;
+  return [
+    { key: `user ${principal.userId}`, name: "this user", part: CALLER_PART },
+    ...(orgId === undefined
+      ? []
+      : [{ key: `organization ${orgId}`, name: "this organization", part: ORGANIZATION_PART }]),
+  ];
+}

@@ -1,0 +1,69 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { readStack } from "../../../e2e/platform/stack/testing.ts";
+import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { listen, type RunningServer } from "../server/server.ts";
+
+let api: TestApp;
+let server: RunningServer;
+beforeAll(async () => {
+  api = await startTestApp();
+  const { limits } = api.deps.config;
+  server = await listen(api.app.fetch, { address: "127.0.0.1", port: 0, limits, shutdownDelayMs: 0 });
+});
+afterAll(async () => {
+  await server.drain(0);
+  await api.close();
+});
+
+interface Begun {
+  socket: Socket;
+  /** All that has come back; empty while the request is under way. */
+  received: string;
+}
+
+/** Begins a POST whose body does not end. */
+async function beginPost(path: string, credential: string, sent: string): Promise<Begun> {
+  const socket = connect({ port: Number(new URL(server.address).port), host: "127.0.0.1" });
+  const begun = { socket, received: "" };
+  socket.on("data", (data) => {
+    begun.received += data.toString();
+  });
+  socket.on("error", () => undefined);
+  onTestFinished(() => void socket.destroy());
+  const lines = ["Host: x", `Authorization: Bearer ${credential}`, "Content-Type: application/json"];
+  const head = `POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  socket.write(`${head}${sent.length.toString(16)}\r\n${sent}\r\n`);
+  await once(socket, "connect");
+  return begun;
+}
+
+const statusesOf = (requests: readonly Begun[]) =>
+  requests.flatMap(({ received }) => /^HTTP\/1\.1 (\d{3})/.exec(received)?.[1] ?? []);
+
+test.each([
+  ["many", "{", 64, 10],
+  // An eighth of 64 MiB, in bodies of 250,000 bytes.
+  ["large", `{"name": "${"a".repeat(249_989)}`, 33, 5],
+])(
+  "unfinished bodies of one user that are too %s are 429, and refuse no other user's",
+  async (_what, sent, most, more) => {
+    const { alice } = readStack().tokens;
+    const path = "/api/v1/organizations";
+    const begun = await Promise.all(Array.from({ length: most + more }, () => beginPost(path, alice, sent)));
+    await vi.waitFor(() => expect(statusesOf(begun)).toEqual(Array(more).fill("429")), PATIENT);
+    const body = { name: "Not refused" };
+    expect((await api.request("POST", path, { as: "bob", body })).status).toBe(201);
+    for (const { socket } of begun) socket.destroy();
+    await vi.waitFor(async () => {
+      expect((await api.request("POST", path, { body })).status).toBe(201);
+    }, PATIENT);
+  },
+);
+
+test("a body for the registry's notifications without its credential is refused before it has ended", async () => {
+  const begun = await beginPost("/registry/notifications", "another token", "a".repeat(200_000));
+  await vi.waitFor(() => expect(statusesOf([begun])).toEqual(["401"]), PATIENT);
+});

@@ -1,0 +1,103 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { Hono } from "hono";
+import { afterEach, expect, test, vi } from "vitest";
+import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
+import type { Principal } from "../authentication/principal.ts";
+import { createByteBudget } from "../contract/byte-budget.ts";
+import type { HttpEnv } from "../env.ts";
+import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
+import { listen, type RunningServer } from "./server.ts";
+import { limitUnread } from "./unread.ts";
+
+/** More than the sockets of both ends buffer. */
+const LARGE_BYTES = 16 * 1024 ** 2;
+/** A caller has an eighth of it: room for one large response, not for two. */
+const BUDGET_BYTES = 12 * LARGE_BYTES;
+
+let running: RunningServer | undefined;
+const sockets: Socket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await running?.drain(0);
+});
+
+/** Serves /large and /small to the user in the query; returns how to leave a response unread, and to read one. */
+async function serve(responseSeconds: number) {
+  const app = new Hono<HttpEnv>();
+  app.use(async (c, next) => {
+    c.set("requestId", "r");
+    c.header("Cache-Control", "public");
+    c.set("principal", { kind: "user", userId: c.req.query("user") } as Principal);
+    await next();
+  });
+  app.use(limitUnread(createByteBudget({ maxBytes: BUDGET_BYTES, what: "responses" }), responseSeconds));
+  app.all("/large", (c) => c.body(new Uint8Array(LARGE_BYTES), 200, { "Content-Type": "text/plain" }));
+  app.get("/small", (c) => c.text("small"));
+  app.get("/stream", (c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream" }));
+  const limits = DEFAULT_REQUEST_LIMITS;
+  running = await listen(app.fetch, { address: "127.0.0.1", port: 0, limits, shutdownDelayMs: 0 });
+  const { address } = running;
+  return {
+    /** Resolves once the response has begun. */
+    async leaveUnread(path: string, method = "GET"): Promise<Socket> {
+      const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1" });
+      socket.on("error", () => undefined);
+      sockets.push(socket);
+      socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      await once(socket, "readable");
+      return socket;
+    },
+    read: (path: string) => fetch(`${address}${path}`),
+  };
+}
+
+test("reads beyond the bytes that a caller leaves unread are 429, until it has read them; others are served", async () => {
+  const { leaveUnread, read } = await serve(600);
+  const socket = await leaveUnread("/large?user=a");
+  const refused = await read("/large?user=a");
+  expect([refused.status, refused.headers.get("retry-after"), refused.headers.get("cache-control")]).toEqual([
+    429,
+    "1",
+    "private, no-cache",
+  ]);
+  expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
+  expect((await read("/small?user=a")).status).toBe(200);
+  const other = await read("/large?user=b");
+  expect([other.status, (await other.arrayBuffer()).byteLength]).toEqual([200, LARGE_BYTES]);
+  socket.destroy();
+  await vi.waitFor(async () => {
+    const again = await read("/large?user=a");
+    await again.arrayBuffer();
+    expect(again.status).toBe(200);
+  }, PATIENT);
+});
+
+test("what a write has done is reported to a caller who leaves responses unread, and counts", async () => {
+  const { leaveUnread, read } = await serve(600);
+  await leaveUnread("/large?user=a", "POST");
+  await leaveUnread("/large?user=a", "POST");
+  expect((await read("/small?user=a")).status).toBe(429);
+});
+
+test("a response that is not read in its time is cut off, and takes no room any longer", async () => {
+  const { leaveUnread, read } = await serve(0.1);
+  const socket = await leaveUnread("/large?user=a");
+  await vi.waitFor(async () => {
+    const again = await read("/large?user=a");
+    await again.arrayBuffer();
+    expect(again.status).toBe(200);
+  }, PATIENT);
+  const closed = once(socket, "close");
+  socket.resume();
+  await closed;
+  expect(socket.bytesRead).toBeLessThan(LARGE_BYTES);
+});
+
+test("a stream is neither kept back nor counted", async () => {
+  const { leaveUnread, read } = await serve(600);
+  await leaveUnread("/large?user=a");
+  await leaveUnread("/stream?user=a");
+  expect(await (await read("/stream?user=a")).text()).toBe("data: 1\n\n");
+});

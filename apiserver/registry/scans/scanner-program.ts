@@ -1,0 +1,109 @@
+import { access, constants } from "node:fs/promises";
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { z } from "zod";
+import type { ScannerConfig } from "../config.ts";
+import { parseGrypeOutput, type Vulnerability } from "../report.ts";
+import { readDatabaseBuiltAt, updateDatabase } from "./database.ts";
+import { MAX_OUTPUT_BYTES, type PullableImage, readReport, type ScannerOptions } from "./grype.ts";
+import { SCAN_FAULTS, ScanError, toScannerUnavailable } from "./scan-error.ts";
+
+/** Grype, as a child process or in a container of its own. All throw ScanError. */
+export interface ScannerProgram {
+  /** Throws when it is not there. */
+  requireThere(): Promise<void>;
+  scan(options: ScannerOptions, image: PullableImage, signal: AbortSignal): Promise<Vulnerability[]>;
+  readDatabaseBuiltAt(): Promise<Date>;
+  updateDatabase(databaseUrl: string, signal: AbortSignal): Promise<void>;
+}
+
+/** What the container of grype is asked for: see scanner-server.ts. */
+export const SCANNER_CALLS = ["report", "database-built-at", "database-update"] as const;
+export type ScannerCall = (typeof SCANNER_CALLS)[number];
+
+const failureSchema = z.object({ fault: z.enum(SCAN_FAULTS), message: z.string().max(4096) });
+
+/** The program that the configuration names: by its path, or by the socket of its container. */
+export function createScannerProgram(config: ScannerConfig): ScannerProgram {
+  const { socket, command, databaseDir, caDir } = config;
+  if (socket === undefined)
+    return {
+      requireThere: () => access(command, constants.X_OK).catch(throwUnavailable),
+      scan: async (options, image, signal) => parseReport(await readReport(options, image, signal)),
+      readDatabaseBuiltAt: () => readDatabaseBuiltAt(config),
+      updateDatabase: (databaseUrl, signal) => updateDatabase({ ...config, databaseUrl }, signal),
+    };
+  const options = { command, databaseDir, caDir };
+  return {
+    requireThere: () => access(socket, constants.W_OK).catch(throwUnavailable),
+    scan: async (limits, image, signal) =>
+      parseReport(await call(socket, "report", { options: limits, image }, signal)),
+    async readDatabaseBuiltAt() {
+      const built = z.coerce.date().safeParse(await call(socket, "database-built-at", { options }));
+      if (!built.success) throw toScannerUnavailable(built.error);
+      return built.data;
+    },
+    async updateDatabase(databaseUrl, signal) {
+      await call(socket, "database-update", { options: { ...options, databaseUrl } }, signal);
+    },
+  };
+}
+
+/** What tenants push runs through that container: nothing that it responds with is trusted, nor is its length. */
+async function call(
+  socketPath: string,
+  name: ScannerCall,
+  body: object,
+  signal?: AbortSignal,
+): Promise<string> {
+  try {
+    const { statusCode, content } = await post(socketPath, `/${name}`, JSON.stringify(body), signal);
+    if (statusCode === 200) return content;
+    const { fault, message } = failureSchema.parse(JSON.parse(content));
+    throw new ScanError(fault, message);
+  } catch (error) {
+    signal?.throwIfAborted();
+    if (error instanceof ScanError) throw error;
+    // With its memory limit Kubernetes ends the whole container, whatever process in it needed most.
+    if (name === "report" && isConnectionLost(error))
+      throw new ScanError("out_of_memory", "the scanner was killed in the scan");
+    throw toScannerUnavailable(error);
+  }
+}
+
+function isConnectionLost(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "ECONNRESET";
+}
+
+function post(
+  socketPath: string,
+  path: string,
+  body: string,
+  signal?: AbortSignal,
+): Promise<{ statusCode: number; content: string }> {
+  const { promise, resolve, reject } = Promise.withResolvers<{ statusCode: number; content: string }>();
+  const options = { socketPath, path, method: "POST", ...(signal === undefined ? {} : { signal }) };
+  const outgoing = request(options, (response) => {
+    let bytes = 0;
+    response.on("data", (chunk: Buffer) => {
+      bytes += chunk.byteLength;
+      if (bytes > MAX_OUTPUT_BYTES) response.destroy(new Error("the scanner responds with too many bytes"));
+    });
+    text(response).then((content) => resolve({ statusCode: response.statusCode ?? 0, content }), reject);
+  });
+  outgoing.on("error", reject);
+  outgoing.end(body);
+  return promise;
+}
+
+function parseReport(report: string): Vulnerability[] {
+  try {
+    return parseGrypeOutput(report);
+  } catch (error) {
+    throw new ScanError("failed", `the report is not as expected: ${String(error).slice(0, 500)}`);
+  }
+}
+
+function throwUnavailable(error: unknown): never {
+  throw toScannerUnavailable(error);
+}

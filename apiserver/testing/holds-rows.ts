@@ -1,0 +1,53 @@
+/** What the POSTs of one caller leave in a store. */
+export interface HeldRecords {
+  /** The rows or objects of one request. */
+  adds: string;
+  /** How many there can be, and what ends them. */
+  bound: string;
+}
+
+/**
+ * By operationId, for every POST: a PUT or DELETE changes a record that is there. One without a row fails the tests, so that no
+ * operation is added without an answer to what bounds it.
+ */
+export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
+  createOrganization: { adds: "1 organization", bound: "5 of a user" },
+  acceptInvitation: { adds: "none", bound: "the invitation becomes a member" },
+  declineInvitation: { adds: "none", bound: "the invitation is deleted" },
+  inviteMember: { adds: "1 invitation", bound: "100 pending ones of a user, 14 days each" },
+  resendInvitation: { adds: "none", bound: "100 pending ones of a user, 14 days each" },
+  createApiToken: { adds: "1 API token", bound: "100 of an organization" },
+  rotateApiToken: { adds: "none", bound: "the secret is replaced" },
+  createCluster: {
+    adds: "1 Cluster, and its NodePools",
+    bound: "100 clusters and 500 pools of an organization",
+  },
+  upgradeCluster: { adds: "none", bound: "the Cluster changes" },
+  rotateCredentials: { adds: "none", bound: "the Cluster changes" },
+  issueKubeconfig: { adds: "1 access", bound: "2,000 of an organization that are not revoked or expired" },
+  createNodePool: { adds: "1 NodePool", bound: "500 of an organization" },
+  replaceNode: { adds: "none", bound: "an annotation, which the operator removes" },
+  createStreamTicket: { adds: "1 stream ticket", bound: "by requests, 30 s each" },
+  createWebhook: { adds: "1 webhook", bound: "20 of an organization" },
+  rotateWebhookSecret: { adds: "1 secret", bound: "6 of a webhook" },
+  testWebhook: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
+  redeliverWebhookEvent: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
+  recoverWebhook: {
+    adds: "10,000 deliveries",
+    bound: "one pending or delivered of each event and webhook, 30 days each",
+  },
+  closeMonth: { adds: "the invoices of a month", bound: "1 of an organization and month" },
+  createCreditNote: { adds: "1 credit note", bound: "the amount of its invoice" },
+  createTicket: { adds: "1 ticket with a message", bound: "500 open, 100 a day of an organization" },
+  createTicketMessage: { adds: "1 message", bound: "1,000 of a ticket, 1,000 a day of an organization" },
+  createAdminTicketMessage: { adds: "1 message", bound: "staff alone" },
+  createTicketAttachment: {
+    adds: "1 attachment of 25 MiB",
+    bound: "100 and 500 MiB of a ticket, 200 a day and 10 GiB of an organization",
+  },
+  completeTicketAttachment: { adds: "none", bound: "the attachment is moved" },
+  createAdminTicketAttachment: { adds: "1 attachment of 25 MiB", bound: "staff alone" },
+  completeAdminTicketAttachment: { adds: "none", bound: "the attachment is moved" },
+  requestTagScan: { adds: "1 scan", bound: "1,000 pending ones of an organization, 1 of an image" },
+  createRegistryCredential: { adds: "1 credential", bound: "1,000 of an organization" },
+};

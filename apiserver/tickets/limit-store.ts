@@ -1,0 +1,73 @@
+import { and, count, eq, gt, isNull, ne, sql, sum } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import { ticketAttachments } from "./attachments/table.ts";
+import type { TicketLimits } from "./config.ts";
+import { type TicketRow, ticketMessages, tickets } from "./table.ts";
+
+/** What counts in some of the limits. */
+export type TicketUse = Partial<Record<keyof TicketLimits, number>>;
+
+/** What the members of an organization have in tickets, and have added since a moment. */
+export async function readTicketUse(db: Queryable, orgId: string, since: Date): Promise<TicketUse> {
+  const [opened] = await db
+    .select({
+      open: sql<number>`count(*) filter (where ${ne(tickets.status, "closed")})::int`,
+      recent: sql<number>`count(*) filter (where ${gt(tickets.createdAt, since)})::int`,
+    })
+    .from(tickets)
+    .where(eq(tickets.orgId, orgId));
+  const [written] = await db
+    .select({ recent: count() })
+    .from(ticketMessages)
+    .where(
+      and(
+        eq(ticketMessages.orgId, orgId),
+        gt(ticketMessages.createdAt, since),
+        eq(ticketMessages.authorType, "tenant"),
+      ),
+    );
+  const [attached] = await db
+    .select({
+      recent: sql<number>`count(*) filter (where ${gt(ticketAttachments.createdAt, since)})::int`,
+      bytes: sum(ticketAttachments.sizeBytes).mapWith(Number),
+    })
+    .from(ticketAttachments)
+    .where(and(eq(ticketAttachments.orgId, orgId), isOfTenant()));
+  return {
+    openTickets: opened?.open ?? 0,
+    ticketsPerDay: opened?.recent ?? 0,
+    messagesPerDay: written?.recent ?? 0,
+    attachmentsPerDay: attached?.recent ?? 0,
+    attachmentBytes: attached?.bytes ?? 0,
+  };
+}
+
+/** What the members of its organization have added to one ticket; nothing of the staff's, which they do not see. */
+export async function readUseOfTicket(
+  db: Queryable,
+  { id, orgId }: Pick<TicketRow, "id" | "orgId">,
+): Promise<TicketUse> {
+  const [written] = await db
+    .select({ messages: count() })
+    .from(ticketMessages)
+    .where(
+      and(
+        eq(ticketMessages.orgId, orgId),
+        eq(ticketMessages.ticketId, id),
+        eq(ticketMessages.authorType, "tenant"),
+      ),
+    );
+  const [attached] = await db
+    .select({ files: count(), bytes: sum(ticketAttachments.sizeBytes).mapWith(Number) })
+    .from(ticketAttachments)
+    .where(and(eq(ticketAttachments.orgId, orgId), eq(ticketAttachments.ticketId, id), isOfTenant()));
+  return {
+    messagesPerTicket: written?.messages ?? 0,
+    attachmentsPerTicket: attached?.files ?? 0,
+    attachmentBytesPerTicket: attached?.bytes ?? 0,
+  };
+}
+
+function isOfTenant() {
+  return and(eq(ticketAttachments.authorType, "tenant"), isNull(ticketAttachments.discardedAt));
+}

@@ -1,0 +1,97 @@
+import type { Queryable } from "../db/client.ts";
+import { ApiError, type ErrorDetail } from "../http/errors.ts";
+import type { TicketLimits } from "./config.ts";
+import { readTicketUse, readUseOfTicket, type TicketUse } from "./limit-store.ts";
+import type { TicketRow } from "./table.ts";
+
+/** What the members of an organization may add to tickets, by its names in messages and in the quotas record. */
+const WIRE_NAMES = {
+  openTickets: "open_tickets",
+  ticketsPerDay: "tickets_per_day",
+  messagesPerDay: "ticket_messages_per_day",
+  messagesPerTicket: "messages_per_ticket",
+  attachmentsPerDay: "attachments_per_day",
+  attachmentsPerTicket: "attachments_per_ticket",
+  attachmentBytesPerTicket: "attachment_bytes_per_ticket",
+  attachmentBytes: "attachment_bytes",
+} as const satisfies Record<keyof TicketLimits, string>;
+
+const DAY_MS = 24 * 3_600_000;
+
+/** What a request adds. */
+type Growth = Partial<TicketUse>;
+
+/** Where and when something is added, and what may be. */
+export interface TicketRoom {
+  orgId: string;
+  at: Date;
+  limits: TicketLimits;
+}
+
+/** The quotas of an organization's tickets as the platform's staff sees them, without those of a single ticket. */
+export async function listTicketQuotas(
+  db: Queryable,
+  { orgId, at, limits }: TicketRoom,
+): Promise<{ name: string; limit: number; used: number }[]> {
+  const use = await readTicketUse(db, orgId, dayBefore(at));
+  return keysOf(use).map((name) => ({ name: WIRE_NAMES[name], limit: limits[name], used: use[name] ?? 0 }));
+}
+
+/** Call it under the organization's row lock. Throws 422 quota_exceeded. */
+export async function requireRoomForTicket(tx: Queryable, { orgId, at, limits }: TicketRoom): Promise<void> {
+  const use = await readTicketUse(tx, orgId, dayBefore(at));
+  requireRoom(limits, use, { openTickets: 1, ticketsPerDay: 1, messagesPerDay: 1 });
+}
+
+/** Call it under the organization's row lock. Throws 422 quota_exceeded. */
+export async function requireRoomForMessage(
+  tx: Queryable,
+  { at, limits }: Omit<TicketRoom, "orgId">,
+  ticket: Pick<TicketRow, "id" | "orgId">,
+): Promise<void> {
+  const use = {
+    ...(await readTicketUse(tx, ticket.orgId, dayBefore(at))),
+    ...(await readUseOfTicket(tx, ticket)),
+  };
+  requireRoom(limits, use, { messagesPerDay: 1, messagesPerTicket: 1 });
+}
+
+/** Call it under the organization's row lock. Throws 422 quota_exceeded. */
+export async function requireRoomForAttachment(
+  tx: Queryable,
+  { at, limits }: Omit<TicketRoom, "orgId">,
+  ticket: Pick<TicketRow, "id" | "orgId">,
+  bytes: number,
+): Promise<void> {
+  const use = {
+    ...(await readTicketUse(tx, ticket.orgId, dayBefore(at))),
+    ...(await readUseOfTicket(tx, ticket)),
+  };
+  requireRoom(limits, use, {
+    attachmentsPerDay: 1,
+    attachmentsPerTicket: 1,
+    attachmentBytesPerTicket: bytes,
+    attachmentBytes: bytes,
+  });
+}
+
+/** Throws 422 quota_exceeded, with a detail for each limit that there is no room in. */
+export function requireRoom(limits: TicketLimits, use: TicketUse, growth: Growth): void {
+  const exceeded = keysOf(growth).flatMap((name): ErrorDetail[] => {
+    const [limit, used, more] = [limits[name], use[name] ?? 0, growth[name] ?? 0];
+    if (used + more <= limit) return [];
+    const message = `the quota is ${limit}, ${used} in use, ${more} more requested`;
+    return [{ field: WIRE_NAMES[name], code: "out_of_range", message }];
+  });
+  if (exceeded.length === 0) return;
+  const message = exceeded.map((detail) => `${detail.field}: ${detail.message}`).join("; ");
+  throw new ApiError("quota_exceeded", `${message}.`, { details: exceeded });
+}
+
+function keysOf(use: Growth): (keyof TicketLimits)[] {
+  return (Object.keys(WIRE_NAMES) as (keyof TicketLimits)[]).filter((name) => use[name] !== undefined);
+}
+
+function dayBefore(at: Date): Date {
+  return new Date(at.getTime() - DAY_MS);
+}
