@@ -38,7 +38,7 @@ interface Known {
 /**
  * Projects the cached state of some objects. An object that is stored in this version needs no transaction. One that is
  * stored in a newer version is read live first: either the cache lags behind a recent write, or etcd was restored and
- * the older version is right.
+ * the older version is right. Throws when all else is written and the cluster of a pool is not projected yet.
  */
 export async function projectBatch(deps: Deps, caches: Caches, batch: readonly Work[]): Promise<void> {
   const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
@@ -59,12 +59,19 @@ export async function projectBatch(deps: Deps, caches: Caches, batch: readonly W
     const observation = await toObservation(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
     if (observation !== undefined) observations.push(observation);
   }
+  const waiting: string[] = [];
   for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
     const part = observations.slice(start, start + TRANSACTION_SIZE);
-    const { refused, missedTransitions } = await deps.db.transaction((tx) => projectObservations(tx, part));
+    const { refused, unrecorded, missedTransitions } = await deps.db.transaction((tx) =>
+      projectObservations(tx, part),
+    );
     missedTransitionsOf(deps.metrics).inc(missedTransitions);
-    for (const id of refused) deps.log.warn({ id }, "object is not served: its id belongs to another object");
+    for (const id of refused)
+      deps.log.warn({ id }, "object is not served: its id, or its cluster's, belongs to another object");
+    waiting.push(...unrecorded);
   }
+  if (waiting.length > 0)
+    throw new Error(`the clusters of these node pools are not recorded yet: ${waiting.join(", ")}`);
 }
 
 /** `marina_apiserver_transitions_missed_total`, which the projector counts; one in each registry. */

@@ -1,5 +1,4 @@
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
-import { idOf } from "../../../shared/crd/identity.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
@@ -11,7 +10,7 @@ import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
-import type { Caches } from "./caches.ts";
+import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
 import { recordWatches } from "./watches.ts";
 
@@ -147,7 +146,10 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
   ];
 }
 
-/** A pool is projected with the id of its cluster, so a cluster that is new or gets its id has its pools projected too. */
+/**
+ * A pool is projected with the id of its cluster, so a cluster that is new, or whose id is given or confirmed, has its pools
+ * projected too.
+ */
 function onClusterChange(
   caches: Caches,
   { type, object, previous }: Change<Cluster>,
@@ -156,7 +158,8 @@ function onClusterChange(
   const key = objectKey(object);
   queue.add(type === "deleted" ? { gone: object } : { kind: "Cluster", key });
   if (type === "deleted") return;
-  if (type === "updated" && previous !== undefined && idOf(previous) === idOf(object)) return;
+  if (type === "updated" && previous !== undefined && findConfirmedId(previous) === findConfirmedId(object))
+    return;
   for (const pool of caches.nodePools.byIndex("cluster", key))
     queue.add({ kind: "NodePool", key: objectKey(pool) });
 }

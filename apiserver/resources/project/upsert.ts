@@ -7,16 +7,19 @@ import { type Batch, nameScopeOf, type Observation, toBatches } from "./batches.
 import { confirmNames, releaseNames } from "./name-reservations.ts";
 import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
 import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
+import { sortPools } from "./pool-cluster.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
-import { closeRecords, upsertRecords } from "./records.ts";
+import { closeRecords, findRecordedPlaces, upsertRecords } from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
 import { recordTransitions } from "./transition-log.ts";
 import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */
 export interface Projected {
-  /** The ids of objects that were refused because another object already has their id. */
+  /** The ids of objects that were refused: another object has their id, or the id of their cluster. */
   refused: string[];
+  /** The ids of pools that were not written because their cluster is not projected yet. */
+  unrecorded: string[];
   /** How many transitions no process saw while a status listed them. */
   missedTransitions: number;
 }
@@ -33,6 +36,7 @@ export async function projectObservations(
 ): Promise<Projected> {
   await lockObjects(tx, observations);
   const refused: string[] = [];
+  const unrecorded: string[] = [];
   const events: NewStatusEvent[] = [];
   const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
@@ -44,13 +48,14 @@ export async function projectObservations(
     );
     const outcome = await upsert(tx, kind, present, events);
     refused.push(...outcome.refused);
+    unrecorded.push(...outcome.unrecorded);
     events.push(...outcome.events);
     missedTransitions += outcome.missedTransitions;
     webhookEvents.push(...deletions, ...outcome.webhookEvents);
   }
   await emitEvents(tx, webhookEvents);
   await appendEvents(tx, events);
-  return { refused, missedTransitions };
+  return { refused, unrecorded, missedTransitions };
 }
 
 /**
@@ -77,12 +82,14 @@ async function upsert(
   observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
 ): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
-  if (observations.length === 0) return { refused: [], missedTransitions: 0, events: [], webhookEvents: [] };
+  if (observations.length === 0)
+    return { refused: [], unrecorded: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
-  const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
+  const found = observations.flatMap(({ object, authoritative = false }): Step[] => {
     const stored = storedByUid.get(object.uid);
     return mayWrite(object, stored, authoritative) ? [{ object, stored }] : [];
   });
+  const { writable: steps, foreign, unrecorded } = await takeOutForeignPools(tx, kind, found);
   const introduced = steps.filter(needsRecord);
   const records = await upsertRecords(tx, kind, introduced.map(toObject));
   const isRefused = (step: Step) => needsRecord(step) && !records.has(step.object.id);
@@ -117,11 +124,25 @@ async function upsert(
   return {
     webhookEvents,
     missedTransitions: missed,
-    refused: steps.filter(isRefused).map(({ object }) => object.id),
+    refused: [...foreign, ...steps.filter(isRefused).map(({ object }) => object.id)],
+    unrecorded,
     events: accepted.flatMap(({ object, stored }) => {
       const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;
       return previousStatus === object.status ? [] : [toStatusEvent(object, previousStatus)];
     }),
+  };
+}
+
+/** A pool that is new or comes under another cluster is compared with the record of that cluster. */
+async function takeOutForeignPools(tx: Queryable, kind: Batch["kind"], steps: readonly Step[]) {
+  const introduced = kind === "node_pool" ? steps.filter(needsRecord) : [];
+  const clusterIds = introduced.map(({ object }) => clusterIdOf(object));
+  const recorded = await findRecordedPlaces(tx, ["cluster"], clusterIds);
+  const sorted = sortPools(introduced, recorded);
+  const kept = new Set(sorted.writable);
+  return {
+    ...sorted,
+    writable: steps.filter((step) => !needsRecord(step) || kind === "cluster" || kept.has(step)),
   };
 }
 
@@ -181,7 +202,11 @@ function toStatusEvent(object: ProjectedObject, previousStatus: string | null): 
 }
 
 function subjectOf(object: ProjectedObject) {
-  return { clusterId: clusterIdOf(object), nodePoolId: isPool(object) ? object.id : null };
+  return {
+    orgId: object.orgId,
+    clusterId: clusterIdOf(object),
+    nodePoolId: isPool(object) ? object.id : null,
+  };
 }
 
 /**

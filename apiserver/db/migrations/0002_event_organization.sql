@@ -1,0 +1,1 @@
+ALTER TABLE "system_events" ADD COLUMN "org_id" uuid;
