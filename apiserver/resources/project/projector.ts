@@ -12,6 +12,7 @@ import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
+import { createVersionLog, type VersionLog } from "./version-log.ts";
 import { recordWatches } from "./watches.ts";
 
 const BATCH_SIZE = 100;
@@ -53,16 +54,17 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
       cluster: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
     }),
   };
+  const versions = createVersionLog();
   const queue = createBatchQueue<Work>({
     name: "projector",
     batchSize: BATCH_SIZE,
     keyOf: keyOf,
-    run: (batch) => projectBatch(deps, caches, batch),
+    run: (batch) => projectBatch(deps, caches, batch, versions),
     log: deps.log,
     signal,
   });
   observeFailing(deps.metrics, queue);
-  await follow(deps, caches, queue, signal, onSynced);
+  await follow(deps, { caches, queue, versions }, signal, onSynced);
   await queue.stopped;
 }
 
@@ -80,18 +82,20 @@ function observeFailing(registry: Registry, queue: Pick<BatchQueue<Work>, "faili
   });
 }
 
+/** What one term of leadership holds. */
+interface Term {
+  caches: Caches;
+  queue: BatchQueue<Work>;
+  versions: VersionLog;
+}
+
 /** Namespaces first, since they determine the organization; then clusters, then pools, which belong to clusters. */
-async function follow(
-  deps: Deps,
-  caches: Caches,
-  queue: BatchQueue<Work>,
-  signal: AbortSignal,
-  onSynced: () => void,
-): Promise<void> {
+async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () => void): Promise<void> {
   const aborted = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  const reflectors = createReflectors(deps, caches, queue);
+  const { queue } = term;
+  const reflectors = createReflectors(deps, term);
   for (const reflector of reflectors) {
     reflector.start(signal);
     await Promise.race([reflector.synced, aborted]);
@@ -107,7 +111,7 @@ async function follow(
   });
 }
 
-function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): Reflector[] {
+function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflector[] {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const onRelist = (epoch: number) => {
     if (epoch > 1) queue.add({ kind: "missing" });
@@ -129,7 +133,10 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
       kind: clusterKind,
       store: caches.clusters,
       keepManagedFields: true,
-      onChange: (change) => onClusterChange(caches, change, queue),
+      onChange(change) {
+        if (change.type !== "deleted") versions.add(change.object, change.previous);
+        onClusterChange(caches, change, queue);
+      },
       onRelist,
     }),
     createReflector({
@@ -139,8 +146,10 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
       kind: nodePoolKind,
       store: caches.nodePools,
       keepManagedFields: true,
-      onChange: ({ type, object }) =>
-        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) }),
+      onChange({ type, object, previous }) {
+        if (type !== "deleted") versions.add(object, previous);
+        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) });
+      },
       onRelist,
     }),
   ];

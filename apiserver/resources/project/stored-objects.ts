@@ -71,7 +71,7 @@ export interface ObjectName {
 }
 
 /** Where an object is or was, and whose cluster it belongs to. */
-export interface ObjectPlace {
+export interface ProjectedPlace {
   orgId: string;
   clusterId: string;
   namespace: string;
@@ -81,10 +81,10 @@ export interface ObjectPlace {
  * The place of each of these objects, tombstones included, by metadata.uid. Left out are unknown ones, and those whose cluster
  * is not recorded as one of their organization.
  */
-export async function findObjectPlaces(
+export async function findProjectedPlaces(
   db: Queryable,
   uids: readonly string[],
-): Promise<Map<string, ObjectPlace>> {
+): Promise<Map<string, ProjectedPlace>> {
   if (uids.length === 0) return new Map();
   const find = (table: typeof projectedClusters | typeof projectedNodePools, clusterId: PgColumn) =>
     db

@@ -5,7 +5,7 @@ import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import type { Deps } from "../../deps.ts";
 import { appendEvents, findHarvested, type NewSystemEvent } from "../../event-log/index.ts";
-import { findClusterIdsOfPools, findObjectPlaces } from "../../resources/project/index.ts";
+import { findClusterIdsOfPools, findProjectedPlaces } from "../../resources/project/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
 import { type HarvestedEvent, harvestEvent } from "./harvest-event.ts";
@@ -72,7 +72,7 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
   );
   const fresh = batch.filter(({ event }) => !stored.has(`${event.eventUid} ${event.eventCount}`));
   if (fresh.length === 0) return [];
-  const places = await findObjectPlaces(
+  const places = await findProjectedPlaces(
     deps.db,
     fresh.map(({ event }) => event.regardingUid),
   );

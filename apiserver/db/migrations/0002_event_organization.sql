@@ -1,1 +1,0 @@
-ALTER TABLE "system_events" ADD COLUMN "org_id" uuid;
