@@ -18,6 +18,7 @@ export function presentAuditEntry(
     before: row.before ?? null,
     after: row.after ?? null,
     request_id: row.requestId,
+    client_request_id: isHidden ? null : row.clientRequestId,
     source_address: isHidden ? null : row.sourceAddress,
     result: row.result === "failed" ? "failed" : "done",
   };

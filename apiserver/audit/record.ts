@@ -20,8 +20,8 @@ export interface AuditEntry {
  * Returns its id.
  */
 export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
-  const { requestId, sourceAddress = null } = origin;
-  const row = toRow({ actor: toActor(origin), requestId, sourceAddress }, entry);
+  const { requestId, clientRequestId = null, sourceAddress = null } = origin;
+  const row = toRow({ actor: toActor(origin), requestId, clientRequestId, sourceAddress }, entry);
   await insertAuditEntries(tx, [row]);
   return row.id;
 }
@@ -61,13 +61,13 @@ export interface ActorAudit {
 /** Writes rows that name an actor and no request. */
 export async function recordAuditsOf(tx: Queryable, audits: readonly ActorAudit[]): Promise<void> {
   const rows = audits.map(({ actor, entry }) =>
-    toRow({ actor, requestId: null, sourceAddress: null }, entry),
+    toRow({ actor, requestId: null, clientRequestId: null, sourceAddress: null }, entry),
   );
   await insertAuditEntries(tx, rows);
 }
 
 function toRow(
-  author: Pick<NewAuditRow, "actor" | "requestId" | "sourceAddress">,
+  author: Pick<NewAuditRow, "actor" | "requestId" | "clientRequestId" | "sourceAddress">,
   entry: AuditEntry,
 ): NewAuditRow {
   return {

@@ -56,11 +56,13 @@ const actions = (body: { items: { action: string }[] }) => body.items.map(({ act
 
 describe("the tenant's audit log", () => {
   test("records who did what to what, from where, with what result", async () => {
-    await api.request("PUT", `/api/v1/organizations/${orgId}`, {
-      token: owner.token,
-      body: { name: "Audited" },
-      headers: { "x-request-id": "audit-42" },
-    });
+    const rename = (name: string) =>
+      api.request("PUT", `/api/v1/organizations/${orgId}`, {
+        token: owner.token,
+        body: { name },
+        headers: { "x-request-id": "audit-42" },
+      });
+    const { headers } = await rename("Audited");
     const { body } = await read();
     expect(actions(body)).toEqual(["organization.create", "organization.update"]);
     expect(body.items[1]).toMatchObject({
@@ -69,7 +71,8 @@ describe("the tenant's audit log", () => {
       target: { kind: "organization", id: orgId },
       before: { name: "Audit" },
       after: { name: "Audited" },
-      request_id: "audit-42",
+      request_id: headers.get("x-request-id"),
+      client_request_id: "audit-42",
       result: "done",
     });
     expect(body.next_cursor).toBeNull();

@@ -42,7 +42,11 @@ export const auditEntryRecord = z
       description: "Fields after the change; never a secret.",
       maxProperties: MAX_FIELDS,
     }),
-    request_id: textField(128, "Id of the request.").nullable(),
+    request_id: textField(128, "Id of the request, as its response had it in X-Request-Id.").nullable(),
+    client_request_id: textField(
+      128,
+      "The X-Request-Id that the client sent; any text of its choice.",
+    ).nullable(),
     source_address: textField(64, "IP address of the client.").nullable(),
     result: z.enum(["done", "failed"]).openapi({ description: "Whether it succeeded." }),
   })
@@ -62,6 +66,7 @@ export const auditEntryRecord = z
       before: { name: "Example" },
       after: { name: "Example Ltd" },
       request_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
+      client_request_id: "deploy-42",
       source_address: "192.0.2.7",
       result: "done",
     },

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 
 const findByRequest = (requestId: string) =>
-  api.deps.db.select().from(auditLog).where(eq(auditLog.requestId, requestId));
+  api.deps.db.select().from(auditLog).where(eq(auditLog.clientRequestId, requestId));
 
 test("a read of staff is recorded with its organization and its query", async () => {
   const { body: org } = await api.request("POST", "/api/v1/organizations", {

@@ -43,6 +43,8 @@ export const auditLog = pgTable(
     before: jsonb().$type<AuditFields>(),
     after: jsonb().$type<AuditFields>(),
     requestId: text("request_id"),
+    /** What the client called its request; forgeable and not unique. */
+    clientRequestId: text("client_request_id"),
     sourceAddress: text("source_address"),
     result: text().notNull(),
     /** The position in the log, assigned after the commit, so that no row ever appears before one already read. */

@@ -91,9 +91,9 @@ const machine = (name: string, createdAt: string) => ({
 /** What happens to the tenant, in order of time. */
 function composeEvents(orgId: string): [string, () => Promise<unknown>][] {
   const shop = projected(orgId, 1, { displayName: "shop" });
-  const web = projectedPool(orgId, 1, shop.id);
+  const web = projectedPool(shop, 1);
   const reports = projected(orgId, 2, { displayName: "reports" });
-  const nightly = projectedPool(orgId, 2, reports.id);
+  const nightly = projectedPool(reports, 2);
   const shopStatus = { firstReadyAt: "2026-08-03T09:12:30Z", publicAddress: "203.0.113.7" };
   const reportsStatus = { firstReadyAt: "2026-09-05T14:00:00Z" };
   const first = [machine("1", "2026-08-03T09:05:00"), machine("2", "2026-08-03T09:05:01")];

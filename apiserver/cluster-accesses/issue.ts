@@ -15,6 +15,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import type { KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
@@ -24,7 +25,7 @@ import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createObjectName, isNotApplied } from "../resources/write/index.ts";
-import { composeKubeconfig } from "./kubeconfig.ts";
+import { composeAccessKubeconfig } from "./kubeconfig.ts";
 import { summarize } from "./present.ts";
 
 /** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */
@@ -65,7 +66,7 @@ export async function issueKubeconfig(
     const created = await createAccess(deps, object);
     const access = await waitForCertificate(deps, created);
     const { subject } = access.spec;
-    const kubeconfig = composeKubeconfig(cluster.name, adminKubeconfig, {
+    const kubeconfig = composeAccessKubeconfig(cluster.name, adminKubeconfig, {
       user: subject,
       ...(await readCredential(deps, access, privateKey)),
     });
@@ -180,9 +181,9 @@ async function readCredential(
   { kube }: Deps,
   { metadata, status }: ClusterAccess,
   privateKey: string,
-): Promise<{ certificate: string; privateKey: string } | { token: string }> {
+): Promise<KubeconfigCredential> {
   const { certificate, tokenSecretName } = status ?? {};
-  if (certificate !== undefined) return { certificate, privateKey };
+  if (certificate !== undefined) return { certificate, key: privateKey };
   const secret = await kube.get(secretKind, metadata.namespace, tokenSecretName ?? "");
   const token = secret?.data?.token;
   if (token === undefined) throw dependencyUnavailable("The signer of the cluster", "there is no token");

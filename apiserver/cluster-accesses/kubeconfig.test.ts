@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { composeKubeconfig } from "./kubeconfig.ts";
+import { composeAccessKubeconfig } from "./kubeconfig.ts";
 
 const ADMIN = `apiVersion: v1
 kind: Config
@@ -14,10 +14,10 @@ contexts: []
 `;
 
 test("a kubeconfig of one's own has the admin's address and CA, and nothing of the admin's credential", () => {
-  const text = composeKubeconfig("prod-x7k2p", ADMIN, {
+  const text = composeAccessKubeconfig("prod-x7k2p", ADMIN, {
     user: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
     certificate: "CERT",
-    privateKey: "KEY",
+    key: "KEY",
   });
   const user = "prod-x7k2p-0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
   expect(parse(text)).toEqual({
@@ -36,12 +36,12 @@ test("a kubeconfig of one's own has the admin's address and CA, and nothing of t
 });
 
 test("a token stands in for a certificate where there is none", () => {
-  const kubeconfig = composeKubeconfig("prod-x7k2p", ADMIN, { user: "u", token: "abc" });
+  const kubeconfig = composeAccessKubeconfig("prod-x7k2p", ADMIN, { user: "u", token: "abc" });
   expect(parse(kubeconfig).users).toEqual([{ name: "prod-x7k2p-u", user: { token: "abc" } }]);
 });
 
 test("an admin kubeconfig of another form is no basis for one", () => {
   expect(() =>
-    composeKubeconfig("x", "kind: Config\n", { user: "u", certificate: "", privateKey: "" }),
+    composeAccessKubeconfig("x", "kind: Config\n", { user: "u", certificate: "", key: "" }),
   ).toThrow("clusters");
 });

@@ -99,7 +99,7 @@ describe("the admin kubeconfig that a person downloaded", () => {
     const rows = await api.deps.db
       .select()
       .from(auditLog)
-      .where(and(eq(auditLog.requestId, requestId), eq(auditLog.action, "cluster.rotate_credentials")));
+      .where(and(eq(auditLog.clientRequestId, requestId), eq(auditLog.action, "cluster.rotate_credentials")));
     expect(rows).toMatchObject([
       { targetId: cluster.id, actor: { kind: "user", userId: owner.userId }, result: "done" },
     ]);

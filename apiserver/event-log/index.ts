@@ -4,6 +4,7 @@ export {
   type EventPosition,
   type EventRange,
   type EventRow,
+  type FeedKey,
   findEventRanges,
   findHarvested,
   findLastStatuses,

@@ -1,12 +1,17 @@
-import { and, asc, eq, gt, inArray, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
 import { type StatusPayload, type SystemEventPayload, systemEventCounters, systemEvents } from "./table.ts";
 
 /** The NOTIFY channel on which ids of clusters with new events are announced. */
 export const EVENTS_CHANNEL = "system_events";
 
-interface EventSubject {
+/** Whose events: an organization's, of one cluster. */
+export interface FeedKey {
+  orgId: string;
   clusterId: string;
+}
+
+interface EventSubject extends FeedKey {
   nodePoolId: string | null;
 }
 
@@ -80,21 +85,20 @@ export async function notifyReaders(tx: Queryable, clusterIds: readonly string[]
 /** Events of one cluster after a position, ordered by id. */
 export async function listEventsAfter(
   db: Queryable,
-  clusterId: string,
+  { orgId, clusterId }: FeedKey,
   position: number,
   limit: number,
 ): Promise<EventRow[]> {
   return db
     .select()
     .from(systemEvents)
-    .where(and(eq(systemEvents.clusterId, clusterId), gt(systemEvents.id, position)))
+    .where(and(isOf(orgId), eq(systemEvents.clusterId, clusterId), gt(systemEvents.id, position)))
     .orderBy(asc(systemEvents.id))
     .limit(limit);
 }
 
 /** A position of one cluster's events from which to read on. */
-export interface EventPosition {
-  clusterId: string;
+export interface EventPosition extends FeedKey {
   /** Id of the last event that was read. */
   after: number;
 }
@@ -112,13 +116,17 @@ export async function listNextEvents(
     .select()
     .from(systemEvents)
     .where(
-      and(eq(systemEvents.clusterId, sql`position.cluster_id`), gt(systemEvents.id, sql`position.after`)),
+      and(
+        isOf(sql`position.org_id`),
+        eq(systemEvents.clusterId, sql`position.cluster_id`),
+        gt(systemEvents.id, sql`position.after`),
+      ),
     )
     .orderBy(asc(systemEvents.id))
     .limit(perPosition)
     .as("next");
   const json = JSON.stringify(
-    positions.map(({ clusterId, after }, n) => ({ n, cluster_id: clusterId, after })),
+    positions.map(({ orgId, clusterId, after }, n) => ({ n, org_id: orgId, cluster_id: clusterId, after })),
   );
   return db
     .select({
@@ -131,7 +139,9 @@ export async function listNextEvents(
         payload: next.payload,
       },
     })
-    .from(sql`json_to_recordset(${json}::text::json) as position(n int, cluster_id uuid, after bigint)`)
+    .from(
+      sql`json_to_recordset(${json}::text::json) as position(n int, org_id uuid, cluster_id uuid, after bigint)`,
+    )
     .crossJoinLateral(next)
     .orderBy(sql`position.n`, next.id)
     .limit(limit);
@@ -178,16 +188,23 @@ export async function findLastStatuses(
 ): Promise<(string | undefined)[]> {
   if (subjects.length === 0) return [];
   const last = sql`select payload ->> 'status' as status from ${systemEvents}
-    where cluster_id = subject.cluster_id and kind = 'status' and node_pool_id is not distinct from subject.node_pool_id
+    where ${isOf(sql`subject.org_id`)} and cluster_id = subject.cluster_id and kind = 'status'
+      and node_pool_id is not distinct from subject.node_pool_id
     order by id desc limit 1`;
   const rows = subjects.map(
-    ({ clusterId, nodePoolId }, n) => sql`(${n}::int, ${clusterId}::uuid, ${nodePoolId}::uuid)`,
+    ({ orgId, clusterId, nodePoolId }, n) =>
+      sql`(${n}::int, ${orgId}::uuid, ${clusterId}::uuid, ${nodePoolId}::uuid)`,
   );
   const found = await db.execute<{ status: string | null }>(
-    sql`select last.status from (values ${sql.join(rows, sql`, `)}) as subject (n, cluster_id, node_pool_id)
+    sql`select last.status from (values ${sql.join(rows, sql`, `)}) as subject (n, org_id, cluster_id, node_pool_id)
       left join lateral (${last}) as last on true order by subject.n`,
   );
   return found.map(({ status }) => status ?? undefined);
+}
+
+/** A row of an earlier version belongs to whoever has its cluster. */
+function isOf(orgId: string | SQL): SQL {
+  return sql`(${systemEvents.orgId} = ${orgId} or ${systemEvents.orgId} is null)`;
 }
 
 /** Deletes events that are older than the retention. */

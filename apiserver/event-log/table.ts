@@ -43,13 +43,15 @@ export const systemEventCounters = pgTable("system_event_counters", {
 });
 
 /**
- * The events of all clusters, append-only. Ids of a cluster become visible in ascending order (see `appendEvents`), so a
- * reader that continues with `id > last` misses none.
+ * The events of all clusters, append-only. An event is read by the organization that it was written for alone. Ids of a
+ * cluster become visible in ascending order (see `appendEvents`), so a reader that continues with `id > last` misses none.
  */
 export const systemEvents = pgTable(
   "system_events",
   {
     id: bigint({ mode: "number" }).notNull(),
+    /** Null in rows of an earlier version; they end with the retention. */
+    orgId: uuid("org_id"),
     clusterId: uuid("cluster_id").notNull(),
     nodePoolId: uuid("node_pool_id"),
     kind: text({ enum: ["system-event", "status"] }).notNull(),

@@ -9,6 +9,8 @@ export interface HttpEnv {
   Variables: {
     /** observe */
     requestId: string;
+    /** The X-Request-Id that the client sent: any text of its choice, also one that it has sent before. */
+    clientRequestId: string | undefined;
     log: Logger;
     /** The address of the client: see `createSourceFinder`; undefined without a socket. */
     sourceAddress: string | undefined;

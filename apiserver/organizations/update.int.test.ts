@@ -160,7 +160,7 @@ describe("PUT organization (section 4.8)", () => {
       .orderBy(auditLog.id);
     expect(row).toMatchObject({
       action: "organization.update",
-      requestId: "put-1",
+      clientRequestId: "put-1",
       before: { vat_id: null },
       after: { vat_id: "DE123456789" },
     });

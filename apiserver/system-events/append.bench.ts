@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectDatabase } from "../db/client.ts";
-import { appendEvents, type NewStatusEvent } from "../event-log/index.ts";
+import { appendEvents, type FeedKey, type NewStatusEvent } from "../event-log/index.ts";
 
 const EVERY_MS = 50;
 const BACKLOG_BATCH = 500;
@@ -9,8 +9,8 @@ const BACKLOG_TEXT = "x".repeat(900);
 
 /** A request, one line of JSON on standard input; each has one line on standard output as its response. */
 type Order =
-  | { do: "backlog"; clusterId: string; count: number }
-  | { do: "run"; clusterIds: string[]; perSecond: number }
+  | { do: "backlog"; orgId: string; clusterId: string; count: number }
+  | { do: "run"; orgId: string; clusterIds: string[]; perSecond: number }
   | { do: "stop" };
 
 /**
@@ -25,7 +25,10 @@ async function main(databaseUrl: string): Promise<void> {
 
   const append = (events: NewStatusEvent[]) => database.db.transaction((tx) => appendEvents(tx, events));
 
-  async function run(clusterIds: readonly string[], perSecond: number, signal: AbortSignal): Promise<void> {
+  async function run(
+    { orgId, clusterIds, perSecond }: Extract<Order, { do: "run" }>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const startedMs = performance.now();
     let done = 0;
     while (!signal.aborted) {
@@ -35,7 +38,7 @@ async function main(databaseUrl: string): Promise<void> {
         const clusterId = clusterIds[(done + index) % clusterIds.length] ?? "";
         const number = (counts.get(clusterId) ?? 0) + 1;
         counts.set(clusterId, number);
-        return eventOf(clusterId, `t=${atMs} n=${String(number).padStart(8, "0")};`);
+        return eventOf({ orgId, clusterId }, `t=${atMs} n=${String(number).padStart(8, "0")};`);
       });
       done += due;
       await append(events);
@@ -48,12 +51,12 @@ async function main(databaseUrl: string): Promise<void> {
     if (order.do === "backlog") {
       for (let left = order.count; left > 0; left -= BACKLOG_BATCH) {
         const size = Math.min(left, BACKLOG_BATCH);
-        await append(Array.from({ length: size }, () => eventOf(order.clusterId, BACKLOG_TEXT)));
+        await append(Array.from({ length: size }, () => eventOf(order, BACKLOG_TEXT)));
       }
       process.stdout.write("{}\n");
     } else if (order.do === "run") {
       stop = new AbortController();
-      running = run(order.clusterIds, order.perSecond, stop.signal);
+      running = run(order, stop.signal);
       process.stdout.write("{}\n");
     } else {
       stop.abort();
@@ -64,9 +67,9 @@ async function main(databaseUrl: string): Promise<void> {
   await database.close();
 }
 
-function eventOf(clusterId: string, message: string): NewStatusEvent {
+function eventOf({ orgId, clusterId }: FeedKey, message: string): NewStatusEvent {
   const payload = { status: "running", previousStatus: null, message, at: new Date().toISOString() };
-  return { kind: "status", clusterId, nodePoolId: null, payload };
+  return { kind: "status", orgId, clusterId, nodePoolId: null, payload };
 }
 
 await main(process.argv[2] ?? "");

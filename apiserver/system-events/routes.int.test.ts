@@ -35,7 +35,7 @@ async function createCluster(): Promise<string> {
 const pathOf = (clusterId: string) => `/api/v1/organizations/${orgId}/clusters/${clusterId}/system-events`;
 
 function append(clusterId: string, ...statuses: string[]) {
-  const events = statuses.map((status) => aStatus(clusterId, status));
+  const events = statuses.map((status) => aStatus({ orgId, clusterId }, status));
   return api.deps.db.transaction((tx) => appendEvents(tx, events));
 }
 
@@ -179,7 +179,7 @@ describe("the history of the stream (section 4.20)", () => {
     await api.deps
       .sql`update system_events set recorded_at = now() - interval '8 days' where cluster_id = ${clusterId}`;
     await purgeLogEvents(api.deps.db, 7);
-    expect(await listEventsAfter(api.deps.db, clusterId, 0, 10)).toEqual([]);
+    expect(await listEventsAfter(api.deps.db, { orgId, clusterId }, 0, 10)).toEqual([]);
   });
 });
 
@@ -214,7 +214,7 @@ describe("the harvester (section 6.2)", () => {
     await kube.create(eventKind, event("foreign", crypto.randomUUID()), { fieldManager: "test" });
     await kube.create(eventKind, event("own", uid), { fieldManager: "test" });
     const counts = async () => {
-      const rows = await listEventsAfter(api.deps.db, clusterId, newest, 100);
+      const rows = await listEventsAfter(api.deps.db, { orgId, clusterId }, newest, 100);
       return rows.flatMap(({ payload }) =>
         "reason" in payload && payload.reason === "SeenByTest" ? [payload.count] : [],
       );

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
-import { findEventRanges, listEventsAfter } from "../event-log/index.ts";
+import { type FeedKey, findEventRanges, listEventsAfter } from "../event-log/index.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";
@@ -71,7 +71,7 @@ function addStream(router: Router, deps: Deps): void {
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id);
       await requireFeed(deps, orgId, params.clusterID);
       if (acceptedType(c, [EVENT_STREAM, JSON_TYPE]) === JSON_TYPE)
-        return c.json(await readPage(deps, params.clusterID, query), 200);
+        return c.json(await readPage(deps, { orgId, clusterId: params.clusterID }, query), 200);
       const connection = c.env?.outgoing;
       const request = { principal, orgId, clusterId: params.clusterID, lastEventId, connection };
       const stream = c.req.method === "HEAD" ? undefined : await openStream(streamDeps, registry, request);
@@ -100,6 +100,7 @@ function openStream(
 ): Promise<EventStream> {
   return registry.add(principal, orgId, (callbacks) =>
     openEventStream(deps, {
+      orgId,
       clusterId,
       lastEventId,
       expiresAtMs: principal.expiresAtMs,
@@ -184,13 +185,13 @@ function createRegistry(router: Router, deps: Deps): StreamRegistry {
   });
 }
 
-async function readPage(deps: Deps, clusterId: string, { cursor, limit }: PageRequest) {
+async function readPage(deps: Deps, feed: FeedKey, { cursor, limit }: PageRequest) {
   const position = cursor === undefined ? 0 : cursorToPosition(cursor);
   if (position === undefined)
     throw new ApiError("bad_request", "The query parameter cursor is not a cursor of this list.", {
       details: [{ field: "cursor", code: "invalid_format", message: "must be a next_cursor of this list" }],
     });
-  const rows = await listEventsAfter(deps.db, clusterId, position, limit + 1);
+  const rows = await listEventsAfter(deps.db, feed, position, limit + 1);
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
   return {

@@ -1,5 +1,5 @@
 import { createLogger } from "../../shared/program/log.ts";
-import type { NewStatusEvent } from "../event-log/index.ts";
+import type { FeedKey, NewStatusEvent } from "../event-log/index.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {
   addPerson,
@@ -65,9 +65,9 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, messages
 export const eventsOf = ({ messages }: TestStream) => messages.map(({ event }) => event);
 
 /** A change of status of a cluster, as the projector writes it. */
-export function aStatus(clusterId: string, status: string): NewStatusEvent {
+export function aStatus(feed: FeedKey, status: string): NewStatusEvent {
   const payload = { status, previousStatus: null, message: null, at: new Date().toISOString() };
-  return { kind: "status", clusterId, nodePoolId: null, payload };
+  return { kind: "status", ...feed, nodePoolId: null, payload };
 }
 
 /** A cluster whose feed two replicas serve, with an owner created for the test. */

@@ -66,11 +66,11 @@ export async function benchEvents(): Promise<void> {
   };
   try {
     await stack.part("operator").kill("SIGTERM");
-    const { path, clusterIds, deepId } = await seedClusters(stack);
+    const { orgId, path, clusterIds, deepId } = await seedClusters(stack);
     const writer = start("apiserver/system-events/append.bench.ts", stack.info.databaseUrl);
-    await writer.order({ do: "backlog", clusterId: deepId, count: BACKLOG });
+    await writer.order({ do: "backlog", orgId, clusterId: deepId, count: BACKLOG });
     const loaders = Array.from({ length: LOADERS }, () => start("e2e/bench/event-streams.ts"));
-    const bench = { stack, writer, loaders, path, clusterIds, deepId };
+    const bench = { stack, writer, loaders, orgId, path, clusterIds, deepId };
     const opening = await openAll(bench);
     const steady = await measureSteady(bench);
     const storm = await measureStorm(bench);
@@ -86,6 +86,7 @@ interface Bench {
   writer: Worker;
   loaders: readonly Worker[];
   /** Path of the clusters. */
+  orgId: string;
   path: string;
   clusterIds: readonly string[];
   /** A cluster with a long history, for the streams that do not read. */
@@ -110,8 +111,8 @@ async function openAll({ stack, loaders, path, clusterIds }: Bench): Promise<Fig
 }
 
 async function measureSteady(bench: Bench): Promise<Figure[]> {
-  const { stack, writer, loaders, path, clusterIds, deepId } = bench;
-  await writer.order({ do: "run", clusterIds, perSecond: PER_SECOND });
+  const { stack, writer, loaders, orgId, path, clusterIds, deepId } = bench;
+  await writer.order({ do: "run", orgId, clusterIds, perSecond: PER_SECOND });
   const paths = Array.from({ length: STALLED / LOADERS }, () => `${path}/${deepId}/system-events`);
   for (const loader of loaders) await loader.order({ do: "stall", ...targetOf(stack), paths });
   await takeFigures(loaders);
@@ -180,7 +181,7 @@ async function measureStorm({ stack, writer, loaders, clusterIds }: Bench): Prom
 }
 
 /** Creates one cluster by REST, and copies its row for the others. */
-async function seedClusters(stack: Stack): Promise<Pick<Bench, "path" | "clusterIds" | "deepId">> {
+async function seedClusters(stack: Stack): Promise<Pick<Bench, "orgId" | "path" | "clusterIds" | "deepId">> {
   const alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const { body: organization } = await alice.request("POST", "/organizations", { name: "Streams" });
   const path = `/organizations/${organization.id}/clusters`;
@@ -195,7 +196,12 @@ async function seedClusters(stack: Stack): Promise<Pick<Bench, "path" | "cluster
         FROM projected_clusters, generate_series(1, ${CLUSTERS}) AS n WHERE id = ${cluster.id}
       RETURNING id`;
     await sql`ANALYZE`;
-    return { path: `/api/v1${path}`, clusterIds: rows.map(({ id }) => id), deepId: cluster.id };
+    return {
+      orgId: organization.id,
+      path: `/api/v1${path}`,
+      clusterIds: rows.map(({ id }) => id),
+      deepId: cluster.id,
+    };
   } finally {
     await sql.end();
   }

@@ -177,7 +177,7 @@ async function readAuditedRequests(): Promise<Set<string>> {
   do {
     const query: string = cursor === null ? "" : `&cursor=${cursor}`;
     const { body } = await alice.request("GET", `${organization}/audit-log?limit=100${query}`);
-    for (const row of body.items) ids.add(row.request_id);
+    for (const row of body.items) ids.add(row.client_request_id);
     cursor = body.next_cursor;
   } while (cursor !== null);
   return ids;

@@ -90,10 +90,10 @@ test("it is issued again when its content was changed", () => {
   );
 });
 
-test("each generation of credentials has a group of its own", () => {
+test("each generation of credentials has a group and a user of its own", () => {
   const { organization, commonName } = composeRequest({ ...basis, credentialsGeneration: 3 }, START);
   expect(organization).toBe(`cloud.marina.dev:admin:${CLUSTER_ID}:3`);
-  expect(commonName).toBe(`cloud.marina.dev:admin:${CLUSTER_ID}`);
+  expect(commonName).toBe(organization);
 });
 
 test("the Secret belongs to the Cluster and holds a kubeconfig with one context", () => {

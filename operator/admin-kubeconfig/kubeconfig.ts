@@ -5,10 +5,10 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
+import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
 import { nameAdminGroup } from "../tenant/binding.ts";
-import type { ClientCertificate } from "../tenant/sign.ts";
 
 /** A hash of what a credential was issued from; with another value it is issued again. */
 const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
@@ -34,7 +34,7 @@ export interface KubeconfigBasis {
 
 /** What a kubeconfig lets in with, and when that ends. */
 export interface AdminCredential {
-  credential: ClientCertificate | { token: string };
+  credential: KubeconfigCredential;
   expiresAt: Date;
 }
 
@@ -85,9 +85,11 @@ export function composeRevisionPatch(caRevision: string, { resourceVersion }: Ob
 
 /** What the signer gets. */
 export function composeRequest(basis: KubeconfigBasis, now: Date) {
+  const name = nameAdminGroup(basis.clusterId, basis.credentialsGeneration);
   return {
-    commonName: `cloud.marina.dev:admin:${basis.clusterId}`,
-    organization: nameAdminGroup(basis.clusterId, basis.credentialsGeneration),
+    // A binding of the tenant's may name the user, too: it ends with the generation.
+    commonName: name,
+    organization: name,
     notBefore: new Date(now.getTime() - CLOCK_SKEW_MS),
     notAfter: new Date(now.getTime() + LIFETIME_MS),
   };
@@ -103,7 +105,14 @@ export function composeAdminSecret(
 ): Secret {
   const renewAt = new Date(now.getTime() + ((expiresAt.getTime() - now.getTime()) * 2) / 3);
   const { name, namespace } = cluster.metadata;
-  const value = encode(composeKubeconfig(name, basis.server, ca.certificate, credential));
+  const kubeconfig = composeKubeconfig({
+    cluster: name,
+    user: `${name}-admin`,
+    server: basis.server,
+    ca: ca.certificate,
+    credential,
+  });
+  const value = Buffer.from(kubeconfig).toString("base64");
   return {
     apiVersion: "v1",
     kind: secretKind.kind,
@@ -125,7 +134,10 @@ export function composeAdminSecret(
   };
 }
 
-/** The CA's certificate (PEM) in a kubeconfig issued here (base64); undefined when it has none. */
+/**
+ * The CA's certificate (PEM) in a kubeconfig issued here (base64); undefined when it has none. Its line is found without
+ * reading the rest, which is a private key. Quotes are no base64, and skipped.
+ */
 export function readCaCertificate(value: string): string | undefined {
   const kubeconfig = Buffer.from(value, "base64");
   const from = kubeconfig.indexOf(CA_FIELD) + CA_FIELD.length;
@@ -152,44 +164,9 @@ export function trimCredential(secret: Secret): Secret {
   };
 }
 
-function composeKubeconfig(
-  name: string,
-  server: string,
-  ca: string,
-  credential: AdminCredential["credential"],
-): string {
-  const user =
-    "token" in credential
-      ? `token: ${credential.token}`
-      : `client-certificate-data: ${encode(credential.certificate)}
-      client-key-data: ${encode(credential.key)}`;
-  return `apiVersion: v1
-kind: Config
-clusters:
-  - name: ${name}
-    cluster:
-      server: ${server}
-      ${CA_FIELD}${encode(ca)}
-users:
-  - name: ${name}-admin
-    user:
-      ${user}
-contexts:
-  - name: ${name}
-    context:
-      cluster: ${name}
-      user: ${name}-admin
-current-context: ${name}
-`;
-}
-
 function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {
   const { clusterId, credentialsGeneration, server, authority } = basis;
   // What the key of the CA has signed is no reason to be issued again.
   const parts = [clusterId, credentialsGeneration, server, caCertificate];
   return fingerprint(JSON.stringify(authority === "ca" ? parts : [...parts, authority]));
-}
-
-function encode(text: string): string {
-  return Buffer.from(text).toString("base64");
 }

@@ -1,10 +1,15 @@
 import { planApply, withAppliedHash } from "../../shared/controller/applied.ts";
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
-import { type ClusterAccess, isIssued } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, isIssued, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
 import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
-import { composeAccessBinding, composeAdminBinding, type DesiredBindings } from "../tenant/binding.ts";
+import {
+  composeAccessBinding,
+  composeAdminBinding,
+  type DesiredBindings,
+  nameAdminGroup,
+} from "../tenant/binding.ts";
 import { composeRoleMetadata, composeSecretRole, composeSecretRoleBinding } from "../tenant/secret-role.ts";
 import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubeconfig.ts";
 import type { ObservedAdminKubeconfig } from "./observe.ts";
@@ -63,5 +68,9 @@ export function decideBindings(
       ...issued.map((access) => bindingOf(access)),
     ],
     kept: new Set(live.map((access) => bindingOf(access).metadata.name)),
+    live: new Set([
+      nameAdminGroup(basis.clusterId, basis.credentialsGeneration),
+      ...live.map(({ metadata }) => nameAccessGroup(metadata.labels?.[LABEL_ID] ?? "unknown")),
+    ]),
   };
 }

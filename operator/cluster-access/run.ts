@@ -1,31 +1,36 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
-import { applyPlan, composePlan, type Plan } from "../../shared/controller/plan.ts";
+import { applyPlan, composePlan, type Plan, type Step } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
+import { nameTokenSecret } from "../../shared/crd/admin-secret.ts";
 import {
   type ClusterAccess,
   type ClusterAccessStatus,
   clusterAccessKind,
+  findExpiry,
   isIssued,
   nameAccessGroup,
 } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
-import { objectKey } from "../../shared/kube/object.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { isDeleting } from "../identity/identity.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
 import type { AccessPart } from "../tenant/access-health.ts";
 import { waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
+import { isOfAccess, removeEndedSubjects } from "../tenant/foreign-subjects.ts";
 import type { AccountToken } from "../tenant/issue.ts";
-import type { ServiceAccountName } from "../tenant/secret-role.ts";
+import { planSecretRemoval, type ServiceAccountName } from "../tenant/secret-role.ts";
 import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import { composeFailure } from "./failure.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
-import { type AccessDecision, type GrantTarget, reconcileAccess } from "./reconcile.ts";
+import { type AccessDecision, type GrantTarget, isLive, reconcileAccess } from "./reconcile.ts";
 import { type AccessOutcome, composeAccessStatus } from "./status.ts";
 
 export interface AccessDeps {
@@ -76,7 +81,7 @@ export async function runAccess(
       if (decision.target !== undefined) {
         await revoke(deps, access, decision.target, context.signal, apply);
       }
-      await apply({ releaseFinalizer: true });
+      await apply({ remove: planTokenRemoval(access), releaseFinalizer: true });
       break;
     case "reject":
       await report(deps, access, { ...decision.fault, kind: "rejected" }, apply);
@@ -93,6 +98,13 @@ export async function runAccess(
   return "expiresAt" in decision && decision.expiresAt !== undefined
     ? { requeueAfterMs: decision.expiresAt.getTime() - now.getTime() }
     : undefined;
+}
+
+/** Of an access that has a certificate there is no Secret. */
+function planTokenRemoval({ metadata, status }: ClusterAccess): Step[] {
+  const id = metadata.labels?.[LABEL_ID];
+  if (id === undefined || status?.certificate !== undefined) return [];
+  return planSecretRemoval(metadata.namespace ?? "", nameTokenSecret(id));
 }
 
 function planDeletion({ metadata }: ClusterAccess): Plan<never>["remove"][number] {
@@ -193,6 +205,18 @@ async function sign(
   return certificate;
 }
 
+/**
+ * The user whose last access this was: the bindings that the tenant made for the name end with it. An access that has expired
+ * ends no person's right.
+ */
+function findEndedUser({ caches, now }: AccessDeps, access: ClusterAccess): string | undefined {
+  const { subject, clusterName } = access.spec;
+  if (findExpiry(access) <= now()) return undefined;
+  const others = caches.accesses.byIndex(INDEX_CLUSTER, toKey(access.metadata.namespace, clusterName));
+  const isHeld = others.some((other) => other.spec.subject === subject && isLive(other, now()));
+  return isHeld ? undefined : subject;
+}
+
 /** A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. */
 async function revoke(
   deps: AccessDeps,
@@ -204,7 +228,10 @@ async function revoke(
   try {
     const { kind } = tenant.authority;
     const { name } = composeAccessBinding(id, kind).metadata;
-    await deps.tenants.withTenant(cluster, tenant, signal, (client) => removeBinding(client, name, kind));
+    await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
+      await removeBinding(client, name, kind);
+      await removeEndedSubjects(client, () => isOfAccess(nameAccessGroup(id), findEndedUser(deps, access)));
+    });
   } catch (error) {
     if (isDeleting(cluster)) return;
     await reportFailure(deps, access, "bindings", error, apply);

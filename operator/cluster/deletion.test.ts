@@ -3,6 +3,8 @@ import { makeCondition, makePool, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { conditionOf, stepsOf } from "./testing-plan.ts";
 
+const ADMIN_KUBECONFIG = ["delete rolebindings", "delete roles", "delete secrets"];
+
 test("a deletion deletes the pools and Cluster API's Cluster, and keeps the finalizer until both are gone", () => {
   const fixture = aCluster().withPools(makePool("web")).ready().deleting();
   const plan = fixture.plan();
@@ -25,7 +27,7 @@ test("a pool without the operator's finalizer does not keep its deleted cluster,
     .ready()
     .deleting();
   const plan = fixture.with({ capi: undefined }).plan();
-  expect(stepsOf(plan)).toEqual(["delete configmaps"]);
+  expect(stepsOf(plan)).toEqual([...ADMIN_KUBECONFIG, "delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
 });
 
@@ -34,7 +36,7 @@ test("a deletion leaves a foreign Cluster API Cluster of the same name alone", (
   const capi = fixture.capiObject();
   const foreign = { ...capi, metadata: { ...capi.metadata, ownerReferences: [], labels: {} } };
   const plan = fixture.withCapi(foreign).plan();
-  expect(stepsOf(plan)).toEqual(["delete configmaps"]);
+  expect(stepsOf(plan)).toEqual([...ADMIN_KUBECONFIG, "delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
 });
 
@@ -61,9 +63,9 @@ test("a deletion reports its progress", () => {
   expect(conditionOf(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
-test("when nothing is left the subnet and the finalizer are released", () => {
+test("when nothing is left the admin kubeconfig is deleted, the subnet and the finalizer are released", () => {
   const plan = aCluster().ready().deleting().with({ capi: undefined }).plan();
-  expect(stepsOf(plan)).toEqual(["delete configmaps"]);
+  expect(stepsOf(plan)).toEqual([...ADMIN_KUBECONFIG, "delete configmaps"]);
   expect(plan.releaseFinalizer).toBe(true);
   expect(plan.status).toBeUndefined();
 });
@@ -76,6 +78,6 @@ test("a cluster without our finalizer is deleted without a step", () => {
 
 test("a cluster with an older duplicate does not release the subnet of the original", () => {
   const duplicate = aCluster().ready().deleting().with({ capi: undefined, olderDuplicate: "other/demo" });
-  expect(stepsOf(duplicate.plan())).toEqual([]);
+  expect(stepsOf(duplicate.plan())).toEqual(ADMIN_KUBECONFIG);
   expect(duplicate.plan().releaseFinalizer).toBe(true);
 });

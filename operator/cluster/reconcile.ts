@@ -2,6 +2,7 @@ import { isApplied } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
 import { earliest, elapsedMs } from "../../shared/controller/time.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -18,6 +19,7 @@ import {
   readIdentity,
 } from "../identity/identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
+import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss } from "./loss.ts";
@@ -193,8 +195,8 @@ function composeRejection(text: string): Problem {
 }
 
 /**
- * Cluster API removes workers, control plane and infrastructure in this order by itself. The finalizer is released, and the
- * subnet is free again, when its object and our pools have been observed to be deleted.
+ * Cluster API removes workers, control plane and infrastructure in this order by itself. The admin kubeconfig is deleted, the
+ * finalizer released, and the subnet free again, when its object and our pools have been observed to be deleted.
  */
 function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   const { cluster, capi, locks, settings } = observed;
@@ -217,6 +219,8 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   if (isGone) {
     // The subnet of a cluster with an older duplicate belongs to that one.
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;
+    const { namespace = "", name } = cluster.metadata;
+    remove.push(...planSecretRemoval(namespace, nameAdminSecret(name)));
     if (lock !== undefined) remove.push(releaseSubnet(settings.platformNamespace, lock));
     return composePlan({ remove, releaseFinalizer: true });
   }

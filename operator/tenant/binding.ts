@@ -6,6 +6,7 @@ import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import type { AuthorityKind } from "./authority.ts";
+import { isNamelessOf, removeEndedSubjects } from "./foreign-subjects.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** Binds one group, or one ServiceAccount too, to cluster-admin in a tenant cluster. */
@@ -79,11 +80,13 @@ export interface DesiredBindings {
   desired: readonly TenantBinding[];
   /** Names of bindings that may exist: accesses that are being issued. */
   kept: ReadonlySet<string>;
+  /** The groups and users whose rights have not ended. */
+  live: ReadonlySet<string>;
 }
 
 /**
  * Brings a tenant cluster to exactly the desired bindings; every other one of ours is removed, and with it the right of its
- * kubeconfigs. `decide` is called after the bindings were listed, so that an access issued or revoked meanwhile is not
+ * kubeconfigs, also where bindings of the tenant's name it. `decide` is called after the bindings were listed, so that an access issued or revoked meanwhile is not
  * undone. No server-side apply: not every tenant API server has it. Rejects with the KubeError of the tenant's API server.
  */
 export async function ensureBindings(tenant: TenantClient, decide: () => DesiredBindings): Promise<void> {
@@ -94,13 +97,14 @@ export async function ensureBindings(tenant: TenantClient, decide: () => Desired
     const binding = existing.find(({ metadata }) => metadata.name === name);
     await removeBinding(tenant, name, hasAccount(binding) ? "kubeconfig" : "ca");
   }
+  await removeEndedSubjects(tenant, () => isNamelessOf(decide().live));
   for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
 }
 
 /** The bindings that are missing or differ, and the names of ours that are not desired. */
 export function planBindings(
   existing: readonly TenantBinding[],
-  { desired, kept }: DesiredBindings,
+  { desired, kept }: Omit<DesiredBindings, "live">,
 ): { replace: { before: TenantBinding | undefined; binding: TenantBinding }[]; remove: string[] } {
   const find = (name: string) => existing.find((binding) => binding.metadata.name === name);
   const valid = new Set([...kept, ...desired.map((binding) => binding.metadata.name)]);

@@ -14,7 +14,11 @@ const { authority, serve, listen, connect, stopAll } = await createTestServers()
 afterEach(stopAll);
 
 const sync = (server: string, deadlines?: TenantDeadlines) =>
-  connect(server, (client) => ensureBindings(client, () => ({ desired: [], kept: new Set() })), deadlines);
+  connect(
+    server,
+    (client) => ensureBindings(client, () => ({ desired: [], kept: new Set(), live: new Set() })),
+    deadlines,
+  );
 
 const json =
   (body: unknown, status = 200): RequestListener =>

@@ -1,8 +1,15 @@
+import type { Step } from "../../shared/controller/plan.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
-import { type RbacRole, type RoleBinding, roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf, type ObjectMeta } from "../../shared/kube/kind.ts";
+import {
+  type RbacRole,
+  type RoleBinding,
+  roleBindingKind,
+  roleKind,
+  secretKind,
+} from "../../shared/kube/core-kinds.ts";
+import { apiVersionOf, type Kind, type KubeObject, type ObjectMeta } from "../../shared/kube/kind.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 
 export interface ServiceAccountName {
@@ -36,6 +43,20 @@ export function composeSecretRoleBinding(metadata: ObjectMeta, reader: ServiceAc
     roleRef: { apiGroup: roleKind.group, kind: roleKind.kind, name: metadata.name },
     subjects: [{ kind: "ServiceAccount", namespace: reader.namespace, name: reader.name }],
   };
+}
+
+/**
+ * Deletes a Secret with a credential and the right to read it. Owner references do not: `kubectl delete --cascade=orphan`
+ * leaves what they name. Each is deleted by its name, which no one else gives: a cache may not show it yet.
+ */
+export function planSecretRemoval(namespace: string, name: string): Step[] {
+  return [roleBindingKind, roleKind, secretKind].map((kind) => ({
+    verb: "delete",
+    kind: kind as Kind<KubeObject>,
+    namespace,
+    name,
+    uid: undefined,
+  }));
 }
 
 /** Metadata of the role of a cluster's admin kubeconfig, and of its binding. */

@@ -66,7 +66,7 @@ async function start() {
   const connect = () => {
     const tenant = { server: url, authority: { kind: "ca" as const, revision: revisionOf(ca.metadata) } };
     return tenants.withTenant(cluster, tenant, new AbortController().signal, (tenantClient) =>
-      ensureBindings(tenantClient, () => ({ desired: [], kept: new Set() })),
+      ensureBindings(tenantClient, () => ({ desired: [], kept: new Set(), live: new Set() })),
     );
   };
   /** Writes another version of the CA's Secret, as the caches then show it. */

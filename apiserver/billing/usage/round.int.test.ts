@@ -56,7 +56,7 @@ function aReadyCluster(): ProjectedCluster {
 
 function aPoolOf(cluster: ProjectedCluster, status: NodePoolStatus): ProjectedNodePool {
   n += 1;
-  const pool = projectedPool(orgId, n, cluster.id);
+  const pool = projectedPool(cluster, n);
   return { ...pool, object: { ...pool.object, status } };
 }
 

@@ -37,7 +37,10 @@ export type Principal = UserPrincipal | TokenPrincipal;
 /** The author of a change, as audit rows record it. */
 export interface Origin {
   principal: Principal;
+  /** Made here, for this request alone. */
   requestId: string;
+  /** What the client calls its request. */
+  clientRequestId?: string | undefined;
   sourceAddress: string | undefined;
   /** The request came in on a path of the platform's staff. */
   asStaff?: boolean;

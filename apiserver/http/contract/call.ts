@@ -177,6 +177,7 @@ export function toOrigin(
   return {
     principal,
     requestId: c.get("requestId"),
+    clientRequestId: c.get("clientRequestId"),
     sourceAddress: c.get("sourceAddress"),
     ...(access === "platform-admin" ? { asStaff: true } : {}),
   };

@@ -16,7 +16,10 @@ const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
 
 /** The response headers, as the document describes them. */
 export const RESPONSE_HEADERS = {
-  "X-Request-Id": header("The id of this request: the caller's own when it sent one, else a new UUID.", 128),
+  "X-Request-Id": header(
+    "The id of this request, a new UUID. One that the client sent is in the audit log beside it.",
+    36,
+  ),
   ETag: header("The version of the record; send it as If-Match to change only this version.", 64, '"3-4711"'),
   Location: header("The path of the record.", 512),
   /** `Location` of a redirect. */

@@ -42,11 +42,13 @@ test.each([
     const { app, lines, registry } = anApp();
     const response = await app.request(path, { headers: { "x-request-id": "mine" } });
     expect(response.status).toBe(status);
-    const expected = { ...headers, "x-request-id": "mine", ...EVERY };
+    const requestId = response.headers.get("x-request-id");
+    expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
+    const expected = { ...headers, ...EVERY };
     const got = Object.keys(expected).map((name) => [name, response.headers.get(name)]);
     expect(Object.fromEntries(got)).toEqual(expected);
     expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-      { msg: "request", requestId: "mine", method: "GET", path, status },
+      { msg: "request", requestId, clientRequestId: "mine", method: "GET", path, status },
     ]);
     expect(await registry.metrics()).toContain(
       `marina_apiserver_http_requests_total{method="GET",route="unmatched",status="${status}"} 1`,

@@ -15,8 +15,9 @@ export const SECURITY_HEADERS = {
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
- * The outermost middleware: sets the request's id (the caller's, when it is well formed), its source address and the
- * headers of every response; writes one log line, and counts by path pattern.
+ * The outermost middleware: gives the request an id, which no client can choose, keeps beside it the one that the client sent
+ * if it is well formed, sets the source address and the headers of every response; writes one log line, and counts by path
+ * pattern.
  */
 export function observe(
   log: Logger,
@@ -26,8 +27,10 @@ export function observe(
   const metrics = createHttpMetrics(registry);
   return async (c, next) => {
     const startedMs = performance.now();
-    const requestId = findRequestId(c);
+    const requestId = randomUUID();
+    const clientRequestId = findClientRequestId(c);
     c.set("requestId", requestId);
+    c.set("clientRequestId", clientRequestId);
     c.set("log", log);
     c.set("sourceAddress", findSource(c));
     c.header("X-Request-Id", requestId);
@@ -44,6 +47,7 @@ export function observe(
     const caller = principal === undefined ? undefined : principalKey(principal);
     const fields = {
       requestId,
+      clientRequestId,
       method,
       route,
       path,
@@ -55,9 +59,9 @@ export function observe(
   };
 }
 
-function findRequestId(c: Context<HttpEnv>): string {
+function findClientRequestId(c: Context<HttpEnv>): string | undefined {
   const sent = c.req.header("x-request-id");
-  return sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : randomUUID();
+  return sent !== undefined && REQUEST_ID_PATTERN.test(sent) ? sent : undefined;
 }
 
 function createHttpMetrics(registry: Registry) {

@@ -154,7 +154,7 @@ test("an unexpected failure is one fixed sentence with the request id", async ()
     error: {
       code: "internal",
       message: "Something went wrong on our side; report the request id.",
-      request_id: "r-1",
+      request_id: response.headers.get("x-request-id"),
     },
   });
 });

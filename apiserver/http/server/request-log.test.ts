@@ -51,7 +51,8 @@ test.each([
   const { line, text } = await observeRequest(principal, 200);
   expect(line).toMatchObject({
     level: "info",
-    requestId: "r-1",
+    requestId: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    clientRequestId: "r-1",
     principal: id,
     method: "GET",
     route: "/things/{id}",

@@ -51,7 +51,7 @@ describe("observations", () => {
 
   test("of pools come after those of clusters; pool names are unique within their cluster", () => {
     const pools = [one.id, one.id, createId()].map((clusterId, n) => ({
-      object: { ...projectedPool(ORG_ID, n, clusterId), displayName: "pool" },
+      object: { ...projectedPool({ orgId: ORG_ID, id: clusterId, name: "c" }, n), displayName: "pool" },
     }));
     expect(batchesOf(...pools, { object: one })).toEqual([[4], [1, 3], [2]]);
   });

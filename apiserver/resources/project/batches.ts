@@ -2,6 +2,8 @@ import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 
 export interface Observation {
   object: ProjectedObject;
+  /** The first version that a watch delivered, as it was created. */
+  first?: ProjectedObject["object"] | undefined;
   /** The object is deleted; `object` is its last known state. */
   gone?: boolean;
   /** Read with a quorum after the stored row was; see `mayReplace`. */

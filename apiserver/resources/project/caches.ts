@@ -1,5 +1,5 @@
 import type { Cluster } from "../../../shared/crd/cluster.ts";
-import { idOf } from "../../../shared/crd/identity.ts";
+import { identityOf, idOf } from "../../../shared/crd/identity.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization } from "../../../shared/crd/organization.ts";
 import type { Namespace } from "../../../shared/kube/core-kinds.ts";
@@ -29,12 +29,21 @@ export function projectCluster(caches: Caches, cluster: Cluster): ProjectedObjec
   return orgId === undefined ? undefined : toProjectedCluster(cluster, orgId);
 }
 
-/** The projection of a NodePool; undefined while it has no id, no organization or no cluster. */
+/**
+ * The projection of a NodePool; undefined while it has no id, no organization or no cluster, and while the records have
+ * not confirmed the id of its cluster.
+ */
 export function projectNodePool(caches: Caches, pool: NodePool): ProjectedObject | undefined {
   const { namespace } = pool.metadata;
   const orgId = findOrgId(caches, namespace);
   const cluster = caches.clusters.get(toKey(namespace, pool.spec.clusterName));
-  const clusterId = cluster && idOf(cluster);
+  const clusterId = cluster && findConfirmedId(cluster);
   if (orgId === undefined || clusterId === undefined) return undefined;
   return toProjectedNodePool(pool, orgId, clusterId);
+}
+
+/** The id of a cluster that came with none, or with one that is its own. */
+export function findConfirmedId(cluster: Cluster): string | undefined {
+  const state = identityOf(cluster);
+  return state === "unconfirmed" || state === "refused" ? undefined : idOf(cluster);
 }

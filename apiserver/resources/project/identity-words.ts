@@ -1,29 +1,17 @@
-import { inArray } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type IdentityWord, identityOf, idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
-import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caches, findOrgId } from "./caches.ts";
-import { clusterRecords, nodePoolRecords } from "./table.ts";
-
-interface Place {
-  orgId: string;
-  namespace: string;
-  objectName: string;
-}
+import { findRecordedPlaces, isSamePlace, type RecordedPlace } from "./records.ts";
 
 /** Where an object came with an id, compared with where the records have that id. */
-export function decideWord(came: Place, recorded: Place | undefined): IdentityWord {
+export function decideWord(came: RecordedPlace, recorded: RecordedPlace | undefined): IdentityWord {
   if (recorded === undefined) return "new";
-  const isSame =
-    recorded.orgId === came.orgId &&
-    recorded.namespace === came.namespace &&
-    recorded.objectName === came.objectName;
-  return isSame ? "known" : "refused";
+  return isSamePlace(came, recorded) ? "known" : "refused";
 }
 
 /**
@@ -40,8 +28,9 @@ export async function giveWords(
   caches: Pick<Caches, "namespaces">,
   objects: readonly (Cluster | NodePool)[],
 ): Promise<void> {
-  const recorded = await findPlaces(
+  const recorded = await findRecordedPlaces(
     deps.db,
+    ["cluster", "node_pool"],
     objects.flatMap((object) => idOf(object) ?? []),
   );
   for (const object of objects) {
@@ -64,24 +53,4 @@ async function annotate({ kube }: Pick<Deps, "kube">, object: Cluster | NodePool
   } catch (error) {
     if (!(error instanceof KubeError && (error.isConflict || error.isNotFound))) throw error;
   }
-}
-
-async function findPlaces(db: Queryable, ids: readonly string[]): Promise<Map<string, Place>> {
-  if (ids.length === 0) return new Map();
-  const rows = [];
-  for (const table of [clusterRecords, nodePoolRecords]) {
-    const columns = {
-      id: table.id,
-      orgId: table.orgId,
-      namespace: table.namespace,
-      objectName: table.objectName,
-    };
-    rows.push(
-      ...(await db
-        .select(columns)
-        .from(table)
-        .where(inArray(table.id, [...ids]))),
-    );
-  }
-  return new Map(rows.map(({ id, ...place }) => [id, place]));
 }

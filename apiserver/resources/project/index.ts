@@ -20,6 +20,6 @@ export {
   selectQuotaUse,
 } from "./served-objects.ts";
 export { CLUSTER_STATUSES, NODE_POOL_STATUSES, statusMessageOf } from "./status.ts";
-export { findClusterIds, findLastSeen } from "./stored-objects.ts";
+export { findLastSeen, findProjectedPlaces } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";
 export { findLastSeenAt } from "./watches.ts";

@@ -2,6 +2,7 @@ import { and, isNotNull, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
+import { purgeAudited } from "./audit-versions.ts";
 import { nameReservations, projectedClusters, projectedNodePools } from "./table.ts";
 
 const EVERY_MS = 3_600_000;
@@ -25,6 +26,7 @@ async function purge(db: Queryable): Promise<void> {
           sql`${table.deletedAt} < now() - make_interval(days => ${TOMBSTONE_DAYS})`,
         ),
       );
+  await purgeAudited(db);
   const { leasedUntil } = nameReservations;
   await db.delete(nameReservations).where(sql`${leasedUntil} < now() - make_interval(days => ${LEASE_DAYS})`);
 }

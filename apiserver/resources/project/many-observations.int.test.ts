@@ -25,6 +25,7 @@ import {
   transitions,
 } from "./table.ts";
 import { aCluster, createObservations, createRandom, projected, TRANSITION_TYPES } from "./testing.ts";
+import { createVersionLog } from "./version-log.ts";
 
 let api: TestApp;
 beforeAll(async () => {
@@ -234,7 +235,7 @@ test("a list of whatever length is written in transactions of a hundred objects"
     },
   });
   const works = clusters.map((cluster) => ({ kind: "Cluster" as const, key: objectKey(cluster) }));
-  await projectBatch({ ...api.deps, db }, caches, works);
+  await projectBatch({ ...api.deps, db }, caches, works, createVersionLog());
   expect(transactions).toBe(3);
   const rows = await api.deps.db.select().from(projectedClusters).where(eq(projectedClusters.orgId, orgId));
   expect(rows).toHaveLength(250);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
-import { findOutsideChanges, findOutsideCreation, outsideWritersOf } from "./outside-changes.ts";
+import { findOutsideCreation, outsideWritersOf } from "./outside-changes.ts";
 
 function anEntry(
   manager: string,
@@ -27,41 +27,6 @@ describe("who writes past REST", () => {
     ["not who holds nothing of the spec", [anEntry("a", [], { fieldsV1: { "f:metadata": {} } })], []],
   ])("is %s", (_, managedFields, managers) => {
     expect(outsideWritersOf(managedFields).map(({ manager }) => manager)).toEqual(managers);
-  });
-});
-
-describe("a change past REST", () => {
-  const seen = (entries: ManagedFieldsEntry[], now: Record<string, unknown>) => ({
-    writers: outsideWritersOf(entries),
-    spec: now,
-  });
-  const before = seen([anEntry("argocd", ["desiredNodes"], { operation: "Apply" })], spec);
-
-  test("is attributed to its manager, with the values before and after", () => {
-    const after = seen([anEntry("argocd", ["desiredNodes"], { operation: "Apply", ...later })], {
-      ...spec,
-      desiredNodes: 4,
-    });
-    expect(findOutsideChanges(before, after)).toEqual([
-      { manager: "argocd", before: { desiredNodes: 2 }, after: { desiredNodes: 4 } },
-    ]);
-  });
-
-  test("is attributed once, to the latest writer that manages the field", () => {
-    const entries = [
-      anEntry("argocd", ["desiredNodes"], { operation: "Apply" }),
-      anEntry("kubectl-edit", ["desiredNodes"], later),
-    ];
-    expect(findOutsideChanges(before, seen(entries, { ...spec, desiredNodes: 4 }))).toEqual([
-      { manager: "kubectl-edit", before: { desiredNodes: 2 }, after: { desiredNodes: 4 } },
-    ]);
-  });
-
-  test("is none when REST changed the field, or nothing changed", () => {
-    const same = [anEntry("argocd", ["desiredNodes"], { operation: "Apply" })];
-    expect(findOutsideChanges(before, seen(same, { ...spec, maxNodes: 9 }))).toEqual([]);
-    const again = [anEntry("argocd", ["desiredNodes"], { operation: "Apply", ...later })];
-    expect(findOutsideChanges(before, seen(again, spec))).toEqual([]);
   });
 });
 

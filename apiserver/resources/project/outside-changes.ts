@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 
 /** Managers of the platform's own programs; their writes are audited where they are made. */
@@ -34,29 +33,6 @@ export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = 
     }))
     .filter(({ fields }) => fields.length > 0)
     .sort((left, right) => left.time.localeCompare(right.time));
-}
-
-/**
- * The changes by outside writers between two observations of an object: each changed field is attributed to the writer
- * whose managedFields entry is new or changed and contains it, the latest if there are several.
- */
-export function findOutsideChanges(
-  before: { writers: readonly OutsideWriter[]; spec: Spec },
-  after: { writers: readonly OutsideWriter[]; spec: Spec },
-): OutsideChange[] {
-  const open = new Set(
-    [...new Set([...Object.keys(before.spec), ...Object.keys(after.spec)])].filter(
-      (field) => !isDeepStrictEqual(before.spec[field], after.spec[field]),
-    ),
-  );
-  return after.writers
-    .filter((writer) => !before.writers.some((known) => isDeepStrictEqual(known, writer)))
-    .toReversed()
-    .flatMap(({ manager, fields }) => {
-      const own = fields.filter((field) => open.delete(field));
-      if (own.length === 0) return [];
-      return [{ manager, before: pick(before.spec, own), after: pick(after.spec, own) }];
-    });
 }
 
 /** The creation of an object by its first outside writer; undefined when there is none. */

@@ -4,9 +4,8 @@ import { auditLog } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { projectedClusters } from "./table.ts";
+import { UNKNOWN_MANAGER } from "./version-changes.ts";
 
-/** The Kubernetes API does not say who deleted an object. */
-const UNKNOWN_MANAGER = "unknown";
 /** By its name: the folder that has the table builds on this one. */
 const writeIntents = sql.identifier("write_intents");
 /** Between the clocks of Postgres and the Kubernetes API, and the time that a request takes. */
@@ -55,6 +54,7 @@ export async function findOutsideDeletions(
 
 function toAudit(object: ProjectedObject): OutsideAudit {
   const kind = isPool(object) ? "node_pool" : "cluster";
+  const lastWriter = object.outsideWriters.at(-1)?.manager;
   return {
     manager: UNKNOWN_MANAGER,
     entry: {
@@ -62,6 +62,7 @@ function toAudit(object: ProjectedObject): OutsideAudit {
       orgId: object.orgId,
       target: { kind, id: object.id },
       before: { ...object.object.spec },
+      ...(lastWriter === undefined ? {} : { after: { last_writer: lastWriter } }),
       result: "done",
     },
   };

@@ -6,6 +6,7 @@ import { toKey } from "../../../shared/kube/object.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
+import { auditVersions } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
 import { giveWords, needsWord } from "./identity-words.ts";
@@ -13,6 +14,7 @@ import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodeP
 import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { projectObservations } from "./upsert.ts";
+import type { VersionLog } from "./version-log.ts";
 
 /** Work of the projector: an object by its key, a deleted object, or the search for objects deleted while unwatched. */
 export type Work =
@@ -38,11 +40,32 @@ interface Known {
 /**
  * Projects the cached state of some objects. An object that is stored in this version needs no transaction. One that is
  * stored in a newer version is read live first: either the cache lags behind a recent write, or etcd was restored and
- * the older version is right.
+ * the older version is right. Throws when all else is written and the cluster of a pool is not projected yet.
  */
-export async function projectBatch(deps: Deps, caches: Caches, batch: readonly Work[]): Promise<void> {
-  const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
+export async function projectBatch(
+  deps: Deps,
+  caches: Caches,
+  batch: readonly Work[],
+  versions: VersionLog,
+): Promise<void> {
   const found = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
+  const uids = found.map(({ object }) => object.metadata.uid ?? "");
+  // Whoever sees a change finds it in the audit log; of a new object its creation comes first.
+  await auditVersions(deps, versions, uids, { isProjected: false });
+  await projectFound(deps, caches, { batch, found, versions });
+  await auditVersions(deps, versions, uids, { isProjected: true });
+}
+
+async function projectFound(
+  deps: Deps,
+  caches: Caches,
+  {
+    batch,
+    found,
+    versions,
+  }: { batch: readonly Work[]; found: readonly CachedObject[]; versions: VersionLog },
+): Promise<void> {
+  const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
   const isSilent = ({ object, gone }: CachedObject) => !gone && needsWord(object);
   await giveWords(
     deps,
@@ -57,14 +80,22 @@ export async function projectBatch(deps: Deps, caches: Caches, batch: readonly W
   const observations: Observation[] = batch.some(isSearch) ? await findMissingObjects(deps, caches) : [];
   for (const { object, gone } of cached) {
     const observation = await toObservation(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
-    if (observation !== undefined) observations.push(observation);
+    if (observation === undefined) continue;
+    observations.push({ ...observation, first: versions.of(observation.object.uid)[0] });
   }
+  const waiting: string[] = [];
   for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
     const part = observations.slice(start, start + TRANSACTION_SIZE);
-    const { refused, missedTransitions } = await deps.db.transaction((tx) => projectObservations(tx, part));
+    const { refused, unrecorded, missedTransitions } = await deps.db.transaction((tx) =>
+      projectObservations(tx, part),
+    );
     missedTransitionsOf(deps.metrics).inc(missedTransitions);
-    for (const id of refused) deps.log.warn({ id }, "object is not served: its id belongs to another object");
+    for (const id of refused)
+      deps.log.warn({ id }, "object is not served: its id, or its cluster's, belongs to another object");
+    waiting.push(...unrecorded);
   }
+  if (waiting.length > 0)
+    throw new Error(`the clusters of these node pools are not recorded yet: ${waiting.join(", ")}`);
 }
 
 /** `marina_apiserver_transitions_missed_total`, which the projector counts; one in each registry. */

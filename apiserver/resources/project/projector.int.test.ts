@@ -13,6 +13,7 @@ import { projectBatch } from "./project-batch.ts";
 import { startProjector } from "./projector.ts";
 import { projectedClusters, projectionWatches } from "./table.ts";
 import { projected, readTransitionTypes } from "./testing.ts";
+import { createVersionLog } from "./version-log.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -57,7 +58,7 @@ test.each([
     clusters: createStore<Cluster>(),
     nodePools: createStore<NodePool>(),
   };
-  await projectBatch(api.deps, caches, [{ gone }]);
+  await projectBatch(api.deps, caches, [{ gone }], createVersionLog());
   const rows = await api.deps.db
     .select()
     .from(projectedClusters)

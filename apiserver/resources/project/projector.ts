@@ -1,5 +1,4 @@
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
-import { idOf } from "../../../shared/crd/identity.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
@@ -11,8 +10,9 @@ import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
-import type { Caches } from "./caches.ts";
+import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
+import { createVersionLog, type VersionLog } from "./version-log.ts";
 import { recordWatches } from "./watches.ts";
 
 const BATCH_SIZE = 100;
@@ -54,16 +54,17 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
       cluster: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
     }),
   };
+  const versions = createVersionLog();
   const queue = createBatchQueue<Work>({
     name: "projector",
     batchSize: BATCH_SIZE,
     keyOf: keyOf,
-    run: (batch) => projectBatch(deps, caches, batch),
+    run: (batch) => projectBatch(deps, caches, batch, versions),
     log: deps.log,
     signal,
   });
   observeFailing(deps.metrics, queue);
-  await follow(deps, caches, queue, signal, onSynced);
+  await follow(deps, { caches, queue, versions }, signal, onSynced);
   await queue.stopped;
 }
 
@@ -81,18 +82,20 @@ function observeFailing(registry: Registry, queue: Pick<BatchQueue<Work>, "faili
   });
 }
 
+/** What one term of leadership holds. */
+interface Term {
+  caches: Caches;
+  queue: BatchQueue<Work>;
+  versions: VersionLog;
+}
+
 /** Namespaces first, since they determine the organization; then clusters, then pools, which belong to clusters. */
-async function follow(
-  deps: Deps,
-  caches: Caches,
-  queue: BatchQueue<Work>,
-  signal: AbortSignal,
-  onSynced: () => void,
-): Promise<void> {
+async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () => void): Promise<void> {
   const aborted = new Promise<void>((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
-  const reflectors = createReflectors(deps, caches, queue);
+  const { queue } = term;
+  const reflectors = createReflectors(deps, term);
   for (const reflector of reflectors) {
     reflector.start(signal);
     await Promise.race([reflector.synced, aborted]);
@@ -108,7 +111,7 @@ async function follow(
   });
 }
 
-function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): Reflector[] {
+function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflector[] {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const onRelist = (epoch: number) => {
     if (epoch > 1) queue.add({ kind: "missing" });
@@ -130,7 +133,10 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
       kind: clusterKind,
       store: caches.clusters,
       keepManagedFields: true,
-      onChange: (change) => onClusterChange(caches, change, queue),
+      onChange(change) {
+        if (change.type !== "deleted") versions.add(change.object, change.previous);
+        onClusterChange(caches, change, queue);
+      },
       onRelist,
     }),
     createReflector({
@@ -140,14 +146,19 @@ function createReflectors(deps: Deps, caches: Caches, queue: BatchQueue<Work>): 
       kind: nodePoolKind,
       store: caches.nodePools,
       keepManagedFields: true,
-      onChange: ({ type, object }) =>
-        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) }),
+      onChange({ type, object, previous }) {
+        if (type !== "deleted") versions.add(object, previous);
+        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) });
+      },
       onRelist,
     }),
   ];
 }
 
-/** A pool is projected with the id of its cluster, so a cluster that is new or gets its id has its pools projected too. */
+/**
+ * A pool is projected with the id of its cluster, so a cluster that is new, or whose id is given or confirmed, has its pools
+ * projected too.
+ */
 function onClusterChange(
   caches: Caches,
   { type, object, previous }: Change<Cluster>,
@@ -156,7 +167,8 @@ function onClusterChange(
   const key = objectKey(object);
   queue.add(type === "deleted" ? { gone: object } : { kind: "Cluster", key });
   if (type === "deleted") return;
-  if (type === "updated" && previous !== undefined && idOf(previous) === idOf(object)) return;
+  if (type === "updated" && previous !== undefined && findConfirmedId(previous) === findConfirmedId(object))
+    return;
   for (const pool of caches.nodePools.byIndex("cluster", key))
     queue.add({ kind: "NodePool", key: objectKey(pool) });
 }

@@ -104,6 +104,38 @@ export async function findClusterIdsOfPools(
   return new Map(rows.map(({ id, clusterId }) => [id, clusterId]));
 }
 
+/** Where the records have an object, which never changes. */
+export interface RecordedPlace {
+  orgId: string;
+  namespace: string;
+  objectName: string;
+}
+
+export function isSamePlace(one: RecordedPlace, other: RecordedPlace): boolean {
+  return (
+    one.orgId === other.orgId && one.namespace === other.namespace && one.objectName === other.objectName
+  );
+}
+
+/** Where the records have these ids, also of deleted objects; unknown ones are left out. */
+export async function findRecordedPlaces(
+  db: Queryable,
+  kinds: readonly Batch["kind"][],
+  ids: readonly string[],
+): Promise<Map<string, RecordedPlace>> {
+  const places = new Map<string, RecordedPlace>();
+  if (ids.length === 0) return places;
+  for (const kind of kinds) {
+    const { id, orgId, namespace, objectName } = TABLES[kind];
+    const rows = await db
+      .select({ id, orgId, namespace, objectName })
+      .from(TABLES[kind])
+      .where(inArray(id, [...new Set(ids)]));
+    for (const { id: found, ...place } of rows) places.set(found, place);
+  }
+  return places;
+}
+
 function toRecord(object: ProjectedObject) {
   return {
     id: object.id,

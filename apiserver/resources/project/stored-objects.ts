@@ -1,8 +1,9 @@
-import { desc, eq, inArray, isNull } from "drizzle-orm";
+import { and, desc, eq, inArray, isNull } from "drizzle-orm";
+import type { PgColumn } from "drizzle-orm/pg-core";
 import type { Queryable } from "../../db/client.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { clusterColumns, nodePoolColumns } from "./served-objects.ts";
-import { projectedClusters, projectedNodePools } from "./table.ts";
+import { clusterRecords, projectedClusters, projectedNodePools } from "./table.ts";
 
 /** The stored object with this metadata.uid, tombstones included. */
 export async function findByUid(
@@ -69,16 +70,41 @@ export interface ObjectName {
   name: string;
 }
 
-/** The cluster to which each of these objects belongs or belonged, by metadata.uid; unknown ones are left out. */
-export async function findClusterIds(db: Queryable, uids: readonly string[]): Promise<Map<string, string>> {
+/** Where an object is or was, and whose cluster it belongs to. */
+export interface ProjectedPlace {
+  orgId: string;
+  clusterId: string;
+  namespace: string;
+}
+
+/**
+ * The place of each of these objects, tombstones included, by metadata.uid. Left out are unknown ones, and those whose cluster
+ * is not recorded as one of their organization.
+ */
+export async function findProjectedPlaces(
+  db: Queryable,
+  uids: readonly string[],
+): Promise<Map<string, ProjectedPlace>> {
   if (uids.length === 0) return new Map();
-  const clusters = await db
-    .select({ uid: projectedClusters.uid, clusterId: projectedClusters.id })
-    .from(projectedClusters)
-    .where(inArray(projectedClusters.uid, [...uids]));
-  const nodePools = await db
-    .select({ uid: projectedNodePools.uid, clusterId: projectedNodePools.clusterId })
-    .from(projectedNodePools)
-    .where(inArray(projectedNodePools.uid, [...uids]));
-  return new Map([...clusters, ...nodePools].map(({ uid, clusterId }) => [uid, clusterId]));
+  const find = (table: typeof projectedClusters | typeof projectedNodePools, clusterId: PgColumn) =>
+    db
+      .select({
+        uid: table.uid,
+        orgId: table.orgId,
+        clusterId: clusterRecords.id,
+        namespace: table.namespace,
+      })
+      .from(table)
+      .innerJoin(
+        clusterRecords,
+        and(
+          eq(clusterRecords.id, clusterId),
+          eq(clusterRecords.orgId, table.orgId),
+          eq(clusterRecords.namespace, table.namespace),
+        ),
+      )
+      .where(inArray(table.uid, [...uids]));
+  const clusters = await find(projectedClusters, projectedClusters.id);
+  const nodePools = await find(projectedNodePools, projectedNodePools.clusterId);
+  return new Map([...clusters, ...nodePools].map(({ uid, ...place }) => [uid, place]));
 }

@@ -15,6 +15,7 @@ import {
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { MAX_NODES_PER_POOL } from "../../../shared/crd/fields.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
+import type { AuditedState } from "./audited-state.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
 import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
 
@@ -149,6 +150,12 @@ export const transitions = pgTable(
       .where(sql`${table.type} in ('created', 'ready', 'deleted')`),
   ],
 );
+
+/** The version of each object that was last compared for the audit log, by metadata.uid. */
+export const auditedVersions = pgTable("audited_versions", {
+  uid: uuid().primaryKey(),
+  state: jsonb().$type<AuditedState>().notNull(),
+});
 
 /** The times in which the projection followed the Kubernetes API without a gap. */
 export const projectionWatches = pgTable(

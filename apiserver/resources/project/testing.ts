@@ -46,13 +46,16 @@ export function projected(
   return { ...object, ...change };
 }
 
-/** The n-th node pool of a cluster. */
-export function projectedPool(orgId: string, n: number, clusterId: string): ProjectedNodePool {
+/** The n-th node pool of an organization, of this cluster. */
+export function projectedPool(
+  { orgId, id, name }: Pick<ProjectedCluster, "orgId" | "id" | "name">,
+  n: number,
+): ProjectedNodePool {
   const pool: NodePool = {
     ...aCluster(orgId, n),
     kind: "NodePool",
     spec: {
-      clusterName: `c-${n}`,
+      clusterName: name,
       displayName: `Name ${n}`,
       vcpus: 1,
       memoryGB: 1,
@@ -62,7 +65,7 @@ export function projectedPool(orgId: string, n: number, clusterId: string): Proj
       desiredNodes: 1,
     },
   } as NodePool;
-  const object = toProjectedNodePool(pool, orgId, clusterId);
+  const object = toProjectedNodePool(pool, orgId, id);
   if (object === undefined) throw new Error("not projected");
   return object;
 }
@@ -98,7 +101,7 @@ export function createObservations(orgId: string, random: (below: number) => num
   const clusters = Array.from({ length: CLUSTERS }, (_, n) => projected(orgId, n));
   const objects: ProjectedObject[] = [
     ...clusters,
-    ...clusters.map(({ id }, n) => projectedPool(orgId, CLUSTERS + n, id)),
+    ...clusters.map((cluster, n) => projectedPool(cluster, CLUSTERS + n)),
   ];
   let version = 1_000n;
   const step = (): Observation => {
@@ -116,7 +119,8 @@ export function createObservations(orgId: string, random: (below: number) => num
     else objects[n] = changeStatus(before, version, random);
     return { object: objects[n] ?? before };
   };
-  return Array.from({ length: 120 }, step);
+  // A pool is written once its cluster is.
+  return [...clusters.map((object) => ({ object })), ...Array.from({ length: 120 }, step)];
 }
 
 function changeStatus(

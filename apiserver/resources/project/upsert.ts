@@ -5,18 +5,21 @@ import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } fr
 import { emitEvents, type NewWebhookEvent } from "../../outbox/index.ts";
 import { type Batch, nameScopeOf, type Observation, toBatches } from "./batches.ts";
 import { confirmNames, releaseNames } from "./name-reservations.ts";
-import { auditsOfChanges, auditsOfCreation } from "./outside-audit.ts";
+import { auditsOfCreation } from "./outside-audit.ts";
 import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
+import { type SortedPools, sortPools } from "./pool-cluster.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
-import { closeRecords, upsertRecords } from "./records.ts";
+import { closeRecords, findRecordedPlaces, type RecordedPlace, upsertRecords } from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
 import { recordTransitions } from "./transition-log.ts";
 import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */
 export interface Projected {
-  /** The ids of objects that were refused because another object already has their id. */
+  /** The ids of objects that were refused: another object has their id, or the id of their cluster. */
   refused: string[];
+  /** The ids of pools that were not written because their cluster is not projected yet. */
+  unrecorded: string[];
   /** How many transitions no process saw while a status listed them. */
   missedTransitions: number;
 }
@@ -33,6 +36,8 @@ export async function projectObservations(
 ): Promise<Projected> {
   await lockObjects(tx, observations);
   const refused: string[] = [];
+  const unrecorded: string[] = [];
+  const written = new Map<string, RecordedPlace>();
   const events: NewStatusEvent[] = [];
   const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
@@ -42,15 +47,16 @@ export async function projectObservations(
       kind,
       gone.map(({ object }) => object),
     );
-    const outcome = await upsert(tx, kind, present, events);
+    const outcome = await upsert(tx, kind, present, events, written);
     refused.push(...outcome.refused);
+    unrecorded.push(...outcome.unrecorded);
     events.push(...outcome.events);
     missedTransitions += outcome.missedTransitions;
     webhookEvents.push(...deletions, ...outcome.webhookEvents);
   }
   await emitEvents(tx, webhookEvents);
   await appendEvents(tx, events);
-  return { refused, missedTransitions };
+  return { refused, unrecorded, missedTransitions };
 }
 
 /**
@@ -69,6 +75,7 @@ async function lockObjects(tx: Queryable, observations: readonly Observation[]):
 interface Step {
   object: ProjectedObject;
   stored: Stored | undefined;
+  first: Observation["first"];
 }
 
 async function upsert(
@@ -76,15 +83,20 @@ async function upsert(
   kind: Batch["kind"],
   observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
+  written: Map<string, RecordedPlace>,
 ): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
-  if (observations.length === 0) return { refused: [], missedTransitions: 0, events: [], webhookEvents: [] };
+  if (observations.length === 0)
+    return { refused: [], unrecorded: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
-  const steps = observations.flatMap(({ object, authoritative = false }): Step[] => {
+  const found = observations.flatMap(({ object, authoritative = false, first }): Step[] => {
     const stored = storedByUid.get(object.uid);
-    return mayWrite(object, stored, authoritative) ? [{ object, stored }] : [];
+    return mayWrite(object, stored, authoritative) ? [{ object, stored, first }] : [];
   });
+  const { writable: steps, foreign, unrecorded } = await takeOutForeignPools(tx, kind, found, written);
   const introduced = steps.filter(needsRecord);
   const records = await upsertRecords(tx, kind, introduced.map(toObject));
+  for (const { object } of introduced)
+    if (kind === "cluster" && records.has(object.id)) written.set(object.id, placeOf(object));
   const isRefused = (step: Step) => needsRecord(step) && !records.has(step.object.id);
   const accepted = steps.filter((step) => !isRefused(step));
   const named = accepted.filter(needsRecord).map(toObject);
@@ -102,10 +114,9 @@ async function upsert(
   await writeRows(tx, kind, accepted.map(toObject));
   const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
   await recordOutsideAudits(tx, [
-    ...named.filter(({ id }) => records.get(id) === "created").flatMap(auditsOfCreation),
-    ...accepted.flatMap(({ object, stored }) =>
-      stored === undefined ? [] : auditsOfChanges(stored, object),
-    ),
+    ...accepted
+      .filter((step) => needsRecord(step) && records.get(step.object.id) === "created")
+      .flatMap(({ object, first }) => auditsOfCreation(object, first)),
     ...(await findOutsideDeletions(tx, deleted.map(toObject))),
   ]);
   const { events: webhookEvents, missed } = await recordTransitions(
@@ -117,12 +128,35 @@ async function upsert(
   return {
     webhookEvents,
     missedTransitions: missed,
-    refused: steps.filter(isRefused).map(({ object }) => object.id),
+    refused: [...foreign, ...steps.filter(isRefused).map(({ object }) => object.id)],
+    unrecorded,
     events: accepted.flatMap(({ object, stored }) => {
       const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;
       return previousStatus === object.status ? [] : [toStatusEvent(object, previousStatus)];
     }),
   };
+}
+
+/**
+ * A pool that is new or comes under another cluster is compared with the record of that cluster. `written` are the records that
+ * this transaction has written.
+ */
+async function takeOutForeignPools(
+  tx: Queryable,
+  kind: Batch["kind"],
+  steps: readonly Step[],
+  written: ReadonlyMap<string, RecordedPlace>,
+): Promise<SortedPools<Step>> {
+  if (kind === "cluster") return { writable: [...steps], foreign: [], unrecorded: [] };
+  const introduced = steps.filter(needsRecord);
+  const clusterIds = introduced.map(({ object }) => clusterIdOf(object)).filter((id) => !written.has(id));
+  const recorded = await findRecordedPlaces(tx, ["cluster"], clusterIds);
+  const sorted = sortPools(introduced, new Map([...recorded, ...written]));
+  return { ...sorted, writable: [...steps.filter((step) => !needsRecord(step)), ...sorted.writable] };
+}
+
+function placeOf({ orgId, namespace, name }: ProjectedObject): RecordedPlace {
+  return { orgId, namespace, objectName: name };
 }
 
 function toObject({ object }: { object: ProjectedObject }): ProjectedObject {
@@ -135,7 +169,7 @@ function mayWrite(object: ProjectedObject, stored: Stored | undefined, authorita
 }
 
 /** Whether the object is new, was renamed or belongs to another cluster: its record and name must be checked. */
-function needsRecord({ object, stored }: Step): boolean {
+function needsRecord({ object, stored }: Pick<Step, "object" | "stored">): boolean {
   return (
     stored === undefined ||
     stored.clusterId !== clusterIdOf(object) ||
@@ -181,7 +215,11 @@ function toStatusEvent(object: ProjectedObject, previousStatus: string | null): 
 }
 
 function subjectOf(object: ProjectedObject) {
-  return { clusterId: clusterIdOf(object), nodePoolId: isPool(object) ? object.id : null };
+  return {
+    orgId: object.orgId,
+    clusterId: clusterIdOf(object),
+    nodePoolId: isPool(object) ? object.id : null,
+  };
 }
 
 /**

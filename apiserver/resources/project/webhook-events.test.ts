@@ -8,7 +8,7 @@ import { webhookEventOf } from "./webhook-events.ts";
 const orgId = createId();
 const at = new Date("2026-11-21T09:05:00Z");
 const cluster = projected(orgId, 1);
-const pool = projectedPool(orgId, 1, cluster.id);
+const pool = projectedPool(cluster, 1);
 const common = { cluster_id: cluster.id, org_id: orgId, name: "Name 1" };
 
 describe("a transition of a cluster is told as", () => {

@@ -25,6 +25,7 @@ test("an event of the operator names the related object, with times in milliseco
   expect(harvestEvent(EVENT)).toEqual({
     eventUid: EVENT.metadata.uid,
     eventCount: 1,
+    namespace: "org-1",
     regardingUid: UID,
     nodePoolId: UID,
     payload: {

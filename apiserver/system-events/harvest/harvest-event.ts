@@ -7,11 +7,13 @@ import type { SystemEventPayload } from "../../event-log/index.ts";
 const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SOURCES = ["operator", "machine", "hypervisor"] as const;
 
-/** What is kept of one Kubernetes Event. `regardingUid` determines the cluster. */
+/** What is kept of one Kubernetes Event. `namespace` and `regardingUid` determine the cluster. */
 export interface HarvestedEvent {
   eventUid: string;
   eventCount: number;
-  /** metadata.uid of the Cluster or NodePool that the Event regards; it alone determines who may read the event. */
+  /** The Namespace that holds the Event: who writes there has no say over objects elsewhere. */
+  namespace: string;
+  /** metadata.uid of the Cluster or NodePool that the Event regards; with the Namespace it determines who may read it. */
   regardingUid: string;
   /** From a label, so it must be checked against the cluster's own pools. */
   nodePoolId: string | undefined;
@@ -40,6 +42,7 @@ export function harvestEvent(written: Event): HarvestedEvent | undefined {
   return {
     eventUid: metadata.uid,
     eventCount: count,
+    namespace: metadata.namespace ?? "",
     regardingUid: regarding.uid,
     nodePoolId: metadata.labels?.[LABEL_NODE_POOL_ID],
     payload: {

@@ -5,7 +5,7 @@ import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import type { Deps } from "../../deps.ts";
 import { appendEvents, findHarvested, type NewSystemEvent } from "../../event-log/index.ts";
-import { findClusterIds, findClusterIdsOfPools } from "../../resources/project/index.ts";
+import { findClusterIdsOfPools, findProjectedPlaces } from "../../resources/project/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
 import { type HarvestedEvent, harvestEvent } from "./harvest-event.ts";
@@ -72,24 +72,29 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
   );
   const fresh = batch.filter(({ event }) => !stored.has(`${event.eventUid} ${event.eventCount}`));
   if (fresh.length === 0) return [];
-  const clusterIds = await findClusterIds(
+  const places = await findProjectedPlaces(
     deps.db,
     fresh.map(({ event }) => event.regardingUid),
   );
+  const placeOf = ({ event }: Work) => {
+    const place = places.get(event.regardingUid);
+    return place?.namespace === event.namespace ? place : undefined;
+  };
   const clusterIdsOfPools = await findClusterIdsOfPools(
     deps.db,
     fresh.flatMap(({ event }) => (isId(event.nodePoolId) ? [event.nodePoolId] : [])),
   );
-  const events = fresh.flatMap(({ event }): NewSystemEvent[] => {
-    const clusterId = clusterIds.get(event.regardingUid);
-    if (clusterId === undefined) return [];
-    const isOwnPool = clusterIdsOfPools.get(event.nodePoolId ?? "") === clusterId;
-    const { eventUid, eventCount, payload } = event;
-    const nodePoolId = isOwnPool ? (event.nodePoolId ?? null) : null;
-    return [{ kind: "system-event", clusterId, nodePoolId, eventUid, eventCount, payload }];
+  const events = fresh.flatMap((work): NewSystemEvent[] => {
+    const place = placeOf(work);
+    if (place === undefined) return [];
+    const { orgId, clusterId } = place;
+    const { eventUid, eventCount, payload, nodePoolId: labelled } = work.event;
+    const isOwnPool = clusterIdsOfPools.get(labelled ?? "") === clusterId;
+    const nodePoolId = isOwnPool ? (labelled ?? null) : null;
+    return [{ kind: "system-event", orgId, clusterId, nodePoolId, eventUid, eventCount, payload }];
   });
   if (events.length > 0) await deps.db.transaction((tx) => appendEvents(tx, events));
-  return fresh.filter(({ event }) => !clusterIds.has(event.regardingUid));
+  return fresh.filter(({ event }) => !places.has(event.regardingUid));
 }
 
 /** A label can hold any text; the database accepts only UUIDs. */

@@ -1,7 +1,7 @@
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { EVENTS_CHANNEL, type EventRange } from "../../event-log/index.ts";
+import { EVENTS_CHANNEL, type EventRange, type FeedKey } from "../../event-log/index.ts";
 import { findServedClusterIds } from "../../resources/project/index.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
 
@@ -26,11 +26,10 @@ export interface Subscription {
 
 export interface Broadcaster {
   /** Delivers the events of a cluster from now on. Rejects when the database does not return the newest id. */
-  subscribe(clusterId: string, subscriber: Subscriber): Promise<Subscription>;
+  subscribe(feed: FeedKey, subscriber: Subscriber): Promise<Subscription>;
 }
 
-interface Channel {
-  clusterId: string;
+interface Channel extends FeedKey {
   subscribers: Set<Subscriber>;
   /** Undefined until the newest id was read. */
   position: number | undefined;
@@ -104,7 +103,7 @@ export function createBroadcaster(
 
   async function readChannel(channel: Channel): Promise<void> {
     const wasDeleted = channel.isDeleted;
-    const { chunk, isMore } = await reader.read(channel.clusterId, channel.position ?? 0);
+    const { chunk, isMore } = await reader.read(channel, channel.position ?? 0);
     if (chunk !== undefined) {
       channel.position = chunk.lastId;
       for (const subscriber of channel.subscribers) subscriber.onEvents(chunk);
@@ -126,8 +125,9 @@ export function createBroadcaster(
     }
   }
 
-  function openChannel(clusterId: string): Channel {
+  function openChannel({ orgId, clusterId }: FeedKey): Channel {
     const channel: Channel = {
+      orgId,
       clusterId,
       subscribers: new Set(),
       position: undefined,
@@ -158,8 +158,9 @@ export function createBroadcaster(
   }
 
   return {
-    async subscribe(clusterId, subscriber) {
-      const channel = channels.get(clusterId) ?? openChannel(clusterId);
+    async subscribe(feed, subscriber) {
+      // A cluster is of one organization alone, which the caller has looked up.
+      const channel = channels.get(feed.clusterId) ?? openChannel(feed);
       channel.subscribers.add(subscriber);
       try {
         await channel.ready;

@@ -6,6 +6,7 @@ import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { aStatus } from "../testing.ts";
 import { type Chunk, createEventReader } from "./event-reader.ts";
 
+const ORG_ID = createId();
 let api: TestApp;
 beforeAll(async () => {
   api = await startTestApp();
@@ -14,7 +15,7 @@ afterEach(() => vi.restoreAllMocks());
 afterAll(() => api.close());
 
 function append(clusterId: string, count: number) {
-  const events = Array.from({ length: count }, (_, n) => aStatus(clusterId, `${n}`));
+  const events = Array.from({ length: count }, (_, n) => aStatus({ orgId: ORG_ID, clusterId }, `${n}`));
   return api.deps.db.transaction((tx) => appendEvents(tx, events));
 }
 
@@ -40,7 +41,7 @@ describe("the event reader", () => {
     const readAll = async (clusterId: string) => {
       const numbers: number[] = [];
       for (let after = 0; ; ) {
-        const { chunk, isMore } = await reader.read(clusterId, after);
+        const { chunk, isMore } = await reader.read({ orgId: ORG_ID, clusterId }, after);
         numbers.push(...numbersOf(chunk));
         after = chunk?.lastId ?? after;
         if (!isMore) return numbers;
@@ -56,9 +57,12 @@ describe("the event reader", () => {
     for (const clusterId of clusterIds) await append(clusterId, 50);
     const reader = createEventReader(api.deps.db);
     const late = clusterIds.at(-1) ?? "";
-    const first = clusterIds.map((clusterId) => reader.read(clusterId, 0));
+    const first = clusterIds.map((clusterId) => reader.read({ orgId: ORG_ID, clusterId }, 0));
     await first[0];
-    const [one, again] = [reader.read(late, 0), reader.read(late, 0)];
+    const [one, again] = [
+      reader.read({ orgId: ORG_ID, clusterId: late }, 0),
+      reader.read({ orgId: ORG_ID, clusterId: late }, 0),
+    ];
     const readings = await Promise.all([...first, one, again]);
     expect(readings.map(({ chunk }) => numbersOf(chunk).length)).toEqual(Array(8).fill(50));
   });
@@ -70,9 +74,9 @@ describe("the event reader", () => {
     const order: string[] = [];
     await Promise.all(
       clusterIds.map(async (clusterId, n) => {
-        const { chunk } = await reader.read(clusterId, 0);
+        const { chunk } = await reader.read({ orgId: ORG_ID, clusterId }, 0);
         order.push(`${n} first`);
-        await reader.read(clusterId, chunk?.lastId ?? 0);
+        await reader.read({ orgId: ORG_ID, clusterId }, chunk?.lastId ?? 0);
         order.push(`${n} second`);
       }),
     );

@@ -1,5 +1,5 @@
 import type { Database } from "../../db/client.ts";
-import { type EventPosition, listNextEvents, type StoredEvent } from "../../event-log/index.ts";
+import { type EventPosition, type FeedKey, listNextEvents, type StoredEvent } from "../../event-log/index.ts";
 import { presentEvent } from "../present.ts";
 import { formatMessage } from "./sse.ts";
 
@@ -26,7 +26,7 @@ export interface ReadResult {
 
 export interface EventReader {
   /** The events of a cluster after the id `after`, as of some moment after the call. Rejects as the query does. */
-  read(clusterId: string, after: number): Promise<ReadResult>;
+  read(feed: FeedKey, after: number): Promise<ReadResult>;
 }
 
 /** One position to read from, and the result that all its readers wait for. */
@@ -87,20 +87,20 @@ export function createEventReader(db: Database): EventReader {
   }
 
   return {
-    read(clusterId, after) {
-      const key = keyOf({ clusterId, after });
+    read({ orgId, clusterId }, after) {
+      const key = keyOf({ orgId, clusterId, after });
       const known = waiting.get(key);
       if (known !== undefined) return known.result;
       const { promise: result, resolve, reject } = Promise.withResolvers<ReadResult>();
-      waiting.set(key, { clusterId, after, result, resolve, reject });
+      waiting.set(key, { orgId, clusterId, after, result, resolve, reject });
       schedule();
       return result;
     },
   };
 }
 
-function keyOf({ clusterId, after }: EventPosition): string {
-  return `${clusterId} ${after}`;
+function keyOf({ orgId, clusterId, after }: EventPosition): string {
+  return `${orgId} ${clusterId} ${after}`;
 }
 
 /** Resolves requests in order as far as one query reaches; returns those that it did not reach. */

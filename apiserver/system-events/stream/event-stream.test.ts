@@ -1,11 +1,13 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
+import type { FeedKey } from "../../event-log/index.ts";
 import type { Subscriber } from "./broadcaster.ts";
 import type { Chunk, ReadResult } from "./event-reader.ts";
 import { type EventStream, type FeedRequest, openEventStream } from "./event-stream.ts";
 import { encodeMessage } from "./sse.ts";
 
+const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const CHUNK_SIZE = 5;
 
@@ -42,7 +44,7 @@ function makeStreams(ids: number[]) {
         now: () => nowMs,
         readRange: async () => ({ oldest: ids[0] ?? 0, newest: ids.at(-1) ?? 0 }),
         reader: {
-          async read(_: string, after: number): Promise<ReadResult> {
+          async read(_: FeedKey, after: number): Promise<ReadResult> {
             calls.reads += 1;
             await turn();
             if (failures-- > 0) throw new Error("the database is unavailable");
@@ -51,7 +53,7 @@ function makeStreams(ids: number[]) {
           },
         },
         broadcaster: {
-          async subscribe(_: string, subscriber: Subscriber) {
+          async subscribe(_: FeedKey, subscriber: Subscriber) {
             subscribers.add(subscriber);
             await turn();
             return { position: ids.at(-1) ?? 0, unsubscribe: () => void subscribers.delete(subscriber) };
@@ -59,6 +61,7 @@ function makeStreams(ids: number[]) {
         },
       };
       return openEventStream(streams, {
+        orgId: ORG_ID,
         clusterId: CLUSTER_ID,
         lastEventId: undefined,
         expiresAtMs: 1_000_000,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventRange } from "../../event-log/index.ts";
+import type { EventRange, FeedKey } from "../../event-log/index.ts";
 import { createBoundedBody } from "./bounded-body.ts";
 import type { Broadcaster } from "./broadcaster.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
@@ -17,8 +17,7 @@ export interface StreamDeps {
   now(): number;
 }
 
-export interface FeedRequest {
-  clusterId: string;
+export interface FeedRequest extends FeedKey {
   /** Id of the event after which to resume; undefined starts with the next event. */
   lastEventId: number | undefined;
   /** When the credential expires. */
@@ -44,7 +43,8 @@ export interface EventStream {
  * 30 s is disconnected. While the database is unavailable the stream waits. Rejects when it cannot start.
  */
 export async function openEventStream(deps: StreamDeps, request: FeedRequest): Promise<EventStream> {
-  const { clusterId, lastEventId } = request;
+  const { orgId, clusterId, lastEventId } = request;
+  const feed = { orgId, clusterId };
   let position = lastEventId ?? 0;
   /** The newest event that was broadcast and not sent. */
   let newestSkipped = 0;
@@ -78,7 +78,7 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
       request.onClosed();
     },
   });
-  const subscription = await deps.broadcaster.subscribe(clusterId, subscriber);
+  const subscription = await deps.broadcaster.subscribe(feed, subscriber);
   isReading = false;
   isLive = lastEventId === undefined;
   if (isLive) position = subscription.position;
@@ -126,7 +126,7 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
 
   let isResumed = lastEventId === undefined;
   async function readNext(): Promise<void> {
-    const { chunk, isMore } = await deps.reader.read(clusterId, position);
+    const { chunk, isMore } = await deps.reader.read(feed, position);
     if (!isResumed) await resume();
     if (isEnded) return;
     if (chunk !== undefined && chunk.firstId > position) sendChunk(chunk);

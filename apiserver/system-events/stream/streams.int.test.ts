@@ -15,12 +15,13 @@ let feed: FeedTest;
 let one: TestApp;
 let other: TestApp;
 let owner: Person;
+let orgId: string;
 let clusterId: string;
 let path: string;
 
 beforeAll(async () => {
   feed = await startFeedTest();
-  ({ one, other, owner, clusterId, path } = feed);
+  ({ one, other, owner, orgId, clusterId, path } = feed);
 });
 afterEach(() => feed.restore());
 afterAll(() => feed.close());
@@ -28,8 +29,8 @@ afterAll(() => feed.close());
 describe("replicas", () => {
   test("each serves the events that any of them has observed", async () => {
     const streams = [await feed.open(one, owner), await feed.open(other, owner)];
-    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "by one")]));
-    await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "by other")]));
+    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "by one")]));
+    await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "by other")]));
     for (const { messages } of streams) {
       await expect
         .poll(() => messages.map(({ data }) => data.status), { timeout: 60_000 })
@@ -45,7 +46,7 @@ describe("replicas", () => {
         where datname = current_database() and query ilike 'listen %'`;
       return cut.length > 0;
     });
-    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(clusterId, "unheard")]));
+    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "unheard")]));
     await expect.poll(() => stream.messages.at(-1)?.data.status, { timeout: 60_000 }).toBe("unheard");
     expect(stream.messages).toHaveLength(1);
   });
@@ -69,7 +70,6 @@ describe("the number of streams", () => {
 
   test("is limited for a person with all API tokens, and for an organization", async () => {
     const { person } = await feed.makeMember();
-    const [, , , orgId = ""] = path.split("/").slice(1);
     const scopes = ["events:read"] as const;
     const mint = () => mintFor(other.deps, person, orgId, { role: "viewer", scopes: [...scopes] });
     const tokens = [await mint(), await mint(), await mint()].map(({ text }) => ({ token: text }));
@@ -134,7 +134,9 @@ describe("a client that does not read", () => {
     };
     await expect.poll(isCutOff, { timeout: 60_000, interval: 1_000 }).toBe("1");
     expect(await figure("")).toBe("1");
-    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus(deep, "still here")]));
+    await one.deps.db.transaction((tx) =>
+      appendEvents(tx, [aStatus({ orgId, clusterId: deep }, "still here")]),
+    );
     await expect.poll(() => reading.messages.at(-1)?.data.status, { timeout: 60_000 }).toBe("still here");
     socket.destroy();
     await server.drain(1000);

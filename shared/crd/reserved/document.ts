@@ -17,6 +17,7 @@ are no subresources that the Kubernetes API serves. Whether you have \`clusters/
 const CLOSING = `
 On the Namespace of an organization, labels and annotations of \`cloud.marina.dev\` need \`update\` on \`clusters/identity\` in all
 Namespaces. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
+These write no Namespaces but those of organizations (\`org-*\`).
 
 Refused attempts are in the audit log of the Kubernetes API, under the annotation
 \`validation.policy.admission.k8s.io/validation_failure\`, and counted in its metric

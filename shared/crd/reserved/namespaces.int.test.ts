@@ -47,6 +47,13 @@ const merge = (name: string, metadata: object): RawRequest => ({
   body: { metadata },
 });
 
+const remove = (name: string): RawRequest => ({
+  method: "DELETE",
+  path: `/api/v1/namespaces/${name}`,
+  query,
+});
+
+const PROGRAMS = "Marina's programs write no Namespaces but those of organizations";
 const ALONE = "on the Namespace of an organization are set by Marina alone";
 const quotas = { annotations: { [ANNOTATION_QUOTAS]: '{"clusters":1000}' } };
 const team = { labels: { "example.com/team": "a" }, annotations: { "example.com/cost-center": "1" } };
@@ -95,6 +102,12 @@ const attempts: [Writer, string, RawRequest, string?][] = [
     "cannot be changed once it is set",
   ],
   ["apiserver", "publishes limits", merge(NAME, quotas)],
+  ["apiserver", "creates the Namespace of an organization", create({ name: `org-${randomUUID()}` })],
+  ["apiserver", "deletes the Namespace of an organization", remove(NAME)],
+  ["apiserver", "creates another Namespace", create({ name: "mine" }), PROGRAMS],
+  ["apiserver", "changes another Namespace", merge("kube-system", team), PROGRAMS],
+  ["apiserver", "changes a Namespace with the label alone", merge(LABELLED, quotas), PROGRAMS],
+  ["apiserver", "deletes another Namespace", remove(LABELLED), PROGRAMS],
 ];
 
 test.each(attempts)("%s %s", async (who, _what, request, refused) => {

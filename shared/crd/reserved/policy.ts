@@ -95,6 +95,26 @@ function buildNamespacePolicy(users: readonly string[]) {
   });
 }
 
+/** Kubernetes cannot limit the right to create Namespaces by their names: the API server has it for those of organizations. */
+function buildProgramPolicy(users: readonly string[]) {
+  return bind(`programs.${GROUP}`, {
+    matchConstraints: match([""], "v1", ["CREATE", "UPDATE", "DELETE"], ["namespaces"]),
+    matchConditions: [
+      {
+        name: "is-a-program-of-marina",
+        expression: `request.userInfo.username in ${listOf(users)}`,
+      },
+    ],
+    validations: [
+      {
+        expression: "(object == null ? oldObject : object).metadata.name.startsWith('org-')",
+        message: "Marina's programs write no Namespaces but those of organizations, org-*",
+        reason: "Forbidden",
+      },
+    ],
+  });
+}
+
 /** For every user, Marina's programs included. */
 function buildHoldPolicy() {
   return bind(`hold.${GROUP}`, {
@@ -112,8 +132,13 @@ function buildHoldPolicy() {
 
 /**
  * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it
- * (docs/reserved.md). `users`: those that Marina's programs are.
+ * (docs/reserved.md), and Marina's own programs to the Namespaces of organizations. `users`: those that the programs are.
  */
 export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) {
-  return [...buildObjectPolicy(users), ...buildNamespacePolicy(users), ...buildHoldPolicy()];
+  return [
+    ...buildObjectPolicy(users),
+    ...buildNamespacePolicy(users),
+    ...buildProgramPolicy(users),
+    ...buildHoldPolicy(),
+  ];
 }

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { createId } from "../../../shared/program/id.ts";
+import { judgeCluster, sortPools } from "./pool-cluster.ts";
+import { projected, projectedPool } from "./testing.ts";
+
+const orgId = createId();
+const cluster = projected(orgId, 1);
+const pool = projectedPool(cluster, 2);
+const place = { orgId, namespace: cluster.namespace, objectName: cluster.name };
+
+test.each([
+  ["the records have it where the pool looks for it", place, "own"],
+  ["there is no record of it yet", undefined, "unrecorded"],
+  ["it is another organization's", { ...place, orgId: createId() }, "foreign"],
+  ["it is in another Namespace", { ...place, namespace: "org-other" }, "foreign"],
+  ["it has another name", { ...place, objectName: "other" }, "foreign"],
+])("a pool's cluster, when %s", (_, recorded, verdict) => {
+  expect(judgeCluster(pool, recorded)).toBe(verdict);
+});
+
+test("clusters are written whatever is recorded, and pools only with their own cluster", () => {
+  const steps = [{ object: cluster }, { object: pool }];
+  expect(sortPools(steps, new Map([[cluster.id, place]])).writable).toEqual(steps);
+  expect(sortPools(steps, new Map())).toEqual({
+    writable: steps.slice(0, 1),
+    foreign: [],
+    unrecorded: [pool.id],
+  });
+});
