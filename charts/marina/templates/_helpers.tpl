@@ -1,15 +1,15 @@
 {{/* Labels of every object of a component: dict "root" $ "component" "apiserver". */}}
 {{- define "marina.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | quote }}
-app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service | quote }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{ include "marina.selector" . }}
 {{- end }}
 
 {{- define "marina.selector" -}}
 app.kubernetes.io/name: marina
-app.kubernetes.io/instance: {{ .root.Release.Name }}
-app.kubernetes.io/component: {{ .component }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/component: {{ .component | quote }}
 {{- end }}
 
 {{- define "marina.image" -}}
@@ -67,7 +67,7 @@ capabilities:
 - name: MARINA_DATABASE_PASSWORD
   valueFrom:
     secretKeyRef:
-      name: {{ .roleSecret }}
+      name: {{ .roleSecret | quote }}
       key: password
 - name: MARINA_DATABASE_URL
   value: postgres://{{ .role }}:$(MARINA_DATABASE_PASSWORD)@marina-database-rw.{{ .root.Release.Namespace }}.svc:5432/marina?sslmode=verify-full
@@ -75,8 +75,8 @@ capabilities:
 - name: MARINA_DATABASE_URL
   valueFrom:
     secretKeyRef:
-      name: {{ required "database.existingSecret is required: a Secret with the addresses of the database" .root.Values.database.existingSecret }}
-      key: {{ .secretKey }}
+      name: {{ required "database.existingSecret is required: a Secret with the addresses of the database" .root.Values.database.existingSecret | quote }}
+      key: {{ .secretKey | quote }}
 {{- end -}}
 {{- end }}
 
@@ -120,8 +120,8 @@ capabilities:
 - name: MARINA_REGISTRY
   valueFrom:
     secretKeyRef:
-      name: {{ . }}
-      key: {{ $.Values.registry.configKey }}
+      name: {{ . | quote }}
+      key: {{ $.Values.registry.configKey | quote }}
 {{- end }}
 {{- end }}
 
@@ -129,7 +129,7 @@ capabilities:
 {{- if .Values.caBundleConfigMap }}
 - name: ca
   configMap:
-    name: {{ .Values.caBundleConfigMap }}
+    name: {{ .Values.caBundleConfigMap | quote }}
 {{- else if .Values.database.cloudNativePG.enabled }}
 - name: ca
   secret:
@@ -149,7 +149,7 @@ capabilities:
 {{/* Where the Pods of a component run: dict "root" $ "component" "apiserver" "values" .Values.apiserver. */}}
 {{- define "marina.placement" -}}
 {{- with .values.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .values.nodeSelector }}
 nodeSelector:
@@ -166,7 +166,7 @@ affinity:
 topologySpreadConstraints:
   {{- range tuple "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
   - maxSkew: 1
-    topologyKey: {{ . }}
+    topologyKey: {{ . | quote }}
     whenUnsatisfiable: ScheduleAnyway
     # Else the Pods of an upgrade that are to be removed count too, and the new ones end up on one node.
     matchLabelKeys: [pod-template-hash]
