@@ -31,8 +31,6 @@ const NO_AMOUNT: Row[] = [
   [true, "invalid_type"],
   [[5], "invalid_type"],
   [{ eur: 5 }, "invalid_type"],
-  [1e308, "out_of_range", "invalid_format"],
-  [0.1 + 0.2, "invalid_format"],
 ];
 const NO_LIST: Row[] = [
   [undefined, "required"],
@@ -85,14 +83,7 @@ const budget: Body = {
   schema: setBudgetBody,
   sound: BUDGET,
   fields: [
-    field("monthly_limit_eur", [
-      ...NO_AMOUNT,
-      [0, "out_of_range"],
-      [-1, "out_of_range"],
-      [1e-7, "out_of_range", "invalid_format"],
-      [1.0000001, "invalid_format"],
-      [1_000_000_000.01, "out_of_range"],
-    ]),
+    field("monthly_limit_eur", [...NO_AMOUNT, [0, "out_of_range"], [-1, "out_of_range"]]),
     field("thresholds_pct", NO_LIST),
     field("thresholds_pct", [[Array.from({ length: 101 }, () => 100), "too_many"]]),
     {
@@ -152,12 +143,7 @@ const rateCard: Body = {
       ["plan:dev", "invalid_enum"],
       ["disk", "duplicate"],
     ]),
-    rate("unit_price_eur", [
-      ...NO_AMOUNT,
-      [-0.01, "out_of_range"],
-      [1e-7, "invalid_format"],
-      [1_000_000.01, "out_of_range"],
-    ]),
+    rate("unit_price_eur", [...NO_AMOUNT, [-0.01, "out_of_range"]]),
     rate("effective_from", [["2026-01-01T00:00:00Z", "unknown_field"]]),
   ],
 };
@@ -178,7 +164,7 @@ const plan: Body = {
   schema: setPlanBody,
   sound: PLAN,
   fields: [
-    field("monthly_price_eur", [...NO_AMOUNT, [-0.01, "out_of_range"], [1_000_000.01, "out_of_range"]]),
+    field("monthly_price_eur", [...NO_AMOUNT, [-0.01, "out_of_range"]]),
     field("control_plane_replicas", [...NO_WHOLE_NUMBER, [2, "invalid_enum"], [4, "invalid_enum"]]),
     field("includes", [
       [undefined, "required"],
@@ -242,6 +228,9 @@ const profile: Body = {
       ...NO_TEXT,
       ["de", "invalid_format"],
       ["D", "invalid_format"],
+      ["EL", "invalid_format"],
+      ["UK", "invalid_format"],
+      ["XX", "invalid_format"],
       ["DEU", "too_long", "invalid_format"],
     ]),
     field("vat_id", [...NO_TEXT, ["DE1", "invalid_format"]]),

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { toCsv } from "./csv.ts";
 
@@ -5,11 +6,78 @@ test.each([
   ["plain", "plain"],
   [null, ""],
   ["-5.00", "-5.00"],
+  ["-5", "-5"],
+  ["0.000001", "0.000001"],
+  ["2026-02-10", "2026-02-10"],
   ['a "b", c', '"a ""b"", c"'],
   ["two\r\nlines", '"two\r\nlines"'],
+  ["a;b", '"a;b"'],
+  ["a\tb", '"a\tb"'],
+  ["a|b", '"a|b"'],
+  ["a-b=c", "a-b=c"],
   ["=1+1", "'=1+1"],
   ["@SUM(A1)", "'@SUM(A1)"],
   ["-cmd", "'-cmd"],
+  ["-1+cmd|' /C calc'!A0", "\"'-1+cmd|' /C calc'!A0\""],
+  ["-5.00x", "'-5.00x"],
+  ["-1-1", "'-1-1"],
+  ["+49 30 1", "'+49 30 1"],
+  ["+5", "'+5"],
+  ["--5", "'--5"],
+  [" =1+1", "' =1+1"],
+  ["\u00a0=1", "'\u00a0=1"],
+  ["＝1＋1", "'＝1＋1"],
+  ["＋1", "'＋1"],
+  ["－1", "'－1"],
+  ["＠SUM(A1)", "'＠SUM(A1)"],
+  ["shop;=1+1", '"shop;\'=1+1"'],
+  ["shop\t@x", '"shop\t\'@x"'],
+  ["\tshop", '"\'\tshop"'],
 ])("%j is the cell %j", (text, cell) => {
   expect(toCsv(["one", "two"], [{ one: text, two: "2" }])).toBe(`one,two\r\n${cell},2\r\n`);
+});
+
+const anyText = fc.string({
+  unit: fc.constantFrom(
+    "=",
+    "+",
+    "-",
+    "@",
+    "＝",
+    "－",
+    "＠",
+    "1",
+    ".",
+    "a",
+    " ",
+    ";",
+    ",",
+    "|",
+    "\t",
+    "\n",
+    '"',
+    "'",
+  ),
+  maxLength: 12,
+});
+
+test("no cell of any text is a formula, whatever a locale takes for a separator", () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      const row = toCsv(["one"], [{ one: text }]).slice("one\r\n".length, -2);
+      const cell = /^".*"$/s.test(row) ? row.slice(1, -1).replaceAll('""', '"') : row;
+      const parts = /^-?\d+(\.\d+)?$/.test(text) ? [] : [cell, ...cell.split(/[;|\t\r\n]/)];
+      expect(parts.filter((part) => /^\s*[=+\-@＝＋－＠]/.test(part))).toEqual([]);
+    }),
+  );
+});
+
+test("the text of a cell is what was given, but for apostrophes before formulas", () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      const row = toCsv(["one"], [{ one: text }]).slice("one\r\n".length, -2);
+      const cell = /^".*"$/s.test(row) ? row.slice(1, -1).replaceAll('""', '"') : row;
+      expect(cell.replaceAll("'", "")).toBe(text.replaceAll("'", ""));
+    }),
+  );
 });

@@ -1,10 +1,11 @@
 import { z } from "@hono/zod-openapi";
 import { textField } from "../http/contract/fields.ts";
-import { PRICE_DECIMALS, toMicroEuros } from "./money.ts";
 import { parseMonth } from "./month.ts";
 
 const EXAMPLE_MONTH = "2026-11";
 const MAX_RESOURCE_TYPE_LENGTH = 64;
+/** The largest price times any quantity, with its decimals. */
+const MAX_DECIMAL_LENGTH = 400;
 
 /** A month in a query. */
 export const monthSchema = z
@@ -28,7 +29,7 @@ export const monthField = (description: string) =>
     .regex(/^\d{4}-\d{2}$/)
     .openapi({ description, example: EXAMPLE_MONTH });
 
-/** An amount of cents in a response; negative where something is taken back. */
+/** An amount of cents in a response, as `toJsonCents` bounds it; negative where something is taken back. */
 export const centsField = (description: string, example: number) =>
   z
     .int()
@@ -40,18 +41,15 @@ export const centsField = (description: string, example: number) =>
 export const eurosField = (description: string, example: number) =>
   z.number().min(-1e14).max(1e14).openapi({ format: "double", description, example });
 
-/** An amount in EUR in a body: refused with more than 6 decimals, which are all that is kept. */
-export const exactEuros = (schema: z.ZodNumber) =>
-  schema.refine((euros) => toMicroEuros(euros) !== undefined, {
-    message: `must have at most ${PRICE_DECIMALS} decimals`,
-    params: { code: "invalid_format" },
-  });
+/** The largest price and limit: any double is one. */
+export const MAX_EUROS = Number.MAX_VALUE;
+export const KEPT_DECIMALS = "Rounded to 6 decimals.";
 
 /** A number that is exact, as text. */
 export const decimalField = (description: string, example: string) =>
   z
     .string()
-    .max(64)
+    .max(MAX_DECIMAL_LENGTH)
     .regex(/^-?\d+(\.\d+)?$/)
     .openapi({ description, example });
 

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  centsToEuros,
   divideHalfUp,
   formatCents,
   formatMicroEuros,
@@ -8,7 +9,9 @@ import {
   parseMicroEuros,
   priceInCents,
   toEuros,
+  toJsonCents,
   toMicroEuros,
+  toPositiveMicroEuros,
 } from "./money.ts";
 import { monthOf, parseMonth } from "./month.ts";
 
@@ -19,14 +22,52 @@ test.each([
   [0.08, 80_000n],
   [2.5, 2_500_000n],
   [0.000001, 1n],
-  [1e-7, undefined],
-  [0.1 + 0.2, undefined],
-  [1e308, undefined],
-  [Number.NaN, undefined],
-  [Number.POSITIVE_INFINITY, undefined],
-  [-1.25, -1_250_000n],
+  [5e-324, 0n],
+  [1e-7, 0n],
+  [4.999_999e-7, 0n],
+  [5e-7, 1n],
+  [0.0000015, 2n],
+  [1.0000005, 1_000_001n],
+  [1.0000004, 1_000_000n],
+  [0.9999999, 1_000_000n],
+  [0.1 + 0.2, 300_000n],
+  [1.1 * 3, 3_300_000n],
+  [100 / 3, 33_333_333n],
+  [999_999_999_999_999.9, 999_999_999_999_999_900_000n],
+  [1e15, 10n ** 21n],
+  [1_031_012_899_251_211.1, 1_031_012_899_251_211_125_000n],
+  [4_503_599_627_370_495.5, 4_503_599_627_370_495_500_000n],
+  [1e21, 10n ** 27n],
+  [1e23, 99_999_999_999_999_991_611_392n * 1_000_000n],
+  [1e308, BigInt(1e308) * 1_000_000n],
+  [Number.MAX_VALUE, BigInt(Number.MAX_VALUE) * 1_000_000n],
 ])("the double %d is %s millionths", (euros, expected) => {
   expect(toMicroEuros(euros)).toBe(expected);
+});
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY, -1.25, -1e-9])("%d is no amount", (euros) => {
+  expect(() => toMicroEuros(euros)).toThrow(RangeError);
+});
+
+test.each([
+  [5e-324, 1n],
+  [4.9e-7, 1n],
+  [0.000001, 1n],
+  [0.0000015, 2n],
+  [1e308, BigInt(1e308) * 1_000_000n],
+])("of amounts above 0, %d is %s millionths", (euros, expected) => {
+  expect(toPositiveMicroEuros(euros)).toBe(expected);
+});
+
+test.each([
+  [0n, 0],
+  [-5n, -5],
+  [2n ** 53n - 1n, Number.MAX_SAFE_INTEGER],
+  [2n ** 53n, Number.MAX_SAFE_INTEGER],
+  [-(10n ** 330n), -Number.MAX_SAFE_INTEGER],
+])("%d cents are the integer %d in JSON", (cents, expected) => {
+  expect(toJsonCents(cents)).toBe(expected);
+  expect(centsToEuros(cents)).toBe(expected / 100);
 });
 
 test.each(["", "1.", ".5", "1.1234567", "1e3", "NaN", "1,5", " 1"])("%j is no price", (text) => {
@@ -72,6 +113,17 @@ describe("for all prices", () => {
         expect(parseMicroEuros(formatMicroEuros(-price))).toBe(-price);
         expect(toMicroEuros(toEuros(price))).toBe(price);
       }),
+    );
+  });
+
+  test("what is answered for any double is kept and answered again when it is sent back", () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, noNaN: true, noDefaultInfinity: true }), (sent) => {
+        const answered = toEuros(toMicroEuros(sent));
+        expect(Math.abs(answered - sent)).toBeLessThanOrEqual(Math.max(0.000_000_6, sent * Number.EPSILON));
+        expect(toEuros(toMicroEuros(answered))).toBe(answered);
+      }),
+      { numRuns: 2000 },
     );
   });
 

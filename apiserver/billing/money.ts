@@ -4,13 +4,31 @@ export const PRICE_DECIMALS = 6;
 const MICRO_EUROS_PER_EURO = 10n ** BigInt(PRICE_DECIMALS);
 export const MICRO_EUROS_PER_CENT = MICRO_EUROS_PER_EURO / 100n;
 
+/** From here on a double has more than 15 digits before the point, and only eighths behind it. */
+const FIRST_LARGE_EUROS = 1e15;
+/** Below it JavaScript writes a number with an exponent. */
+const ONE_MICRO_EURO = 1e-6;
+
 /**
- * A price as JSON carries it, in millionths of a euro: the shortest decimal that gives the double is what was meant.
- * undefined for what is no finite number or has more than 6 decimals.
+ * An amount of at least 0 as JSON carries it, in millionths of a euro: the shortest decimal that gives the double is what
+ * was meant, rounded half up to 6 decimals; of one with more than 15 digits before the point, its exact decimal expansion.
+ * Throws a RangeError for what is negative or not finite.
  */
-export function toMicroEuros(euros: number): bigint | undefined {
-  const text = String(euros);
-  return /^-?\d+(\.\d{1,6})?$/.test(text) ? parseMicroEuros(text) : undefined;
+export function toMicroEuros(euros: number): bigint {
+  if (!Number.isFinite(euros) || euros < 0) throw new RangeError(`${euros} is no amount of money`);
+  if (euros >= FIRST_LARGE_EUROS) {
+    const whole = Math.trunc(euros);
+    return BigInt(whole) * MICRO_EUROS_PER_EURO + BigInt((euros - whole) * Number(MICRO_EUROS_PER_EURO));
+  }
+  if (euros < ONE_MICRO_EURO) return euros >= ONE_MICRO_EURO / 2 ? 1n : 0n;
+  const [whole = "", fraction = ""] = String(euros).split(".");
+  const kept = parseMicroEuros(`${whole}.${fraction.slice(0, PRICE_DECIMALS).padEnd(1, "0")}`);
+  return (fraction[PRICE_DECIMALS] ?? "0") >= "5" ? kept + 1n : kept;
+}
+
+/** The same for an amount above 0: what would be rounded to 0 is the smallest amount. */
+export function toPositiveMicroEuros(euros: number): bigint {
+  return toMicroEuros(euros) || 1n;
 }
 
 /** A decimal number with at most 6 decimals, in millionths of a euro. Throws a RangeError for any other text. */
@@ -43,9 +61,23 @@ export function toEuros(microEuros: bigint): number {
   return Number(formatMicroEuros(microEuros));
 }
 
-/** The double nearest to an amount of cents, in EUR: for the JSON of a response alone. */
+/** The double nearest to an amount of cents, in EUR: for the JSON of a response alone; bounded as `toJsonCents`. */
 export function centsToEuros(cents: bigint): number {
-  return Number(formatCents(cents));
+  return Number(formatCents(toJsonRange(cents)));
+}
+
+/**
+ * An amount of cents as the integer of a response. What no client could read exactly, beyond 2^53 - 1 on either side, is
+ * that bound; the amount itself is never rounded, and the CSV of an invoice has it.
+ */
+export function toJsonCents(cents: bigint): number {
+  return Number(toJsonRange(cents));
+}
+
+function toJsonRange(cents: bigint): bigint {
+  const bound = BigInt(Number.MAX_SAFE_INTEGER);
+  if (cents > bound) return bound;
+  return cents < -bound ? -bound : cents;
 }
 
 /** A use of one resource at one unit price within one month. */

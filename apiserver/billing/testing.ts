@@ -99,3 +99,18 @@ export async function insertTestCreditNote(db: Database, orgId: string, invoiceI
   await insertCreditNoteLines(db, id, [{ description: "vCPU", amountCents: 50n }]);
   return id;
 }
+
+/** Amounts in a body, and as they are answered. */
+export const DOUBLES: readonly (readonly [sent: number, answered: number])[] = [
+  [5e-324, 0],
+  [1e-7, 0],
+  [1.0000001, 1],
+  [0.1 + 0.2, 0.3],
+  [1.1 * 3, 3.3],
+  [100 / 3, 33.333333],
+  [1_000_000_000.01, 1_000_000_000.01],
+  [1e15, 1e15],
+  [1e23, 1e23],
+  [1e308, 1e308],
+  [Number.MAX_VALUE, Number.MAX_VALUE],
+];

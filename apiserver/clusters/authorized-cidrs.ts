@@ -10,7 +10,9 @@ import { ANNOTATION_AUTHORIZED_CIDRS } from "../../shared/crd/names.ts";
  */
 export const authorizedCidrs = z
   .array(z.string().openapi({ maxLength: MAX_CIDR_LENGTH, example: "203.0.113.0/24" }))
-  .max(MAX_AUTHORIZED_CIDRS)
+  .max(MAX_AUTHORIZED_CIDRS, {
+    error: `must have at most ${MAX_AUTHORIZED_CIDRS} entries, for each is a rule of what stands in front of the endpoint`,
+  })
   .superRefine((blocks, context) => {
     const wrong = blocks.find((block) => block.length > MAX_CIDR_LENGTH || maskCidr(block) === undefined);
     if (wrong === undefined) return;
@@ -19,7 +21,7 @@ export const authorizedCidrs = z
   })
   .openapi({
     description:
-      "Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. The cluster's own workers and the platform are always allowed.",
+      "Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. At most 256, for each is a rule of what stands in front of the endpoint, where rules are few. The cluster's own workers and the platform are always allowed.",
     "x-kubernetes-list-type": "atomic",
   });
 

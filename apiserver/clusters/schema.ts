@@ -133,8 +133,8 @@ export const createClusterBody = z
   .strictObject({
     name: clusterName,
     k8s_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.34"),
-    plan: z.enum(PACKAGE_SLUGS).optional().openapi({
-      description: "The package that the cluster is billed as; without one it is billed per resource.",
+    plan: z.enum(PACKAGE_SLUGS).nullish().openapi({
+      description: "The package that the cluster is billed as; null or left out: billed per resource.",
     }),
     public_endpoint: z.boolean().default(true).openapi({
       description: "Whether the API server gets a public address. Cannot be changed later.",

@@ -104,7 +104,7 @@ describe("the cluster (section 2.6)", () => {
 
   test("status has provisioning and a running state (section 3); a create takes the plans that are sold (section 9)", () => {
     expect(facetsOf("Cluster", "status").enum).toEqual(expect.arrayContaining(["provisioning", "running"]));
-    expect(facetsOf("CreateCluster", "plan").enum).toEqual(["dev", "starter", "growth", "scale"]);
+    expect(facetsOf("CreateCluster", "plan").enum).toEqual(["dev", "starter", "growth", "scale", null]);
   });
 });
 

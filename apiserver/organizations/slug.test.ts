@@ -8,6 +8,12 @@ describe("a slug from a name", () => {
   test.each([
     ["Example Ltd", "example-ltd"],
     ["Äcmé  & Söhne", "acme-sohne"],
+    ["Straße & Größe", "strasse-grosse"],
+    ["Øresund Łódź", "oresund-lodz"],
+    ["Æther Œuvre Đorđe", "aether-oeuvre-dorde"],
+    ["Þórsmörk", "thorsmork"],
+    ["ısı", "isi"],
+    ["Москва", "moskva"],
     ["--a b c--", "a-b-c"],
     ["日本", "org-5f1f0c9d2e11"],
     ["ab", "org-5f1f0c9d2e11"],

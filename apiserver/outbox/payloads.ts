@@ -21,7 +21,7 @@ export const AUTHOR_TYPES = ["tenant", "provider"] as const;
 export type AuthorType = (typeof AUTHOR_TYPES)[number];
 
 const MAX_CENTS = Number.MAX_SAFE_INTEGER;
-const MAX_EUR = MAX_CENTS / 100;
+const MAX_EUR = Number.MAX_VALUE;
 const MAX_THRESHOLD_PCT = 1_000_000;
 
 const version = (description: string) => textField(32, description, "1.34.2");

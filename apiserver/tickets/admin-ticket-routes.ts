@@ -85,7 +85,7 @@ function addUpdate(router: Router, deps: Deps): void {
       tag,
       summary: "Change the ticket of any organization",
       description:
-        "Partial: omitted fields are unchanged. Staff gives a ticket any status, except that a closed one can only be opened again. A change of the status alone is sent to webhooks.",
+        "Partial: omitted fields are unchanged. Staff gives a ticket any status, whatever it has. A change of the status alone is sent to webhooks.",
       access: "platform-admin",
       body: updateAdminTicketBody,
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },

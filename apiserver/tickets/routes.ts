@@ -16,7 +16,7 @@ export function addTicketRoutes(router: Router, deps: Deps): void {
   addMessageRoutes(router, deps);
   addAdminTicketRoutes(router, deps);
   addAdminMessageRoutes(router, deps, metrics);
-  const useStore = createStoreAccess(deps, deps.metrics);
-  addAttachmentRoutes(router, deps, useStore);
-  addAdminAttachmentRoutes(router, deps, useStore);
+  const store = createStoreAccess(deps, deps.metrics);
+  addAttachmentRoutes(router, deps, store);
+  addAdminAttachmentRoutes(router, deps, store);
 }

@@ -2,6 +2,7 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { users } from "../members/table.ts";
+import { TICKET_STATUSES } from "../outbox/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
 import { tickets } from "./table.ts";
@@ -148,19 +149,33 @@ describe("staff changes a ticket", () => {
     expect(unassigned.body.assigned_to).toBeNull();
   });
 
-  test("with its status in one event; a closed one can only be opened again", async () => {
+  test("with its status in one event", async () => {
     const org = await makeOrganization(api, issuer);
     const id = await requests.open(org);
     await requests.asStaff("PUT", `/${id}`, { status: "closed", severity: "low" });
-    for (const status of ["in_progress", "waiting", "resolved"]) {
-      const response = await requests.asStaff("PUT", `/${id}`, { status });
-      expect([response.status, response.body.error.code]).toEqual([409, "conflict"]);
-    }
     await requests.move(id, "open");
     expect((await requests.readEvents(org)).slice(1)).toMatchObject([
       { status: "closed", severity: "low", last_message_author_type: "" },
       { status: "open", severity: "low", last_message_author_type: "" },
     ]);
+  });
+
+  test("gives it any status from any; resolved_at is set by resolved, and kept by closed", async () => {
+    const org = await makeOrganization(api, issuer);
+    const id = await requests.open(org);
+    for (const from of TICKET_STATUSES)
+      for (const to of TICKET_STATUSES) {
+        await requests.asStaff("PUT", `/${id}`, { status: from });
+        const { status, body } = await requests.asStaff("PUT", `/${id}`, { status: to });
+        expect([status, body.status]).toEqual([200, to]);
+        const response = await requests.asStaff("PUT", `/${id}`, { status: "open" });
+        expect(response.status).toBe(200);
+      }
+    await requests.asStaff("PUT", `/${id}`, { status: "closed" });
+    const resolved = (await requests.asStaff("PUT", `/${id}`, { status: "resolved" })).body;
+    expect(resolved.resolved_at).toBe(resolved.updated_at);
+    const closed = (await requests.asStaff("PUT", `/${id}`, { status: "closed" })).body;
+    expect(closed.resolved_at).toBe(resolved.resolved_at);
   });
 
   test("the time in which a ticket waits for its tenant or is done does not count", async () => {

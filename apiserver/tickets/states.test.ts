@@ -28,6 +28,9 @@ const ALLOWED: Record<(typeof AUTHOR_TYPES)[number], readonly string[]> = {
     "resolved > waiting",
     "resolved > closed",
     "closed > open",
+    "closed > in_progress",
+    "closed > waiting",
+    "closed > resolved",
   ],
 };
 

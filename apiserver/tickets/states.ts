@@ -1,22 +1,17 @@
 import type { AuthorType, TicketStatus } from "../outbox/index.ts";
 
-const ANY = ["open", "in_progress", "waiting", "resolved", "closed"] as const;
-
-/** Which statuses each side may give a ticket, by the status that it has. */
-const TRANSITIONS: Record<AuthorType, Record<TicketStatus, readonly TicketStatus[]>> = {
-  tenant: {
-    open: ["closed"],
-    in_progress: ["closed"],
-    waiting: ["closed"],
-    resolved: ["open", "closed"],
-    closed: [],
-  },
-  provider: { open: ANY, in_progress: ANY, waiting: ANY, resolved: ANY, closed: ["open"] },
+/** Which statuses a tenant may give a ticket, by the status that it has. */
+const TENANT_MOVES: Record<TicketStatus, readonly TicketStatus[]> = {
+  open: ["closed"],
+  in_progress: ["closed"],
+  waiting: ["closed"],
+  resolved: ["open", "closed"],
+  closed: [],
 };
 
-/** Whether this side may move a ticket from one status to another; staying is no move and always allowed. */
+/** Whether this side may move a ticket from one status to another: staff always, and staying is no move. */
 export function mayMove(by: AuthorType, from: TicketStatus, to: TicketStatus): boolean {
-  return from === to || TRANSITIONS[by][from].includes(to);
+  return by === "provider" || from === to || TENANT_MOVES[from].includes(to);
 }
 
 /** The status after a public message; undefined where none can be written. */

@@ -128,7 +128,7 @@ export const adminWebhookPage = pageSchema(adminWebhookRecord, "AdminWebhookPage
 const urlSchema = text(
   1,
   MAX_URL_LENGTH,
-  "The endpoint that events are sent to: https, port 443 or one from 1024 to 65535, without user name and password, on the public internet.",
+  "The endpoint that events are sent to: https, port 443 or one from 1024 to 65535, without user name and password, on the public internet. Other ports are refused, for they belong to services that take no webhooks, as SSH and mail.",
 )
   .superRefine((url, context) => {
     const refusal = url === "" ? undefined : checkEndpointUrl(url);

@@ -46,10 +46,13 @@ export type ClusterConditionType = (typeof clusterConditionTypes)[number];
 export const clusterTransitionTypes = ["Ready", "Upgraded", "Degraded", "Recovered", "Failed"] as const;
 export type ClusterTransitionType = (typeof clusterTransitionTypes)[number];
 
+/** The largest number that every client and every class of Cluster API can carry as an integer. */
+const MAX_INT32 = 2_147_483_647;
+
 export const apiServerRateLimitSchema = z
   .object({
-    maxConnectionsPerSecond: integer(1, 1_000_000, "Average number of new connections accepted per second."),
-    burst: integer(1, 1_000_000, "Additional new connections accepted in a burst."),
+    maxConnectionsPerSecond: integer(1, MAX_INT32, "Average number of new connections accepted per second."),
+    burst: integer(1, MAX_INT32, "Additional new connections accepted in a burst."),
   })
   .meta({ description: "Limits new connections to the public API endpoint. Absent means no limit." });
 

@@ -2,7 +2,7 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { parseMicroEuros } from "../money.ts";
+import { toPositiveMicroEuros } from "../money.ts";
 import { budgetTag, deleteBudget, setBudget } from "./changes.ts";
 import { presentBudget } from "./present.ts";
 import { budgetRecord, setBudgetBody } from "./schema.ts";
@@ -53,7 +53,7 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
     async (c, { orgId, origin, readBody, change }) => {
       const body = await readBody();
       const settings = {
-        limitMicroEuros: parseMicroEuros(String(body.monthly_limit_eur)),
+        limitMicroEuros: toPositiveMicroEuros(body.monthly_limit_eur),
         thresholdsPct: body.thresholds_pct,
       };
       const budget = await change({

@@ -1,12 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { idField, immutableField, readOnlyField, timestampField } from "../../http/contract/fields.ts";
 import { idSchema } from "../../http/contract/validate.ts";
-import { exactEuros } from "../fields-schema.ts";
-import { PRICE_DECIMALS } from "../money.ts";
+import { KEPT_DECIMALS, MAX_EUROS } from "../fields-schema.ts";
 
 /** More than 0, with 6 decimals. */
 const MIN_LIMIT_EUR = 0.000_001;
-const MAX_LIMIT_EUR = 1_000_000_000;
 const MAX_THRESHOLDS = 100;
 
 const EXAMPLE_SETTINGS = { monthly_limit_eur: 500, thresholds_pct: [50, 80, 100] };
@@ -22,7 +20,7 @@ export const budgetRecord = z
     monthly_limit_eur: z
       .number()
       .min(MIN_LIMIT_EUR)
-      .max(MAX_LIMIT_EUR)
+      .max(MAX_EUROS)
       .openapi({ format: "double", description: LIMIT }),
     thresholds_pct: z.array(threshold()).min(1).max(MAX_THRESHOLDS).openapi({ description: THRESHOLDS }),
     created_at: timestampField("When the organization got a budget."),
@@ -40,9 +38,11 @@ export const budgetRecord = z
 /** What a GET returns may be sent back. */
 export const setBudgetBody = z
   .strictObject({
-    monthly_limit_eur: exactEuros(
-      z.number().min(MIN_LIMIT_EUR, { error: "must be more than 0" }).max(MAX_LIMIT_EUR),
-    ).openapi({ format: "double", description: `${LIMIT} At most ${PRICE_DECIMALS} decimals.` }),
+    monthly_limit_eur: z
+      .number()
+      .positive({ error: "must be more than 0" })
+      .max(MAX_EUROS)
+      .openapi({ format: "double", description: `${LIMIT} ${KEPT_DECIMALS}` }),
     thresholds_pct: z
       .array(threshold())
       .min(1)

@@ -1,17 +1,7 @@
 import { sql } from "drizzle-orm";
-import {
-  bigint,
-  check,
-  index,
-  integer,
-  numeric,
-  pgTable,
-  primaryKey,
-  text,
-  timestamp,
-  uuid,
-} from "drizzle-orm/pg-core";
+import { check, index, integer, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { organizations } from "../../organizations/table.ts";
+import { centsColumn, eurosColumn } from "../money-columns.ts";
 
 /** The budget of a month of each organization that has one. The row of a deleted budget stays, for its version. */
 export const budgets = pgTable(
@@ -20,7 +10,7 @@ export const budgets = pgTable(
     orgId: uuid("org_id")
       .primaryKey()
       .references(() => organizations.id),
-    monthlyLimitEUR: numeric("monthly_limit_eur", { precision: 16, scale: 6 }).notNull(),
+    monthlyLimitEUR: eurosColumn("monthly_limit_eur").notNull(),
     /** Strictly ascending, each from 1 to 100. */
     thresholdsPct: integer("thresholds_pct").array().notNull(),
     createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
@@ -51,7 +41,7 @@ export const budgetAlerts = pgTable(
     /** `YYYY-MM`. */
     month: text().notNull(),
     thresholdPct: integer("threshold_pct").notNull(),
-    spendCents: bigint("spend_cents", { mode: "bigint" }).notNull(),
+    spendCents: centsColumn("spend_cents").notNull(),
     firedAt: timestamp("fired_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.orgId, table.month, table.thresholdPct] })],

@@ -77,7 +77,7 @@ function compareTypes(
 function toIntervals({ cluster, pools }: PlannedCluster, month: Month): UsageInterval[] {
   const uses: { nodePoolId: string | null; use: Use; count: number }[] = pools.map(({ id, size, nodes }) => ({
     nodePoolId: id,
-    use: useOfMachine(size),
+    use: useOfMachine(size, undefined),
     count: nodes,
   }));
   if (cluster !== undefined) {

@@ -5,6 +5,7 @@ import { invalidField } from "../../http/errors.ts";
 import { readCredited } from "../invoices/credited-store.ts";
 import { findInvoice, lockInvoices } from "../invoices/store.ts";
 import { vatCents } from "../invoices/vat.ts";
+import { toJsonCents } from "../money.ts";
 import { sumCents } from "../rating/lines.ts";
 import {
   type CreditNote,
@@ -79,7 +80,7 @@ export async function issueCreditNote(
     after: {
       number: issued.number,
       invoice_number: invoice.number,
-      amount_cents: Number(amountCents),
+      amount_cents: toJsonCents(amountCents),
       reason: note.reason,
     },
     result: "done",

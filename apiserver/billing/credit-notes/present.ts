@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { presentParty, presentVat } from "../invoices/present.ts";
+import { toJsonCents } from "../money.ts";
 import type { creditNotePage, creditNoteRecord } from "./schema.ts";
 import type { CreditNote, CreditNoteLine } from "./store.ts";
 
@@ -28,7 +29,7 @@ export function presentCreditNote(
     buyer: presentParty(note.buyer),
     lines: lines.map(({ description, amountCents }) => ({
       description,
-      amount_cents: Number(amountCents),
+      amount_cents: toJsonCents(amountCents),
     })),
   };
 }

@@ -4,6 +4,8 @@ import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
 import { emitEvents } from "../../outbox/index.ts";
+import { isCountry } from "../country.ts";
+import { toJsonCents } from "../money.ts";
 import { type Month, monthBefore, periodOf } from "../month.ts";
 import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
@@ -147,6 +149,9 @@ async function draftInvoice(
   const profile = await readProfile(tx, orgId);
   if (profile === undefined || profile.name === null || profile.country === null)
     return { kind: "waiting", reason: "billing_profile_incomplete", amountCents };
+  // The electronic invoice takes members of ISO 3166-1 alone.
+  if (!isCountry(profile.country))
+    return { kind: "waiting", reason: "billing_profile_incomplete", amountCents };
   const { name, country, street, postalCode, city, vatId, billingEmail: email } = profile;
   const buyer = { name, country, street, postalCode, city, vatId, email };
   return { kind: "due", amountCents, lines, source, buyer, invoicing };
@@ -192,13 +197,13 @@ async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...dr
       action: "invoice.issue",
       orgId,
       target: { kind: "invoice", id: invoice.id },
-      after: { number: invoice.number, month: month.name, amount_cents: Number(amountCents) },
+      after: { number: invoice.number, month: month.name, amount_cents: toJsonCents(amountCents) },
       result: "done",
     },
   ]);
   const data = {
     invoice_id: invoice.id,
-    amount_cents: Number(amountCents),
+    amount_cents: toJsonCents(amountCents),
     currency: "EUR" as const,
     period_start: month.start.toISOString(),
     period_end: month.end.toISOString(),

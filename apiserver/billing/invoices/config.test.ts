@@ -19,11 +19,30 @@ test("rates in percent become hundredths of a percent, and the prefix has a defa
   });
 });
 
+test("the account of the supplier is kept without spaces", () => {
+  const bank = { iban: "DE89 3704 0044 0532 0130 00", bic: "COBADEFFXXX" };
+  const { supplier: kept } = invoicingSchema.parse({ supplier: { ...supplier, bank }, vatRates: { DE: 19 } });
+  expect(kept.bank).toEqual({ iban: "DE89370400440532013000", bic: "COBADEFFXXX" });
+});
+
 test.each([
+  [
+    "an IBAN with a wrong digit",
+    { supplier: { ...supplier, bank: { iban: "DE89370400440532013001" } }, vatRates: { DE: 19 } },
+  ],
+  [
+    "a BIC that is none",
+    {
+      supplier: { ...supplier, bank: { iban: "DE89370400440532013000", bic: "COBA" } },
+      vatRates: { DE: 19 },
+    },
+  ],
   ["no rate of the supplier's country", { supplier, vatRates: { FR: 20 } }],
   ["a rate of 3 decimals", { supplier, vatRates: { DE: 19.001 } }],
   ["a rate above 100", { supplier, vatRates: { DE: 101 } }],
   ["a country in small letters", { supplier, vatRates: { DE: 19, fr: 20 } }],
+  ["a rate of EL", { supplier, vatRates: { DE: 19, EL: 24 } }],
+  ["a supplier in UK", { supplier: { ...supplier, country: "UK" }, vatRates: { UK: 20 } }],
   ["no supplier", { vatRates: { DE: 19 } }],
 ])("%s is refused", (_what, value) => {
   expect(invoicingSchema.safeParse(value).success).toBe(false);

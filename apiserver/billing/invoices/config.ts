@@ -1,9 +1,23 @@
+import { electronicFormatIBAN, isValidBIC, isValidIBAN } from "ibantools";
 import { z } from "zod";
 import { jsonText } from "../../../shared/program/config.ts";
+import { findCountryFault } from "../country.ts";
 
-const country = z.string().regex(/^[A-Z]{2}$/, "must be a country as two capitals, as DE");
+const country = z.string().superRefine((code, context) => {
+  const message = findCountryFault(code);
+  if (message !== undefined) context.addIssue({ code: "custom", message });
+});
 const line = z.string().trim().min(1).max(200);
 const BASIS_POINTS_PER_PERCENT = 100;
+
+/** The account that invoices are paid to. */
+const bankSchema = z.strictObject({
+  iban: z
+    .string()
+    .transform((iban) => electronicFormatIBAN(iban) ?? "")
+    .refine(isValidIBAN, "must be an IBAN (ISO 13616), as DE89 3704 0044 0532 0130 00"),
+  bic: z.string().refine(isValidBIC, "must be a BIC (ISO 9362), as COBADEFFXXX").optional(),
+});
 
 /** Who issues the platform's invoices. */
 const supplierSchema = z.strictObject({
@@ -15,6 +29,7 @@ const supplierSchema = z.strictObject({
   country,
   vatId: line,
   email: z.email(),
+  bank: bankSchema.optional(),
 });
 
 export type Supplier = z.output<typeof supplierSchema>;

@@ -1,4 +1,5 @@
-import { bigint, integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { centsColumn } from "../money-columns.ts";
 import type { Supplier } from "./config.ts";
 import type { VatCase } from "./vat.ts";
 
@@ -23,11 +24,11 @@ export const documentColumns = () => ({
   sequence: integer().notNull(),
   issuedAt: timestamp("issued_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
   /** The sum of the lines, net. */
-  amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+  amountCents: centsColumn("amount_cents").notNull(),
   vatCase: text("vat_case").$type<VatCase>().notNull(),
   /** Hundredths of a percent. */
   vatBasisPoints: integer("vat_basis_points").notNull(),
-  vatCents: bigint("vat_cents", { mode: "bigint" }).notNull(),
+  vatCents: centsColumn("vat_cents").notNull(),
   supplier: jsonb().$type<Supplier>().notNull(),
   buyer: jsonb().$type<Buyer>().notNull(),
 });

@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { toCsv } from "../csv.ts";
-import { formatCents } from "../money.ts";
+import { formatCents, toJsonCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import { unitSizeOf } from "../rating/lines.ts";
 import type { Outcome } from "./close.ts";
@@ -41,8 +41,8 @@ export function presentInvoiceSummary(
     issued_at: invoice.issuedAt.toISOString(),
     currency: "EUR",
     ...presentVat(invoice),
-    credited_cents: Number(credited.amountCents),
-    credited_total_cents: Number(credited.amountCents + credited.vatCents),
+    credited_cents: toJsonCents(credited.amountCents),
+    credited_total_cents: toJsonCents(credited.amountCents + credited.vatCents),
   };
 }
 
@@ -51,11 +51,11 @@ export function presentVat(
   document: Pick<Invoice, "amountCents" | "vatCase" | "vatBasisPoints" | "vatCents">,
 ) {
   return {
-    amount_cents: Number(document.amountCents),
+    amount_cents: toJsonCents(document.amountCents),
     vat_case: document.vatCase,
     vat_rate_percent: formatCents(BigInt(document.vatBasisPoints)),
-    vat_cents: Number(document.vatCents),
-    total_cents: Number(document.amountCents + document.vatCents),
+    vat_cents: toJsonCents(document.vatCents),
+    total_cents: toJsonCents(document.amountCents + document.vatCents),
   };
 }
 
@@ -77,7 +77,7 @@ export function presentInvoice(
       resource_type: line.resourceType,
       unit_price_eur: line.unitPriceEUR,
       unit_seconds: String(line.unitSeconds),
-      amount_cents: Number(line.amountCents),
+      amount_cents: toJsonCents(line.amountCents),
     })),
   };
 }
@@ -107,7 +107,7 @@ export function presentWaiting(row: WaitingInvoice): z.output<typeof waitingInvo
     org_id: row.orgId,
     month: monthOfPeriod(row.period).name,
     reason: row.reason,
-    amount_cents: Number(row.amountCents),
+    amount_cents: toJsonCents(row.amountCents),
     since: row.since.toISOString(),
   };
 }
@@ -124,7 +124,7 @@ export function presentOutcome({
     org_id: orgId,
     outcome: outcome.kind === "issued" ? "due" : outcome.kind,
     reason: outcome.kind === "waiting" ? outcome.reason : null,
-    amount_cents: "amountCents" in outcome ? Number(outcome.amountCents) : null,
+    amount_cents: "amountCents" in outcome ? toJsonCents(outcome.amountCents) : null,
   };
 }
 

@@ -125,7 +125,7 @@ export const invoiceRecord = z
 
 const waitingReason = z.enum(WAITING_REASONS).openapi({
   description:
-    "billing_profile_incomplete: the organization has given no name or no country. invoicing_not_configured: the platform has no supplier.",
+    "billing_profile_incomplete: the organization has given no name or no country of ISO 3166-1. invoicing_not_configured: the platform has no supplier.",
 });
 
 const EXAMPLE_WAITING = {

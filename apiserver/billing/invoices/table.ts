@@ -1,6 +1,5 @@
 import { sql } from "drizzle-orm";
 import {
-  bigint,
   boolean,
   check,
   date,
@@ -15,6 +14,7 @@ import {
   unique,
   uuid,
 } from "drizzle-orm/pg-core";
+import { centsColumn, eurosColumn } from "../money-columns.ts";
 import type { MeteredType } from "../usage/interval.ts";
 import type { DailyCost } from "./daily-costs.ts";
 import { documentColumns } from "./document-columns.ts";
@@ -52,9 +52,9 @@ export const invoiceLines = pgTable(
     clusterName: text("cluster_name"),
     resourceType: text("resource_type").$type<MeteredType>().notNull(),
     /** In EUR for one unit and a whole month. */
-    unitPriceEUR: numeric("unit_price_eur", { precision: 16, scale: 6 }).notNull(),
+    unitPriceEUR: eurosColumn("unit_price_eur").notNull(),
     unitSeconds: numeric("unit_seconds", { precision: 40, scale: 0, mode: "bigint" }).notNull(),
-    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+    amountCents: centsColumn("amount_cents").notNull(),
   },
   (table) => [primaryKey({ columns: [table.invoiceId, table.position] })],
 );
@@ -85,7 +85,7 @@ export const waitingInvoices = pgTable(
     period: date({ mode: "string" }).notNull(),
     reason: text().$type<WaitingReason>().notNull(),
     /** What the month amounted to when it was closed, net. */
-    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+    amountCents: centsColumn("amount_cents").notNull(),
     since: timestamp({ withTimezone: true, mode: "date", precision: 3 }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.orgId, table.period] })],
@@ -133,7 +133,7 @@ export const creditNoteLines = pgTable(
       .references(() => creditNotes.id),
     position: integer().notNull(),
     description: text().notNull(),
-    amountCents: bigint("amount_cents", { mode: "bigint" }).notNull(),
+    amountCents: centsColumn("amount_cents").notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.creditNoteId, table.position] }),

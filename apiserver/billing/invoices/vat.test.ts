@@ -21,7 +21,26 @@ describe("VAT of a supplier in Germany", () => {
     ["a Swiss company", "CH", "CHE-123.456.789", "outside_eu", 0],
     ["a British company", "GB", "GB123456789", "outside_eu", 0],
   ])("%s", (_name, country, vatId, expected, basisPoints) => {
-    expect(vatOf(invoicing, { country, vatId })).toEqual({ case: expected, basisPoints });
+    expect(vatOf(invoicing, { country, vatId, postalCode: null })).toEqual({ case: expected, basisPoints });
+  });
+
+  test.each([
+    ["a company in Monaco with its French id", "MC", "98000", "FR12345678901", "reverse_charge", 0],
+    ["a person in Monaco pays the rate of France", "MC", "98000", null, "eu_consumer", 2000],
+    ["a company on the Canaries", "ES", "35001", "ESX1234567X", "outside_eu", 0],
+    ["a company in Büsingen", "DE", "78266", "DE987654321", "outside_eu", 0],
+    ["a company on Åland", "AX", "22100", "FI12345678", "outside_eu", 0],
+    [
+      "a company in Northern Ireland, for goods alone have XI",
+      "GB",
+      "BT1 1AA",
+      "XI123456789",
+      "outside_eu",
+      0,
+    ],
+    ["a company on the Isle of Man", "IM", "IM1 1AA", "GB123456789", "outside_eu", 0],
+  ])("%s", (_name, country, postalCode, vatId, expected, basisPoints) => {
+    expect(vatOf(invoicing, { country, vatId, postalCode })).toEqual({ case: expected, basisPoints });
   });
 });
 
@@ -31,8 +50,14 @@ test("a supplier outside the European Union charges VAT in its own country alone
     supplier: { ...TEST_SUPPLIER, country: "CH" },
     vatBasisPoints: { CH: 810, DE: 1900 },
   };
-  expect(vatOf(swiss, { country: "CH", vatId: null })).toEqual({ case: "domestic", basisPoints: 810 });
-  expect(vatOf(swiss, { country: "DE", vatId: null })).toEqual({ case: "outside_eu", basisPoints: 0 });
+  expect(vatOf(swiss, { country: "CH", vatId: null, postalCode: null })).toEqual({
+    case: "domestic",
+    basisPoints: 810,
+  });
+  expect(vatOf(swiss, { country: "DE", vatId: null, postalCode: null })).toEqual({
+    case: "outside_eu",
+    basisPoints: 0,
+  });
 });
 
 test.each([

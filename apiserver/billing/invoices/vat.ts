@@ -1,5 +1,6 @@
 import { divideHalfUp } from "../money.ts";
 import type { Invoicing } from "./config.ts";
+import { type Address, vatCountryOf } from "./vat-territory.ts";
 
 /**
  * Why a rate of VAT applies: the supplier's country; another country of the European Union, whose buyer accounts for the
@@ -20,17 +21,21 @@ const EU_COUNTRIES = new Set(
 
 const BASIS_POINTS = 10_000n;
 
-/** The VAT that a buyer pays. A buyer in the European Union without a VAT id pays the rate of its own country, if configured. */
+/**
+ * The VAT that a buyer pays, by the VAT territory of its address. A buyer in the European Union without a VAT id pays the rate
+ * of its own country, if configured.
+ */
 export function vatOf(
   { supplier, vatBasisPoints }: Invoicing,
-  buyer: { country: string; vatId: string | null },
+  buyer: Address & { vatId: string | null },
 ): Vat {
-  const domestic = vatBasisPoints[supplier.country] ?? 0;
-  if (buyer.country === supplier.country) return { case: "domestic", basisPoints: domestic };
-  if (!EU_COUNTRIES.has(supplier.country) || !EU_COUNTRIES.has(buyer.country))
+  const [from, to] = [vatCountryOf(supplier), vatCountryOf(buyer)];
+  const domestic = vatBasisPoints[from ?? supplier.country] ?? 0;
+  if (to !== undefined && to === from) return { case: "domestic", basisPoints: domestic };
+  if (from === undefined || to === undefined || !EU_COUNTRIES.has(from) || !EU_COUNTRIES.has(to))
     return { case: "outside_eu", basisPoints: 0 };
-  if (hasVatId(buyer)) return { case: "reverse_charge", basisPoints: 0 };
-  return { case: "eu_consumer", basisPoints: vatBasisPoints[buyer.country] ?? domestic };
+  if (hasVatId(to, buyer.vatId)) return { case: "reverse_charge", basisPoints: 0 };
+  return { case: "eu_consumer", basisPoints: vatBasisPoints[to] ?? domestic };
 }
 
 /** VAT on a net amount, in cents, a half away from zero. */
@@ -39,7 +44,7 @@ export function vatCents(netCents: bigint, { basisPoints }: Vat): bigint {
 }
 
 /** VAT ids of Greece begin with EL. */
-function hasVatId({ country, vatId }: { country: string; vatId: string | null }): boolean {
+function hasVatId(country: string, vatId: string | null): boolean {
   return vatId?.startsWith(country === "GR" ? "EL" : country) === true;
 }
 

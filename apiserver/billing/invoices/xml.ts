@@ -1,4 +1,5 @@
 import Builder from "fast-xml-builder";
+import { isCountry } from "../country.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";
@@ -18,6 +19,8 @@ const NAMESPACES = {
 const SPECIFICATION = "urn:cen.eu:en16931:2017";
 /** BT-3: a commercial invoice (UNTDID 1001). */
 const COMMERCIAL_INVOICE = "380";
+/** BT-81 (UNTDID 4461). */
+const SEPA_CREDIT_TRANSFER = "58";
 /** BT-130: one of anything (UN/ECE recommendation 20). */
 const ONE = "C62";
 
@@ -109,11 +112,15 @@ function toLine(line: InvoiceLine, position: number, tax: Tax) {
   };
 }
 
-/** BG-4 and BG-7. Where nothing is subject to VAT, no VAT id may stand as such (BR-O-02): the seller's is its identifier then. */
+/**
+ * BG-4 and BG-7. Where nothing is subject to VAT, no VAT id may stand as such (BR-O-02): the seller's is its identifier then,
+ * as are numbers that are no VAT ids (BT-29 and BT-46).
+ */
 function toParty(party: Buyer, { code }: Tax, role: "seller" | "buyer") {
   const isTaxed = code !== NOT_SUBJECT;
+  const isIdentifier = isTaxed ? !hasVatPrefix(party.vatId ?? "") : role === "seller";
   return {
-    ...(!isTaxed && role === "seller" && { "ram:ID": party.vatId }),
+    ...(isIdentifier && party.vatId !== null && { "ram:ID": party.vatId }),
     "ram:Name": party.name,
     "ram:PostalTradeAddress": {
       ...(party.postalCode !== null && { "ram:PostcodeCode": party.postalCode }),
@@ -124,18 +131,45 @@ function toParty(party: Buyer, { code }: Tax, role: "seller" | "buyer") {
     ...(party.email !== null && {
       "ram:URIUniversalCommunication": { "ram:URIID": { "@_schemeID": "EM", "#text": party.email } },
     }),
-    ...(isTaxed &&
+    ...(!isIdentifier &&
+      isTaxed &&
       party.vatId !== null && {
         "ram:SpecifiedTaxRegistration": { "ram:ID": { "@_schemeID": "VA", "#text": party.vatId } },
       }),
   };
 }
 
-/** BG-23, BG-14, BT-20 and BG-22. */
-function toSettlement({ period, amountCents, vatCents }: Invoice, { code, reason, percent }: Tax) {
+/** A VAT id begins with the code of its country, or with EL or XI (BR-CO-09). */
+function hasVatPrefix(vatId: string): boolean {
+  const prefix = vatId.slice(0, 2);
+  return prefix === "EL" || prefix === "XI" || isCountry(prefix);
+}
+
+/** BG-16 and BG-17. */
+function toPaymentMeans({ name, bank }: Invoice["supplier"]) {
+  return {
+    ...(bank !== undefined && {
+      "ram:SpecifiedTradeSettlementPaymentMeans": {
+        "ram:TypeCode": SEPA_CREDIT_TRANSFER,
+        "ram:PayeePartyCreditorFinancialAccount": { "ram:IBANID": bank.iban, "ram:AccountName": name },
+        ...(bank.bic !== undefined && {
+          "ram:PayeeSpecifiedCreditorFinancialInstitution": { "ram:BICID": bank.bic },
+        }),
+      },
+    }),
+  };
+}
+
+/** BT-83, BG-16, BG-23, BG-14, BT-20 and BG-22. */
+function toSettlement(
+  { number, period, amountCents, vatCents, supplier }: Invoice,
+  { code, reason, percent }: Tax,
+) {
   const [net, vat, total] = [amountCents, vatCents, amountCents + vatCents].map(formatCents);
   return {
+    "ram:PaymentReference": number,
     "ram:InvoiceCurrencyCode": "EUR",
+    ...toPaymentMeans(supplier),
     "ram:ApplicableTradeTax": {
       "ram:CalculatedAmount": vat,
       "ram:TypeCode": "VAT",

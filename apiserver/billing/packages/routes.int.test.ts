@@ -98,9 +98,6 @@ test("an unknown package is not found, and is made by nobody", async () => {
 test.each<[string, object, string, string]>([
   ["no price", { monthly_price_eur: undefined }, "monthly_price_eur", "required"],
   ["a price below 0", { monthly_price_eur: -1 }, "monthly_price_eur", "out_of_range"],
-  ["a price of seven decimals", { monthly_price_eur: 1e-7 }, "monthly_price_eur", "invalid_format"],
-  ["0.1 + 0.2", { monthly_price_eur: 0.1 + 0.2 }, "monthly_price_eur", "invalid_format"],
-  ["1e308", { monthly_price_eur: 1e308 }, "monthly_price_eur", "out_of_range"],
   ["NaN as text", { monthly_price_eur: "NaN" }, "monthly_price_eur", "invalid_type"],
   ["two replicas", { control_plane_replicas: 2 }, "control_plane_replicas", "invalid_enum"],
   ["half a vCPU", { includes: { ...SCALE.includes, vcpu: 0.5 } }, "includes.vcpu", "invalid_type"],

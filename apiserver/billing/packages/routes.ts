@@ -5,7 +5,7 @@ import { textField } from "../../http/contract/fields.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { parseMicroEuros } from "../money.ts";
+import { toMicroEuros } from "../money.ts";
 import { lockPackage, requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
 import { publishPackagesSoon } from "./publish.ts";
@@ -93,7 +93,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       await requirePackage(deps.db, slug);
       const { monthly_price_eur: price, includes, ...body } = await readBody();
       const terms = {
-        priceMicroEuros: parseMicroEuros(String(price)),
+        priceMicroEuros: toMicroEuros(price),
         controlPlaneReplicas: body.control_plane_replicas,
         controlPlanes: includes.control_plane,
         vcpus: includes.vcpu,

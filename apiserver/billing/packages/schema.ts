@@ -2,14 +2,13 @@ import { z } from "@hono/zod-openapi";
 import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
-import { exactEuros } from "../fields-schema.ts";
+import { KEPT_DECIMALS, MAX_EUROS } from "../fields-schema.ts";
 
 /** The packages of the catalogue, the smallest first (section 2.6 of the specification). */
 export const PACKAGE_SLUGS = ["dev", "starter", "growth", "scale"] as const;
 
 export type PackageSlug = (typeof PACKAGE_SLUGS)[number];
 
-const MAX_PRICE_EUR = 1_000_000;
 const MAX_VCPUS = 100_000;
 const MAX_GB = 1_000_000;
 const REPLICAS = [1, 3, 5];
@@ -38,11 +37,13 @@ const includesRecord = z
   .object(includesShape)
   .openapi("PlanIncludes", { description: INCLUDES, example: EXAMPLE_TERMS.includes });
 
+const PRICE = "In EUR for a month, net.";
+
 const priceShape = z
   .number()
   .min(0)
-  .max(MAX_PRICE_EUR)
-  .openapi({ format: "double", description: "In EUR for a month, net.", example: 59 });
+  .max(MAX_EUROS)
+  .openapi({ format: "double", description: PRICE, example: 59 });
 
 const replicasField = z
   .number()
@@ -113,7 +114,7 @@ export const planHistoryRecord = z
 
 export const setPlanBody = z
   .strictObject({
-    monthly_price_eur: exactEuros(priceShape),
+    monthly_price_eur: priceShape.openapi({ description: `${PRICE} ${KEPT_DECIMALS}` }),
     control_plane_replicas: replicasField.refine((replicas) => REPLICAS.includes(replicas), {
       message: "must be 1, 3 or 5",
       params: { code: "invalid_enum" },

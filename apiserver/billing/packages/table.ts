@@ -1,17 +1,7 @@
 import { sql } from "drizzle-orm";
-import {
-  boolean,
-  check,
-  integer,
-  jsonb,
-  numeric,
-  pgTable,
-  text,
-  timestamp,
-  unique,
-  uuid,
-} from "drizzle-orm/pg-core";
+import { boolean, check, integer, jsonb, pgTable, text, timestamp, unique, uuid } from "drizzle-orm/pg-core";
 import type { AuditActor } from "../../audit/table.ts";
+import { eurosColumn } from "../money-columns.ts";
 
 /**
  * The packages that a cluster can be billed as. Append-only: a row holds from `effective_from` until the next row of its
@@ -23,7 +13,7 @@ export const packageTerms = pgTable(
     id: uuid().primaryKey(),
     slug: text().notNull(),
     /** In EUR for a whole month. */
-    monthlyPriceEUR: numeric("monthly_price_eur", { precision: 16, scale: 6 }).notNull(),
+    monthlyPriceEUR: eurosColumn("monthly_price_eur").notNull(),
     controlPlaneReplicas: integer("control_plane_replicas").notNull(),
     /** What the price contains, in the units of the rate card. */
     controlPlanes: integer("control_planes").notNull(),

@@ -70,6 +70,7 @@ test("an organization that is being deleted keeps its profile: 409", async () =>
 
 test.each([
   [{ country: "de" }, ["country/invalid_format"]],
+  [{ country: "EL" }, ["country/invalid_format"]],
   [{ country: "Germany" }, ["country/too_long", "country/invalid_format"]],
   [{ name: "" }, ["name/too_short", "name/invalid_format"]],
   [{ name: "two\nlines" }, ["name/invalid_format"]],

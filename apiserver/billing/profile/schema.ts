@@ -3,6 +3,7 @@ import { idField, immutableField, textField } from "../../http/contract/fields.t
 import { nameField } from "../../http/contract/name-field.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { billingEmailSchema, vatIdSchema } from "../../organizations/index.ts";
+import { findCountryFault } from "../country.ts";
 
 const MAX_LENGTH = 200;
 const MAX_EMAIL_LENGTH = 254;
@@ -13,7 +14,7 @@ const DESCRIPTIONS = {
   street: "Street and number.",
   postal_code: "Postal code.",
   city: "City.",
-  country: "ISO 3166-1 alpha-2.",
+  country: "ISO 3166-1 alpha-2: GR for Greece, GB for the United Kingdom.",
 };
 
 const EXAMPLE = {
@@ -51,10 +52,14 @@ export const setBillingProfileBody = z
     country: z
       .string()
       .max(2)
-      .regex(/^[A-Z]{2}$/, { error: "must be a country as two capitals, as DE (ISO 3166-1)" })
+      .superRefine((code, context) => {
+        const message = findCountryFault(code);
+        if (message === undefined) return;
+        context.addIssue({ code: "custom", message, params: { code: "invalid_format" } });
+      })
       .nullable()
       .optional()
-      .openapi({ description: DESCRIPTIONS.country, example: EXAMPLE.country }),
+      .openapi({ pattern: "^[A-Z]{2}$", description: DESCRIPTIONS.country, example: EXAMPLE.country }),
     vat_id: vatIdSchema.optional(),
     billing_email: billingEmailSchema.optional(),
     org_id: immutableField(idSchema),

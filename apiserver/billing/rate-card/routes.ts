@@ -3,7 +3,7 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { isNotModified } from "../../http/contract/etag.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { parseMicroEuros } from "../money.ts";
+import { toMicroEuros } from "../money.ts";
 import { lockLastRateChange, setRates } from "./changes.ts";
 import { presentRateChange, presentRates, rateCardTag } from "./present.ts";
 import { rateCardRecord, rateHistoryRecord, setRateCardBody } from "./schema.ts";
@@ -73,7 +73,7 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
     async (c, { origin, readBody, change }) => {
       const body = await readBody();
       const rates = new Map(
-        body.rates.map((rate) => [rate.resource_type, parseMicroEuros(String(rate.unit_price_eur))]),
+        body.rates.map((rate) => [rate.resource_type, toMicroEuros(rate.unit_price_eur)]),
       );
       const { rates: after, effectiveFrom } = await change({
         lock: lockLastRateChange,

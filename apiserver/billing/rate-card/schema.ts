@@ -2,14 +2,13 @@ import { z } from "@hono/zod-openapi";
 import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
-import { exactEuros } from "../fields-schema.ts";
+import { KEPT_DECIMALS, MAX_EUROS } from "../fields-schema.ts";
 import { RESOURCE_TYPES } from "../resource-types.ts";
 
-const MAX_PRICE_EUR = 1_000_000;
 const MAX_ENTRIES = 100;
 
 const priceField = (description: string, example: number) =>
-  z.number().min(0).max(MAX_PRICE_EUR).openapi({ format: "double", description, example });
+  z.number().min(0).max(MAX_EUROS).openapi({ format: "double", description, example });
 
 const EXAMPLE_PRICES = {
   control_plane: 20,
@@ -84,11 +83,7 @@ export const rateHistoryRecord = z
 const newRate = z
   .strictObject({
     resource_type: resourceTypeField,
-    unit_price_eur: exactEuros(z.number().min(0).max(MAX_PRICE_EUR)).openapi({
-      format: "double",
-      description: `${UNIT_PRICE} At most 6 decimals.`,
-      example: 5,
-    }),
+    unit_price_eur: priceField(`${UNIT_PRICE} ${KEPT_DECIMALS}`, 5),
   })
   .openapi("NewRate", { example: { resource_type: "vcpu", unit_price_eur: 5 } });
 

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
-import { check, jsonb, numeric, pgTable, text, timestamp, unique, uuid } from "drizzle-orm/pg-core";
+import { check, jsonb, pgTable, text, timestamp, unique, uuid } from "drizzle-orm/pg-core";
 import type { AuditActor } from "../../audit/table.ts";
+import { eurosColumn } from "../money-columns.ts";
 
 /**
  * The unit prices of the rate card. Append-only: a price holds from `effective_from` until the next row of its resource
@@ -12,7 +13,7 @@ export const rateCardPrices = pgTable(
     id: uuid().primaryKey(),
     resourceType: text("resource_type").notNull(),
     /** In EUR for one unit and a whole month. */
-    unitPriceEUR: numeric("unit_price_eur", { precision: 16, scale: 6 }).notNull(),
+    unitPriceEUR: eurosColumn("unit_price_eur").notNull(),
     effectiveFrom: timestamp("effective_from", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
     changedBy: jsonb("changed_by").$type<AuditActor>().notNull(),
   },

@@ -139,7 +139,8 @@ class ClusterCharges {
     const included = new Map<ResourceType, bigint>();
     for (const [type, pools] of quantities) {
       if (!isPackage(type)) continue;
-      const count = sumOf(pools);
+      // One of a cluster, which its control plane and each of its machines name.
+      const count = sumOf(pools) > 0n ? 1n : 0n;
       const terms = this.terms.timeline.packageAt(type, second);
       if (terms === undefined || count === 0n) continue;
       for (const [resource, quantity] of terms.included)

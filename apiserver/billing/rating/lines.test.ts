@@ -148,6 +148,20 @@ describe("a package", () => {
     expect(rate(used, { packages })).toMatchObject([{ resourceType: "plan:dev", amountCents: 1900n }]);
   });
 
+  test("is one, however many parts of the cluster name it, from the first of them to the last", () => {
+    const parts = [
+      interval({ resourceType: "plan:dev", startedAt: at("02T00:00:00"), endedAt: at("04T00:00:00") }),
+      interval({ resourceType: "plan:dev", startedAt: at("03T00:00:00"), endedAt: at("09T00:00:00") }),
+    ];
+    const inside = [
+      interval({ quantity: 2n, startedAt: at("02T00:00:00"), endedAt: at("09T00:00:00") }),
+      interval({ resourceType: "control_plane", startedAt: at("03T00:00:00"), endedAt: at("09T00:00:00") }),
+    ];
+    expect(rate([...parts, ...inside], { packages })).toMatchObject([
+      { resourceType: "plan:dev", unitSeconds: 7n * DAY, amountCents: 475n },
+    ]);
+  });
+
   test("lets what exceeds it at each instant be billed: an idle time does not make up for it", () => {
     const first = interval({ quantity: 4n, endedAt: at("15T00:00:00") });
     expect(rate([plan, first], { packages })).toMatchObject([

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
-import { centsToEuros, formatMicroEuros, formatPrice } from "../money.ts";
+import { centsToEuros, formatMicroEuros, formatPrice, toJsonCents } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";
 import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
 import { type RatedLine, rateLines, sumByType, sumCents, sumToLines, toUse } from "../rating/lines.ts";
@@ -43,7 +43,7 @@ export function presentSpend({ orgId, source, now }: Spend, { cursor = "", limit
     ...presentSum(lines),
     resource_types: sumByType(lines).map(([resourceType, cents]) => ({
       resource_type: resourceType,
-      amount_cents: Number(cents),
+      amount_cents: toJsonCents(cents),
     })),
     items,
     next_cursor: ids.length > limit ? (shown.at(-1) ?? null) : null,
@@ -65,8 +65,8 @@ export function presentForecast({ orgId, source, now }: Spend): z.output<typeof 
     assumption: ASSUMPTION,
     resource_types: sumByType(atEnd).map(([resourceType, cents]) => ({
       resource_type: resourceType,
-      amount_cents: Number(amounts.get(resourceType) ?? 0n),
-      forecast_cents: Number(cents),
+      amount_cents: toJsonCents(amounts.get(resourceType) ?? 0n),
+      forecast_cents: toJsonCents(cents),
     })),
   };
 }
@@ -90,7 +90,7 @@ function presentMonth(orgId: string, month: Month, until: Date) {
 
 function presentSum(lines: readonly RatedLine[]) {
   const cents = sumCents(lines);
-  return { amount_cents: Number(cents), amount_eur: centsToEuros(cents) };
+  return { amount_cents: toJsonCents(cents), amount_eur: centsToEuros(cents) };
 }
 
 function presentCluster(
@@ -102,7 +102,7 @@ function presentCluster(
   return {
     cluster_id: clusterId,
     cluster_name: clusterName,
-    amount_cents: Number(sumCents(lines)),
+    amount_cents: toJsonCents(sumCents(lines)),
     resources: charges.map((charge) => presentResource(charge, month)),
   };
 }

@@ -121,6 +121,21 @@ describe("a machine", () => {
     expect(ledger.intervals[0]).toMatchObject({ nodePoolId: "pool", clusterId: "cluster", subject: "a" });
   });
 
+  test("counts with the package of its cluster, which rating counts once", () => {
+    const ledger = createLedger();
+    observe(ledger, "08:30:00", { machines: [machine("a")] }, { plan: "growth" });
+    observe(
+      ledger,
+      "10:00:10",
+      { goneMachines: [gone("a", "10:00:00"), gone("b", "09:00:00")] },
+      { plan: "growth" },
+    );
+    expect(ledger.uses().filter((use) => use.startsWith("plan"))).toEqual([
+      "plan:growth 1 08:00:00-09:00:00",
+      "plan:growth 1 08:00:00-10:00:00",
+    ]);
+  });
+
   test.each<[string, Listed[], string[]]>([
     ["has no node yet", [{ machines: [machine("a", { node: undefined as never })] }], []],
     ["has no known size yet", [{ machines: [{ ...machine("a"), vcpus: undefined as never }] }], []],

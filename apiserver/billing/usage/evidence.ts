@@ -42,7 +42,7 @@ export type NewEvidence = Omit<Evidence, "id">;
 const TYPES: Record<EvidenceKind, (type: MeteredType) => boolean> = {
   control_plane: (type) => type === "control_plane" || type.startsWith("plan:"),
   cluster_resources: (type) => ["public_ip", "storage_block", "loadbalancer", "snapshot"].includes(type),
-  machine: (type) => ["vcpu", "memory", "disk"].includes(type),
+  machine: (type) => ["vcpu", "memory", "disk"].includes(type) || type.startsWith("plan:"),
   shared_storage: (type) => type === "storage_rwx",
   registry: (type) => type === "registry",
 };

@@ -28,19 +28,17 @@ export function findMachineEvidence(
   const listed = new Set([...machines, ...goneMachines].map(({ uid }) => uid));
   const lostEnd = pool.end ?? ({ at: lastSeenAt, reason: "not_seen" } as const);
   return [
-    ...goneMachines.flatMap((machine) => findGone(toMetered(pool, machine.uid), meters, machine)),
-    ...machines.flatMap((machine) =>
-      findPresent(toMetered(pool, machine.uid), meters, machine, pool.end, now),
-    ),
+    ...goneMachines.flatMap((machine) => findGone(toMetered(pool, machine.uid), meters, machine, pool)),
+    ...machines.flatMap((machine) => findPresent(toMetered(pool, machine.uid), meters, machine, pool, now)),
     ...[...running]
       .filter((uid) => !listed.has(uid))
       .flatMap((uid) => end(toMetered(pool, uid), meters, lostEnd)),
   ];
 }
 
-function findGone(metered: Metered, meters: Meters, machine: GoneMachine): NewEvidence[] {
+function findGone(metered: Metered, meters: Meters, machine: GoneMachine, { plan }: SeenPool): NewEvidence[] {
   return endUse(metered, meters, {
-    use: machine.hadNode ? useOfMachine(machine) : {},
+    use: machine.hadNode ? useOfMachine(machine, plan) : {},
     first: new Date(machine.createdAt),
     end: { at: new Date(machine.goneAt), reason: "ended" },
   });
@@ -50,11 +48,11 @@ function findPresent(
   metered: Metered,
   meters: Meters,
   machine: NodePoolMachine,
-  poolEnd: UseEnd | undefined,
+  { plan, end: poolEnd }: SeenPool,
   now: Date,
 ): NewEvidence[] {
   const isCounted = machine.node !== undefined && machine.vcpus !== undefined;
-  const use = isCounted ? useOfMachine(machine) : {};
+  const use = isCounted ? useOfMachine(machine, plan) : {};
   const first = new Date(machine.createdAt);
   if (poolEnd !== undefined) return endUse(metered, meters, { use, first, end: poolEnd });
   const isKnown = metersOf(meters, metered.kind, metered.subject).length > 0;

@@ -23,4 +23,6 @@ export type SeenCluster = Seen<Cluster>;
 
 export interface SeenPool extends Seen<NodePool> {
   nodePoolId: string;
+  /** The package of its cluster; undefined: without one, or the cluster is not known. */
+  plan: string | undefined;
 }

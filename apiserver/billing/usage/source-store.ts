@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, inArray, isNull, ne, or, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/set-excluded.ts";
 import {
@@ -80,13 +80,20 @@ export async function readSeenPools(tx: Queryable, uids: readonly string[]): Pro
       nodePoolId: projectedNodePools.id,
       clusterId: projectedNodePools.clusterId,
       clusterName: sql<string>`coalesce(${clusterRecords.name}, '')`,
+      plan: sql<string | null>`coalesce(${planWhere(sql`is null`)}, ${planWhere(sql`is not null`)})`,
       object: projectedNodePools.object,
     })
     .from(projectedNodePools)
     .leftJoin(clusterRecords, eq(clusterRecords.id, projectedNodePools.clusterId))
     .where(inArray(projectedNodePools.uid, [...uids]))
     .orderBy(isNull(projectedNodePools.deletedAt), asc(projectedNodePools.uid));
-  return rows.map(toSource);
+  return rows.map(({ plan, ...row }) => toSource({ ...row, plan: plan || undefined }));
+}
+
+/** The plan of the pool's cluster, empty without one; apart for a live cluster, which has an index. */
+function planWhere(deletedAt: SQL): SQL {
+  return sql`(select coalesce(cluster.object -> 'spec' ->> 'plan', '') from ${projectedClusters} as cluster
+    where cluster.id = ${projectedNodePools.clusterId} and cluster.deleted_at ${deletedAt} limit 1)`;
 }
 
 /** Records that these versions were checked for the ledger. */

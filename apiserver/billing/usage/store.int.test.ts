@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
+import { clusterRecords } from "../../resources/project/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { UsageInterval } from "./interval.ts";
 import { readUsageIntervals } from "./store.ts";
@@ -55,6 +56,26 @@ describe("the intervals of a time are those that have a part in it", () => {
     const read = await readUsageIntervals(api.deps.db, [organizationId], { from: FROM, to: TO });
     expect(read).toEqual(isPart ? [stored] : []);
   });
+});
+
+test("a cluster has the name that it has now, and without a record that of its use", async () => {
+  const [organizationId, other, clusterId] = [await api.createOrganization(), createId(), createId()];
+  const used = { clusterId, clusterName: "before" };
+  for (const organization of [organizationId, other]) await insert({ ...used, organizationId: organization });
+  await api.deps.db.insert(clusterRecords).values({
+    id: clusterId,
+    orgId: organizationId,
+    namespace: `org-${organizationId}`,
+    objectName: "shop",
+    name: "after",
+    createdAt: FROM,
+  });
+  const read = await readUsageIntervals(api.deps.db, [organizationId, other], { from: FROM, to: TO });
+  const names = read.map((row) => [row.organizationId === organizationId, row.clusterName]);
+  expect(names.sort()).toEqual([
+    [false, "before"],
+    [true, "after"],
+  ]);
 });
 
 test("intervals of other organizations are not read, and quantities are exact to the last byte", async () => {

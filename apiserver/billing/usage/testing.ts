@@ -21,9 +21,12 @@ export function seenCluster(
   return { ...PLACE, object, end };
 }
 
-export function seenPool(status: NodePoolStatus, { end }: { end?: UseEnd } = {}): SeenPool {
+export function seenPool(
+  status: NodePoolStatus,
+  { end, plan }: { end?: UseEnd; plan?: string } = {},
+): SeenPool {
   const object = { apiVersion: "v1", kind: "NodePool", metadata: { name: "web" }, status } as NodePool;
-  return { ...PLACE, nodePoolId: "pool", object, end };
+  return { ...PLACE, nodePoolId: "pool", plan, object, end };
 }
 
 /** A ledger in memory. */

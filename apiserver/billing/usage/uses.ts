@@ -15,7 +15,11 @@ export interface MachineSize {
 
 /** A cluster's control plane and package. */
 export function useOfControlPlane({ plan }: Pick<ClusterSpec, "plan">): Use {
-  return { control_plane: 1, ...(plan !== undefined && { [`plan:${plan}`]: 1 }) };
+  return { control_plane: 1, ...useOfPackage(plan) };
+}
+
+function useOfPackage(plan: string | undefined): Use {
+  return plan === undefined ? {} : { [`plan:${plan}`]: 1 };
 }
 
 /** What a cluster uses in addition to its control plane and nodes, as its status names it. */
@@ -28,9 +32,12 @@ export function useOfStatus({ publicAddress, usage }: ClusterStatus = {}): Use {
   };
 }
 
-/** A node, from the creation of its machine. */
-export function useOfMachine({ vcpus, memoryGB, diskGB }: MachineSize): Use {
-  return { vcpu: vcpus, memory: memoryGB, disk: diskGB };
+/**
+ * A node, from the creation of its machine, with the package of its cluster, which counts from the first instant that
+ * anything of the cluster does.
+ */
+export function useOfMachine({ vcpus, memoryGB, diskGB }: MachineSize, plan: string | undefined): Use {
+  return { vcpu: vcpus, memory: memoryGB, disk: diskGB, ...useOfPackage(plan) };
 }
 
 /**

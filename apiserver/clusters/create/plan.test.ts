@@ -109,6 +109,11 @@ describe("the planned objects", () => {
   });
 });
 
+test.each([{}, { plan: null }])("a body with %j is billed per resource: the spec has no plan", (change) => {
+  const body = createClusterBody.parse({ name: "First", k8s_version: "1.34", ...change });
+  expect(planCreate(body, CATALOGUE, IDENTITY).spec).not.toHaveProperty("plan");
+});
+
 test.each<[string, Record<string, unknown>]>([
   ["no name", { name: undefined }],
   ["a version that is none", { k8s_version: "latest" }],

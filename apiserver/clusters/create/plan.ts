@@ -61,7 +61,7 @@ export function planCreate(
       displayName: body.name,
       version,
       publicEndpoint: body.public_endpoint,
-      ...(body.plan === undefined ? {} : { plan: body.plan }),
+      ...(body.plan === undefined || body.plan === null ? {} : { plan: body.plan }),
       ...(cidrs === undefined || cidrs.length === 0
         ? {}
         : { network: { authorizedCIDRs: maskCidrs(cidrs) } }),

@@ -8,8 +8,13 @@ test.each([
   ['a"; filename=evil.exe; x="', "a-filename-evil.exe-x-kubeconfig.yaml"],
   [".hidden", "hidden-kubeconfig.yaml"],
   ["///", "kubeconfig.yaml"],
+  ["a\u200d\u200d\u202eb\u200d", "a-b-kubeconfig.yaml"],
 ])("the file of %j is %s", (record, name) => {
   expect(attachment(record, "kubeconfig.yaml")).toBe(`attachment; filename=${name}`);
+});
+
+test.each(["می\u200cخواهم", "क्\u200dष"])("the joiner of %j is kept in filename*", (record) => {
+  expect(attachment(record, "k.yaml")).toContain(`filename*=UTF-8''${encodeURIComponent(record)}-k.yaml`);
 });
 
 test("letters beyond ASCII are kept in filename*, and nothing else is", () => {

@@ -1,7 +1,10 @@
 import { create } from "content-disposition";
 
-/** What some file system or shell does not take in a file's name: all but letters, digits, `.`, `_` and `-`. */
-const UNFIT = /[^\p{L}\p{M}\p{N}._-]+/gu;
+/**
+ * What some file system or shell does not take in a file's name: all but letters with the joiners between them, digits,
+ * `.`, `_` and `-`.
+ */
+const UNFIT = /(?:(?!(?<=[\p{L}\p{M}])[\u200c\u200d](?=\p{L}))[^\p{L}\p{M}\p{N}._-])+/gu;
 
 /**
  * Content-Disposition of a file that is named after a record: `record` and `suffix`, with a hyphen for whatever does not

@@ -4,6 +4,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 import { type ByteAccount, type ByteBudget, findHolders } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
+import { findPrototypeKeys } from "./prototype-keys.ts";
 import { formatPath, invalidBody } from "./validate.ts";
 
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
@@ -63,7 +64,8 @@ export function parseBody<S extends z.ZodType>(schema: S, text: string): ReadBod
   const input = parseJson(text);
   requireStorableText(input, text);
   const parsed = schema.safeParse(input);
-  if (!parsed.success) throw invalidBody(parsed.error.issues, input);
+  const issues = [...findPrototypeKeys(input), ...(parsed.error?.issues ?? [])];
+  if (!parsed.success || issues.length > 0) throw invalidBody(issues, input);
   return { value: parsed.data, json: input };
 }
 

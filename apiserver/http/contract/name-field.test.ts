@@ -6,8 +6,19 @@ const codesOf = (text: string) => name.safeParse(text).error?.issues.map(({ mess
 const FORM = "must be one line that is not blank, without control characters";
 
 describe("a name", () => {
-  test.each(["a", "Größe 3", "日本", "\u{1f680}".repeat(63), "a b", "\u200da"])("%j is taken", (text) => {
+  test.each([
+    "a",
+    "Größe 3",
+    "日本",
+    "\u{1f680}".repeat(63),
+    "a b",
+    "\u200da",
+    "می\u200cخواهم",
+    "क्\u200dष",
+    "👩\u200d💻",
+  ])("%j is taken", (text) => {
     expect(codesOf(text)).toEqual([]);
+    expect(text).toMatch(new RegExp(NAME_PATTERN, "u"));
   });
 
   test.each([" ", "\u00a0\u3000", "\u200b", "a\nb", "a\u0000", "\u0085x", "a\u2028b", "a\u2029", "\u007f"])(

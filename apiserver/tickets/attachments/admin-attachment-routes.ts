@@ -5,7 +5,7 @@ import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { lockTicket, requireOrganizationOf } from "../store.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
-import type { UseStore } from "./objects/use-store.ts";
+import type { StoreAccess } from "./objects/use-store.ts";
 import { presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
@@ -16,13 +16,13 @@ const COLLECTION = "/api/v1/admin/tickets/{ticketID}/attachments";
 const RECORD = `${COLLECTION}/{attachmentID}` as const;
 
 /** The attachments of the tickets of all organizations, those of internal notes too, for the platform's staff. */
-export function addAdminAttachmentRoutes(router: Router, deps: Deps, useStore: UseStore): void {
-  addCreate(router, deps, useStore);
-  addComplete(router, deps, useStore);
-  addReads(router, deps, useStore);
+export function addAdminAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
+  addCreate(router, deps, store);
+  addComplete(router, deps, store);
+  addReads(router, deps, store);
 }
 
-function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
+function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -46,12 +46,13 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
     },
     async (c, { origin, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      store.requireConfigured();
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       return runOnce({}, async ({ id }) => {
         const at = deps.now();
         const place = { orgId, ticketId: params.ticketID, id };
-        const upload = await signUpload(useStore, { ...place, ...file }, at);
+        const upload = await signUpload(store.use, { ...place, ...file }, at);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
           const seen = attachmentScope(origin, ticket, "provider");
@@ -65,7 +66,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
   );
 }
 
-function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
+function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -81,10 +82,11 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
     },
     async (c, { origin, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      store.requireConfigured();
       const seen = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
-        await moveUpload(useStore, announced);
+        await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
           return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
@@ -95,7 +97,7 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
   );
 }
 
-function addReads(router: Router, deps: Deps, useStore: UseStore): void {
+function addReads(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -139,9 +141,10 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
     },
     async (c, { origin, params }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      store.requireConfigured();
       const scope = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
-      const location = await signDownload(useStore, row);
+      const location = await signDownload(store.use, row);
       return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
     },
   );

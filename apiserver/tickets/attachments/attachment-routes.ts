@@ -7,7 +7,7 @@ import { requireRoomForAttachment } from "../limits.ts";
 import { lockTicket, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
-import type { UseStore } from "./objects/use-store.ts";
+import type { StoreAccess } from "./objects/use-store.ts";
 import { presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
@@ -18,13 +18,13 @@ const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/attachments
 const RECORD = `${COLLECTION}/{attachmentID}` as const;
 
 /** The attachments of an organization's tickets, for its members. */
-export function addAttachmentRoutes(router: Router, deps: Deps, useStore: UseStore): void {
-  addCreate(router, deps, useStore);
-  addComplete(router, deps, useStore);
-  addReads(router, deps, useStore);
+export function addAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
+  addCreate(router, deps, store);
+  addComplete(router, deps, store);
+  addReads(router, deps, store);
 }
 
-function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
+function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -49,12 +49,13 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
     async (c, { origin, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
+      store.requireConfigured();
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       return runOnce({}, async ({ id }) => {
         const at = deps.now();
         const place = { orgId: scope.orgId, ticketId: params.ticketID, id };
-        const upload = await signUpload(useStore, { ...place, ...file }, at);
+        const upload = await signUpload(store.use, { ...place, ...file }, at);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           const seen = attachmentScope(origin, ticket, "tenant");
@@ -72,7 +73,7 @@ function addCreate(router: Router, deps: Deps, useStore: UseStore): void {
   );
 }
 
-function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
+function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -89,10 +90,11 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
     async (c, { origin, caller, membership, params, runOnce }) => {
       const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
+      store.requireConfigured();
       const seen = attachmentScope(origin, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
-        await moveUpload(useStore, announced);
+        await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
@@ -103,7 +105,7 @@ function addComplete(router: Router, deps: Deps, useStore: UseStore): void {
   );
 }
 
-function addReads(router: Router, deps: Deps, useStore: UseStore): void {
+function addReads(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
@@ -143,8 +145,9 @@ function addReads(router: Router, deps: Deps, useStore: UseStore): void {
     async (c, { origin, membership, params }) => {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const scope = attachmentScope(origin, ticket, "tenant");
+      store.requireConfigured();
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
-      const location = await signDownload(useStore, row);
+      const location = await signDownload(store.use, row);
       return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
     },
   );

@@ -5,6 +5,9 @@ test.each([
   ["nodes.png", true],
   ["Übersicht 2026 – Ø.pdf", true],
   ["日本語.txt", true],
+  ["می\u200cخواهم.pdf", true],
+  ["क्\u200dष.txt", true],
+  ["👩\u200d💻.png", true],
   [".bashrc", true],
   ["a;b\"c'd.txt", true],
   ["../../etc/passwd", false],
@@ -19,7 +22,11 @@ test.each([
   ["a\u2028b", false],
   ["bill\u202Efdp.exe", false],
   ["\u2067a", false],
+  ["\u200e1.pdf", false],
+  ["a\u200bb", false],
   ["a\uFEFFb", false],
+  ["\u200d", false],
+  [".\u200c.", false],
   ["a\uD800b", false],
 ])("%j is the name of a file alone: %s", (name, expected) => {
   expect(isPlainFilename(name)).toBe(expected);

@@ -45,7 +45,11 @@ export function checkEndpointUrl(text: string): EndpointRefusal | undefined {
     return { code: "invalid_format", message: "must name a host that does not end in a dot" };
   const port = url.port === "" ? HTTPS_PORT : Number(url.port);
   if (port !== HTTPS_PORT && port < FIRST_UNPRIVILEGED_PORT)
-    return { code: "out_of_range", message: "must use port 443 or one from 1024 to 65535" };
+    return {
+      code: "out_of_range",
+      message:
+        "must use port 443 or one from 1024 to 65535; the others belong to services that take no webhooks, as SSH and mail",
+    };
   return undefined;
 }
 

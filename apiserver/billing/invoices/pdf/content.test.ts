@@ -12,17 +12,17 @@ describe("what an invoice says", () => {
     const content = composeContent(issued([aLine()]), undefined, []);
     expect(content).toMatchObject({
       number: "M-2026-000001",
-      month: "2026-10",
+      period: "2026-10-01 to 2026-10-31",
       issuedOn: "2026-11-01",
       supplier: [
         "Marina Cloud GmbH",
         "Hafen 1",
         "20457 Hamburg",
-        "DE",
+        "Germany",
         "VAT id DE123456789",
         "invoices@marina.example",
       ],
-      buyer: ["Beispiel & Söhne", "Rue 1", "75001 Paris", "DE", "billing@example.com"],
+      buyer: ["Beispiel & Söhne", "Rue 1", "75001 Paris", "Germany", "billing@example.com"],
       total: "1.19 EUR",
       sums: [
         { label: "Net", amount: "1.00 EUR" },
@@ -30,6 +30,27 @@ describe("what an invoice says", () => {
       ],
       notes: ["Payable on receipt."],
     });
+  });
+
+  test("how to pay, where an account is configured", () => {
+    const one = issued([aLine({ amountCents: 123_456_789n })]);
+    const bank = { iban: "DE89370400440532013000", bic: "COBADEFFXXX" };
+    const supplier = { ...one.invoice.supplier, bank };
+    const content = composeContent({ ...one, invoice: { ...one.invoice, supplier } }, undefined, []);
+    expect(content.notes).toEqual([
+      "Payable on receipt.",
+      "Please transfer it to IBAN DE89 3704 0044 0532 0130 00, BIC COBADEFFXXX, with the reference M-2026-000001.",
+    ]);
+  });
+
+  test.each([
+    [0n, "0.00 EUR"],
+    [99_999n, "999.99 EUR"],
+    [100_000n, "1,000.00 EUR"],
+    [-123_456_789n, "-1,234,567.89 EUR"],
+  ])("%d cents as %s, with a comma between thousands", (cents, text) => {
+    const { clusters } = composeContent(issued([aLine({ amountCents: cents })]), undefined, []);
+    expect(clusters.map(({ amount }) => amount)).toEqual([text]);
   });
 
   test.each([
@@ -47,7 +68,7 @@ describe("what an invoice says", () => {
     const one = issued([aLine()]);
     const buyer = { ...one.invoice.buyer, street: null, postalCode: null, city: "", email: null };
     const content = composeContent({ ...one, invoice: { ...one.invoice, buyer } }, undefined, []);
-    expect(content.buyer).toEqual(["Beispiel & Söhne", "DE"]);
+    expect(content.buyer).toEqual(["Beispiel & Söhne", "Germany"]);
   });
 });
 

@@ -1,5 +1,7 @@
+import { friendlyFormatIBAN } from "ibantools";
+import { nameOfCountry } from "../../country.ts";
 import { formatCents } from "../../money.ts";
-import { monthOfPeriod } from "../../month.ts";
+import { type Month, monthOfPeriod } from "../../month.ts";
 import { isPackage } from "../../rating/histories.ts";
 import { sumCents, unitSizeOf } from "../../rating/lines.ts";
 import type { ResourceType } from "../../resource-types.ts";
@@ -19,7 +21,8 @@ export interface InvoiceWithLines {
 /** What the pages of an invoice say, in their order. Texts are as given: a font may not have all of their characters. */
 export interface InvoiceContent {
   number: string;
-  month: string;
+  /** The first and the last day of what was used. */
+  period: string;
   issuedOn: string;
   supplier: string[];
   buyer: string[];
@@ -92,8 +95,8 @@ export function composeContent(
   const reason = exemptionReasonOf(vatCase);
   return {
     number: invoice.number,
-    month: monthOfPeriod(invoice.period).name,
-    issuedOn: invoice.issuedAt.toISOString().slice(0, 10),
+    period: describePeriod(monthOfPeriod(invoice.period)),
+    issuedOn: dayOf(invoice.issuedAt),
     supplier: composeParty(invoice.supplier),
     buyer: composeParty(invoice.buyer),
     total: toEUR(amountCents + vatCents),
@@ -101,13 +104,30 @@ export function composeContent(
       { label: "Net", amount: toEUR(amountCents) },
       { label: `VAT ${formatCents(BigInt(vatBasisPoints))} %`, amount: toEUR(vatCents) },
     ],
-    notes: [...(reason === undefined ? [] : [reason]), "Payable on receipt."],
+    notes: [...(reason === undefined ? [] : [reason]), ...describePayment(invoice)],
     comparison: compare({ invoice, lines }, previous),
     chart: composeChart(days),
     days: days.map(({ date }) => date),
     clusters: groupByCluster(lines.slice(0, MAX_LINES)),
     linesLeftOut: Math.max(0, lines.length - MAX_LINES),
   };
+}
+
+function dayOf(instant: Date): string {
+  return instant.toISOString().slice(0, 10);
+}
+
+function describePeriod({ start, end }: Month): string {
+  return `${dayOf(start)} to ${dayOf(new Date(end.getTime() - 1))}`;
+}
+
+function describePayment({ number, supplier: { bank } }: Invoice): string[] {
+  if (bank === undefined) return ["Payable on receipt."];
+  const bic = bank.bic === undefined ? "" : `, BIC ${bank.bic}`;
+  return [
+    "Payable on receipt.",
+    `Please transfer it to IBAN ${friendlyFormatIBAN(bank.iban)}${bic}, with the reference ${number}.`,
+  ];
 }
 
 /** What people call a resource type. */
@@ -117,9 +137,14 @@ function labelOf(type: MeteredType): string {
 
 function composeParty({ name, street, postalCode, city, country, vatId, email }: Buyer): string[] {
   const place = [postalCode, city].filter((part) => part !== null).join(" ");
-  return [name, street, place, country, vatId === null ? null : `VAT id ${vatId}`, email].filter(
-    (text): text is string => text !== null && text !== "",
-  );
+  return [
+    name,
+    street,
+    place,
+    nameOfCountry(country),
+    vatId === null ? null : `VAT id ${vatId}`,
+    email,
+  ].filter((text): text is string => text !== null && text !== "");
 }
 
 function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLines | undefined): AmountsTable {
@@ -131,13 +156,13 @@ function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLine
       columns: [`${month}, EUR`],
       rows: [...sums, ["Net", sumCents(lines)] as const].map(([label, amount]) => ({
         label,
-        amounts: [formatCents(amount)],
+        amounts: [toAmount(amount)],
       })),
     };
   const before = sumByKind(previous.lines);
   const toRow = (label: string, last: bigint, amount: bigint) => ({
     label,
-    amounts: [formatCents(last), formatCents(amount), toSigned(amount - last)],
+    amounts: [toAmount(last), toAmount(amount), toSigned(amount - last)],
   });
   const kinds = KINDS.filter((kind) => sums.has(kind) || before.has(kind));
   return {
@@ -187,9 +212,9 @@ function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
       label: line.adjustment
         ? `${labelOf(line.resourceType)}, correction of ${monthOfPeriod(line.period).name}`
         : labelOf(line.resourceType),
-      unitPrice: line.unitPriceEUR,
+      unitPrice: groupThousands(line.unitPriceEUR),
       quantity: toHours(line),
-      amount: formatCents(line.amountCents),
+      amount: toAmount(line.amountCents),
     })),
   }));
 }
@@ -204,13 +229,22 @@ function nameOf([first]: readonly InvoiceLine[]): string {
 
 /** Quantity times hours, rounded down to two decimals. */
 function toHours({ resourceType, unitSeconds }: InvoiceLine): string {
-  return formatCents((unitSeconds * 100n) / (SECONDS_PER_HOUR * unitSizeOf(resourceType)));
+  return toAmount((unitSeconds * 100n) / (SECONDS_PER_HOUR * unitSizeOf(resourceType)));
 }
 
 function toEUR(cents: bigint): string {
-  return `${formatCents(cents)} EUR`;
+  return `${toAmount(cents)} EUR`;
 }
 
 function toSigned(cents: bigint): string {
-  return cents > 0n ? `+${formatCents(cents)}` : formatCents(cents);
+  return cents > 0n ? `+${toAmount(cents)}` : toAmount(cents);
+}
+
+function toAmount(cents: bigint): string {
+  return groupThousands(formatCents(cents));
+}
+
+/** With a comma between thousands before the point, as English has it. */
+function groupThousands(decimal: string): string {
+  return decimal.replace(/^-?\d+/, (whole) => whole.replaceAll(/(?<=\d)(?=(?:\d{3})+$)/g, ","));
 }

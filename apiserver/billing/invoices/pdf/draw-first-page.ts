@@ -49,10 +49,10 @@ function drawSupplier(page: PdfPage, { supplier: [name = "", ...address] }: Invo
   return writeRows(page, y + 3, address, { ...column, color: COLORS.muted });
 }
 
-function drawTitle(page: PdfPage, { number, issuedOn, month }: InvoiceContent): number {
+function drawTitle(page: PdfPage, { number, issuedOn, period }: InvoiceContent): number {
   const column = { x: MARGIN, width: WIDTH, align: "right" as const };
   page.write("Invoice", { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE });
-  const rows = [`Number ${number}`, `Issued on ${issuedOn}`, `Month ${month}`];
+  const rows = [`Number ${number}`, `Issued on ${issuedOn}`, `Service period ${period}`];
   return writeRows(page, MARGIN + 28, rows, column);
 }
 

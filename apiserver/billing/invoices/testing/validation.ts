@@ -43,6 +43,12 @@ test.each([
   ["under reverse charge", { vatCase: "reverse_charge", country: "FR", vatId: "FR40303265045" }],
   ["outside the EU", { vatCase: "outside_eu", country: "US" }],
   ["at a rate of 0", { vatCase: "domestic" }],
+  [
+    "for a buyer with a tax number that is no VAT id",
+    { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n, vatId: "12/345/67890" },
+  ],
+  ["for a buyer in Greece", { vatCase: "reverse_charge", country: "GR", vatId: "EL123456789" }],
+  ["for a buyer in Monaco", { vatCase: "reverse_charge", country: "MC", vatId: "FR40303265045" }],
 ] as const)(
   "an invoice %s is valid, by PDF/A-3 and by the electronic invoice inside",
   async (_what, terms) => {
@@ -89,6 +95,15 @@ test("an invoice with an adjustment below 0, an amount of 0 and a name that XML 
   ];
   expect(await validate(toInvoiceXml(anInvoice(300n, { vatCase: "domestic" }), odd))).toEqual([]);
 });
+
+test.each([{ iban: "DE89370400440532013000" }, { iban: "DE89370400440532013000", bic: "COBADEFFXXX" }])(
+  "an invoice with the account %j is valid",
+  async (bank) => {
+    const invoice = anInvoice(13_000n, { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n });
+    const paid = { ...invoice, supplier: { ...invoice.supplier, bank } };
+    expect(await validate(await toInvoicePdf({ invoice: paid, lines }, undefined, days))).toEqual([]);
+  },
+);
 
 test("an invoice of 2,000 lines is valid", async () => {
   const many = Array.from({ length: 2000 }, () => aLine({ amountCents: 1n }));

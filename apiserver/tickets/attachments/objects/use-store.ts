@@ -12,6 +12,12 @@ const RETRY_SECONDS = 10;
 /** Does work on the store of attachments. Throws 503 attachments_unavailable when the store cannot be used. */
 export type UseStore = <T>(work: (store: ObjectStore) => Promise<T>) => Promise<T>;
 
+export interface StoreAccess {
+  use: UseStore;
+  /** Throws 503 attachments_unavailable without a store, before anything is said of an attachment or a body. */
+  requireConfigured(): void;
+}
+
 /**
  * Access to the configured store, checked before its use. `marina_apiserver_attachment_store_failures_total{reason}` of
  * this process says why it could not be used.
@@ -19,7 +25,7 @@ export type UseStore = <T>(work: (store: ObjectStore) => Promise<T>) => Promise<
 export function createStoreAccess(
   { config, log, now }: Pick<Deps, "config" | "log" | "now">,
   registry: Registry,
-): UseStore {
+): StoreAccess {
   const failures = new Counter({
     name: "marina_apiserver_attachment_store_failures_total",
     help: "Requests about attachments that the object store was not available for, by reason",
@@ -31,7 +37,10 @@ export function createStoreAccess(
     throw unavailable(failure, cause);
   };
   const { attachmentStorage } = config;
-  if (attachmentStorage === undefined) return () => Promise.resolve().then(() => fail("unconfigured"));
+  if (attachmentStorage === undefined) {
+    const requireConfigured = () => fail("unconfigured");
+    return { use: () => Promise.resolve().then(requireConfigured), requireConfigured };
+  }
   const store = createObjectStore(attachmentStorage, now);
   const check = keepFor(CHECK_AGE_MS, async () => {
     try {
@@ -41,7 +50,7 @@ export function createStoreAccess(
       return { isUsable: false as const, error: toStoreError(error) };
     }
   });
-  return async (work) => {
+  const use = async <T>(work: (store: ObjectStore) => Promise<T>): Promise<T> => {
     try {
       const checked = await check();
       if (checked?.isUsable === false) throw checked.error;
@@ -55,6 +64,7 @@ export function createStoreAccess(
       return fail(error.failure, error);
     }
   };
+  return { use, requireConfigured: () => undefined };
 }
 
 function toStoreError(error: unknown): StoreError {
