@@ -209,11 +209,11 @@ async function sign(
  * The user whose last access this was: the bindings that the tenant made for the name end with it. An access that has expired
  * ends no person's right.
  */
-function findEndedUser({ caches, now }: AccessDeps, access: ClusterAccess): string | undefined {
+function findEndedUser({ caches }: AccessDeps, access: ClusterAccess, now: Date): string | undefined {
   const { subject, clusterName } = access.spec;
-  if (findExpiry(access) <= now()) return undefined;
+  if (findExpiry(access) <= now) return undefined;
   const others = caches.accesses.byIndex(INDEX_CLUSTER, toKey(access.metadata.namespace, clusterName));
-  const isHeld = others.some((other) => other.spec.subject === subject && isLive(other, now()));
+  const isHeld = others.some((other) => other.spec.subject === subject && isLive(other, now));
   return isHeld ? undefined : subject;
 }
 
@@ -230,7 +230,9 @@ async function revoke(
     const { name } = composeAccessBinding(id, kind).metadata;
     await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
       await removeBinding(client, name, kind);
-      await removeEndedSubjects(client, () => isOfAccess(nameAccessGroup(id), findEndedUser(deps, access)));
+      await removeEndedSubjects(client, () =>
+        isOfAccess(nameAccessGroup(id), findEndedUser(deps, access, deps.now())),
+      );
     });
   } catch (error) {
     if (isDeleting(cluster)) return;

@@ -6,7 +6,7 @@ import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import type { AuthorityKind } from "./authority.ts";
-import { isNamelessOf, removeEndedSubjects } from "./foreign-subjects.ts";
+import { isOfNoLiveRight, removeEndedSubjects } from "./foreign-subjects.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** Binds one group, or one ServiceAccount too, to cluster-admin in a tenant cluster. */
@@ -97,7 +97,7 @@ export async function ensureBindings(tenant: TenantClient, decide: () => Desired
     const binding = existing.find(({ metadata }) => metadata.name === name);
     await removeBinding(tenant, name, hasAccount(binding) ? "kubeconfig" : "ca");
   }
-  await removeEndedSubjects(tenant, () => isNamelessOf(decide().live));
+  await removeEndedSubjects(tenant, () => isOfNoLiveRight(decide().live));
   for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
 }
 

@@ -65,9 +65,9 @@ test("a tenant that binds a right again and again is told", async () => {
     metadata: { name: "again", resourceVersion: "1" },
     subjects: [{ kind: "Group", name: "ended" }],
   };
-  const hostile = {
+  const hostile: TenantClient = {
     ...tenant,
-    list: async () => [binding] as never,
+    list: async ({ kind }) => (kind.namespaced ? [] : [binding]) as never,
     send: async () => undefined as never,
     delete: async () => undefined,
   };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findKeptSubjects, isNamelessOf, isOfAccess, type Subject } from "./foreign-subjects.ts";
+import { findKeptSubjects, isOfAccess, isOfNoLiveRight, type Subject } from "./foreign-subjects.ts";
 
 const LIVE = new Set(["cloud.marina.dev:access:live", "cloud.marina.dev:admin:c:2"]);
 
@@ -12,7 +12,7 @@ test.each<[string, Subject, boolean]>([
   ["a user of the tenant's", { kind: "User", name: "alice" }, false],
   ["a ServiceAccount, whatever it is called", { kind: "ServiceAccount", name: "cloud.marina.dev:x" }, false],
 ])("in a binding of the tenant's, %s is a right that has ended: %o", (_, subject, isEnded) => {
-  expect(isNamelessOf(LIVE)(subject)).toBe(isEnded);
+  expect(isOfNoLiveRight(LIVE)(subject)).toBe(isEnded);
 });
 
 test.each<[string, Subject, string | undefined, boolean]>([
@@ -28,7 +28,7 @@ test("a binding keeps its other subjects, and is left alone when it names none t
   const ended = { kind: "Group", name: "cloud.marina.dev:access:gone" };
   const other = { kind: "User", name: "alice" };
   const binding = { apiVersion: "v1", kind: "ClusterRoleBinding", metadata: { name: "b" } };
-  const keep = (subjects?: Subject[]) => findKeptSubjects({ ...binding, subjects }, isNamelessOf(LIVE));
+  const keep = (subjects?: Subject[]) => findKeptSubjects({ ...binding, subjects }, isOfNoLiveRight(LIVE));
   expect(keep([ended, other])).toEqual([other]);
   expect(keep([ended])).toEqual([]);
   expect(keep([other])).toBeUndefined();

@@ -36,16 +36,17 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
   const group = "rbac.authorization.k8s.io";
   return {
     kind: defineKind<ForeignBinding>({ group, version: "v1", kind, plural, namespaced }),
+    // A field that is missing is left out, and not undefined as its type in zod allows.
     schema: z.object({
       apiVersion: z.string(),
       kind: z.string(),
       metadata: z.object({
         name: z.string(),
-        namespace: z.string().optional(),
+        namespace: namespaced ? z.string().min(1) : z.undefined(),
         resourceVersion: z.string().optional(),
       }),
       subjects: z.array(subjectSchema).optional(),
-    }),
+    }) as z.ZodType<ForeignBinding>,
   };
 }
 
@@ -53,7 +54,7 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
 export type IsEnded = (subject: Subject) => boolean;
 
 /** What names Marina, and no right that is alive: `live` are the names of groups and users. */
-export function isNamelessOf(live: ReadonlySet<string>): IsEnded {
+export function isOfNoLiveRight(live: ReadonlySet<string>): IsEnded {
   return ({ kind, name }) => isPerson(kind) && name.startsWith(OWN_NAMES) && !live.has(name);
 }
 

@@ -121,7 +121,7 @@ describe("an API server of a tenant", () => {
     expect(redirected).toBe(0);
   });
 
-  test("is asked in pages for what is ours", async () => {
+  test("is asked in pages for what is ours, and then for the bindings of others", async () => {
     const queries: URLSearchParams[] = [];
     const url = await serve((request, response) => {
       const { searchParams } = new URL(request.url ?? "", "https://tenant");
@@ -129,11 +129,10 @@ describe("an API server of a tenant", () => {
       json(pageOf([], queries.length < 3 ? { continue: `${queries.length}` } : {}))(request, response);
     });
     await sync(url);
-    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2"]);
-    for (const query of queries) {
-      expect(query.get("limit")).toBe("250");
-      expect(query.get("labelSelector")).toBe("app.kubernetes.io/managed-by=marina-operator");
-    }
+    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2", null, null]);
+    expect(queries.map((query) => query.get("limit"))).toEqual(queries.map(() => "250"));
+    const ours = "app.kubernetes.io/managed-by=marina-operator";
+    expect(queries.map((query) => query.get("labelSelector"))).toEqual([ours, ours, ours, "", ""]);
   });
 
   test("that claims each binding to exist already gets two attempts to create it", async () => {

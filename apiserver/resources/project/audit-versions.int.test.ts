@@ -39,7 +39,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** One change as `<writer> <field> <before> <after>`, the field by its name in the spec. */
+/** One change as [writer, field, before, after], the field by its name in the spec. */
 type Line = string;
 
 interface Settings {
@@ -126,7 +126,7 @@ function compare(writer: string, before: Settings, after: Settings): Line[] {
 }
 
 function toLine(writer: string, field: string, before: unknown, after: unknown): Line {
-  return `${writer} ${field} ${before ?? "-"} ${after ?? "-"}`;
+  return JSON.stringify([writer, field, before ?? null, after ?? null]);
 }
 
 async function readLog(): Promise<Line[]> {

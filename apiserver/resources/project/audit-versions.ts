@@ -31,7 +31,7 @@ export async function auditVersions(
       last !== undefined && delivered.every((version) => isSameState(last, toAuditedState(version)));
     const compare = (tx: Queryable) => compareVersions(tx, uid, delivered, isProjected);
     if (!isKnown && !(await deps.db.transaction(compare))) continue;
-    versions.remove(uid, [...delivered]);
+    versions.remove(uid, delivered);
   }
 }
 

@@ -12,7 +12,7 @@ type Version = Cluster | NodePool;
 export interface VersionLog {
   /** Adds a version, unless nothing that is audited differs from the one before it. */
   add(version: Version, previous: Version | undefined): void;
-  /** Those of one object, the oldest first. */
+  /** Those of one object so far, the oldest first. */
   of(uid: string): readonly Version[];
   /** Removes those that are compared. */
   remove(uid: string, compared: readonly Version[]): void;
@@ -29,7 +29,7 @@ export function createVersionLog(): VersionLog {
       if (known.length > MAX_VERSIONS) known.splice(1, 1);
       versions.set(uid, known);
     },
-    of: (uid) => versions.get(uid) ?? [],
+    of: (uid) => [...(versions.get(uid) ?? [])],
     remove(uid, compared) {
       const left = (versions.get(uid) ?? []).filter((version) => !compared.includes(version));
       if (left.length === 0) versions.delete(uid);

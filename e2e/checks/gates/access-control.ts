@@ -15,8 +15,10 @@ const HEAD = "# The roles and admission policies of charts/marina. Written by `n
 /** Who may do what, as the chart says it in the platform namespace of the stack. */
 async function renderAccessControl(): Promise<string> {
   const tools = await ensureTools(["helm"], new AbortController().signal);
-  const values = ["host=local", "database.existingSecret=none", "oidc.issuers[0].issuer=https://local"];
-  const set = [...values, "oidc.issuers[0].audience=none"].flatMap((value) => ["--set", value]);
+  const issuer = ["oidc.issuers[0].issuer=https://local", "oidc.issuers[0].audience=none"];
+  const set = ["host=local", "image.repository=local", "database.existingSecret=none", ...issuer].flatMap(
+    (value) => ["--set", value],
+  );
   const args = ["template", "marina", CHART, "--namespace", PLATFORM_NAMESPACE, ...set];
   const { stdout } = await promisify(execFile)(tools.path("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
   const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);

@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { Cluster } from "../../../shared/crd/cluster.ts";
+import { createId } from "../../../shared/program/id.ts";
+import { aCluster } from "./testing.ts";
+import { createVersionLog } from "./version-log.ts";
+
+const first = aCluster(createId(), 1);
+const uid = first.metadata.uid ?? "";
+const version = (n: number, spec: Partial<Cluster["spec"]> = {}): Cluster => ({
+  ...first,
+  metadata: { ...first.metadata, resourceVersion: String(n) },
+  spec: { ...first.spec, ...spec },
+});
+const versionsIn = (versions: readonly { metadata: { resourceVersion?: string } }[]) =>
+  versions.map(({ metadata }) => metadata.resourceVersion);
+
+test("a version that comes while others are compared is kept", () => {
+  const log = createVersionLog();
+  log.add(version(1), undefined);
+  const compared = log.of(uid);
+  log.add(version(2, { displayName: "Two" }), version(1));
+  log.remove(uid, compared);
+  expect(versionsIn(log.of(uid))).toEqual(["2"]);
+});
+
+test("a version in which nothing differs that is audited is left out", () => {
+  const log = createVersionLog();
+  log.add(version(1), undefined);
+  log.add(version(2), version(1));
+  expect(versionsIn(log.of(uid))).toEqual(["1"]);
+});
+
+test("of an object that is never compared, the first and the latest versions are kept", () => {
+  const log = createVersionLog();
+  for (let n = 1; n <= 150; n += 1) log.add(version(n, { displayName: `${n}` }), version(n - 1));
+  expect(log.of(uid)).toHaveLength(100);
+  expect(versionsIn(log.of(uid)).slice(0, 2)).toEqual(["1", "52"]);
+});
