@@ -46,11 +46,8 @@ export async function checkToken(text: string, options: TokenCheckOptions): Prom
   }
 }
 
-async function requireOwner(
-  { userId, issuer }: UserPrincipal,
-  { findOwner }: TokenCheckOptions,
-): Promise<void> {
-  const owner = await findOwner(userId);
+async function requireOwner({ userId, issuer }: UserPrincipal, options: TokenCheckOptions): Promise<void> {
+  const owner = await options.findOwner(userId);
   if (owner !== undefined && owner !== issuer)
     throw new TokenRefusal(`subject of another issuer: the user ${userId} belongs to ${owner}`);
 }
@@ -68,6 +65,6 @@ function describeRefusal(error: unknown, config?: IssuerConfig): string {
     return `NOT CHECKED: ${explainIssuerFault(config, cause, { hasKeys: false })}`;
   }
   const { accepted, iss } = cause.facts;
-  const more = Array.isArray(accepted) ? `; iss is ${iss}, accepted: ${accepted.join(", ")}` : "";
+  const more = Array.isArray(accepted) ? `; iss is ${String(iss)}, accepted: ${accepted.join(", ")}` : "";
   return `REFUSED: ${cause.message}${more}`;
 }

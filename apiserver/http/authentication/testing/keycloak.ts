@@ -121,10 +121,10 @@ test("the staff signs in by a role of the realm, and by one of a client with a d
 
 test("a new key of the realm is accepted without a restart", async () => {
   let passedMs = 0;
-  const { authenticate } = authenticator({}, () => Date.now() + passedMs);
+  const instance = authenticator({}, () => Date.now() + passedMs);
   const signIn = async () => `Bearer ${await signInByDevice(issuer, "marina-cli", ALICE)}`;
   const first = await signIn();
-  await authenticate(first);
+  await instance.authenticate(first);
   const { id: parentId } = await keycloak.admin("GET", `/${REALM}`);
   await keycloak.admin("POST", `/${REALM}/components`, {
     name: "newer",
@@ -138,5 +138,5 @@ test("a new key of the realm is accepted without a restart", async () => {
     JSON.parse(Buffer.from(token.split(/[ .]/)[1] ?? "", "base64url").toString()).kid;
   expect(kidOf(second)).not.toBe(kidOf(first));
   passedMs = 31_000;
-  await expect(authenticate(second)).resolves.toMatchObject({ email: ALICE.email });
+  await expect(instance.authenticate(second)).resolves.toMatchObject({ email: ALICE.email });
 });
