@@ -61,7 +61,7 @@ export function readEmail(
 export function readRoles(payload: JWTPayload, { rolesClaim }: Pick<IssuerConfig, "rolesClaim">): string[] {
   let value: unknown = payload;
   for (const key of rolesClaim) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return [];
+    if (typeof value !== "object" || value === null) return [];
     value = (value as Record<string, unknown>)[key];
   }
   return [value].flat().filter((role) => typeof role === "string");
