@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -204,63 +204,11 @@ describe("every object is accepted by the Kubernetes API, and names no field tha
   });
 });
 
-/** Each setting of an issuer. */
-const EVERY_SETTING = {
-  issuer: "https://id.example.com/realms/main",
-  audience: ["marina", "account"],
-  jwksUrl: "https://id.example.com/keys",
-  caBundle: "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n",
-  subjectClaim: "oid",
-  uuidSubjects: false,
-  idNamespace: "https://old.example.com",
-  acceptNewIds: true,
-  emailClaim: "https://marina.example.com/email",
-  emailVerifiedClaim: "xms_edov",
-  trustEmail: true,
-  admin: true,
-  rolesClaim: ["resource_access", "my.client", "roles"],
-  staffRole: "platform/staff",
-  types: ["", "JWT"],
-  idTokens: true,
-  clockToleranceSeconds: 0,
-};
-
-test("every setting of every issuer reaches the API server as it is written", async () => {
-  const schema = JSON.parse(readFileSync(join(pathOfChart("marina"), "values.schema.json"), "utf8"));
-  const { items } = schema.properties.oidc.properties.issuers;
-  expect(Object.keys(EVERY_SETTING).sort()).toEqual(Object.keys(items.properties).sort());
-  const issuers = [
-    EVERY_SETTING,
-    { issuer: "https://b.example.com", audience: "b", rolesClaim: "https://b/roles" },
-  ];
-  const { objects } = await render({ ...WITHOUT_DEFINITIONS, oidc: { issuers } });
-  const values = objects
-    .filter(({ kind }) => kind === "Deployment")
-    .flatMap(({ spec }) => spec.template.spec.containers)
-    .flatMap(({ env }) => env)
-    .flatMap(({ name, value }) => (name === "MARINA_OIDC_ISSUERS" ? [JSON.parse(value)] : []));
-  expect(values).toEqual([issuers]);
-});
-
 describe("values are refused", () => {
   test.each<[string, Values, RegExp]>([
     ["without a host", { ...REQUIRED_VALUES, host: "" }, /\n {2}host: /],
     ["without a database", { ...REQUIRED_VALUES, database: {} }, /\n {2}database\.existingSecret: /],
     ["without an issuer", { ...REQUIRED_VALUES, oidc: {} }, /\n {2}oidc\.issuers: /],
-    ...(
-      [
-        ["without an audience", { audience: undefined }, /audience/],
-        ["without one in a list", { audience: [] }, /audience/],
-        ["with an unknown setting", { rolePath: "roles" }, /'rolePath' not allowed/],
-        ["with another scheme", { issuer: "ldap://id.example.com" }, /issuer/],
-        ["with a clock tolerance of hours", { clockToleranceSeconds: 7200 }, /clockToleranceSeconds/],
-        ["with authorities that are no certificates", { caBundle: "/etc/ca.crt" }, /caBundle/],
-      ] as [string, object, RegExp][]
-    ).map(([what, change, expected]): [string, Values, RegExp] => [
-      `with an issuer ${what}`,
-      { ...REQUIRED_VALUES, oidc: { issuers: [{ ...EVERY_SETTING, ...change }] } },
-      expected,
-    ]),
     ["with an unknown name", { ...REQUIRED_VALUES, replicas: 3 }, /'replicas' not allowed/],
     [
       "with an unknown name below",
