@@ -20,7 +20,20 @@ describe("the configuration", () => {
       platformNamespace: "marina-system",
       roles: ["api", "projector", "harvester", "webhooks", "scanner"],
       issuers: [
-        { rolePath: "realm_access.roles", admin: false, trustEmail: false, types: ["JWT", "at+jwt"] },
+        {
+          audiences: ["marina"],
+          subjectClaim: "sub",
+          idNamespace: "https://issuer.example.com",
+          emailClaim: "email",
+          emailVerifiedClaim: "email_verified",
+          trustEmail: false,
+          admin: false,
+          rolesClaim: ["realm_access", "roles"],
+          staffRole: "platform-admin",
+          types: ["JWT", "at+jwt"],
+          idTokens: false,
+          clockToleranceSeconds: 30,
+        },
       ],
       systemEvents: {
         isEnabled: true,
@@ -232,6 +245,31 @@ describe("the configuration", () => {
       );
     },
   );
+
+  const A = { issuer: "https://a.example.com", audience: "marina" };
+  const B = { issuer: "https://b.example.com", audience: "marina" };
+  test.each<[string, object[], string]>([
+    ["no issuer", [], "MARINA_OIDC_ISSUERS"],
+    ["no audience", [{ issuer: A.issuer }], "MARINA_OIDC_ISSUERS.0.audience"],
+    ["an empty list of audiences", [{ ...A, audience: [] }], "MARINA_OIDC_ISSUERS.0.audience"],
+    ["the same issuer twice", [A, B, { ...A, audience: "b" }], `names the issuer ${A.issuer} a second time`],
+    ["an issuer that could make the ids of another", [A, { ...B, idNamespace: A.issuer }], A.issuer],
+    [
+      "two that could make the ids of each other",
+      [A, B].map((one) => ({ ...one, idNamespace: "x" })),
+      "idNamespace x",
+    ],
+    [
+      "a clock tolerance of more than 5 minutes",
+      [{ ...A, clockToleranceSeconds: 301 }],
+      "clockToleranceSeconds",
+    ],
+    ["authorities that are none", [{ ...A, caBundle: "/etc/ca.crt" }], "must be certificates in PEM"],
+    ["a path of roles in the form of before", [{ ...A, rolePath: "groups" }], "rolePath"],
+  ])("refuses %s", (_what, issuers, fault) => {
+    const text = JSON.stringify(issuers);
+    expect(() => readConfig({ ...minimal, MARINA_OIDC_ISSUERS: text })).toThrow(fault);
+  });
 
   test("refuses an unknown setting of an issuer", () => {
     const issuers = JSON.stringify([

@@ -13,15 +13,16 @@ import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program
 import { createApiTokenVerifier } from "./api-tokens/index.ts";
 import { createApp } from "./app.ts";
 import { startBackground } from "./background.ts";
+import { runTokenCheck } from "./check-token.ts";
 import { type Config, readConfig } from "./config.ts";
 import { connectDatabase, probeDatabase } from "./db/client.ts";
 import { addPoolMetrics } from "./db/metrics.ts";
 import { requireSchema } from "./db/require-schema.ts";
 import type { Deps } from "./deps.ts";
-import { createAuthenticator } from "./http/authentication/authenticator.ts";
+import { type Authenticator, createAuthenticator } from "./http/authentication/authenticator.ts";
 import { watchEventLoop } from "./http/server/liveness.ts";
 import { listen, type RunningServer } from "./http/server/server.ts";
-import { bindUser } from "./members/index.ts";
+import { bindUser, recordIssuers } from "./members/index.ts";
 
 /** How long requests in progress may take to complete once no more are accepted. */
 const DRAIN_DEADLINE_MS = 20_000;
@@ -32,6 +33,7 @@ async function run(config: Config): Promise<void> {
   const stopping = stopOnSignals(log);
   const draining = new AbortController();
   let server: RunningServer | undefined;
+  let authenticator: Authenticator | undefined;
   const database = connectDatabase(config.databaseUrl);
   const metrics = createRegistry();
   addPoolMetrics(metrics, database);
@@ -57,11 +59,6 @@ async function run(config: Config): Promise<void> {
     writerTurns: createKeyedSlots(1),
     draining: draining.signal,
   };
-  const authenticator = createAuthenticator({
-    issuers: config.issuers,
-    bindUser: (user) => bindUser(deps.db, user),
-    apiTokens: createApiTokenVerifier(deps),
-  });
   const { isAlive } = watchEventLoop();
   const healthServer = await startHealthServer({
     address: config.listenAddress,
@@ -72,13 +69,19 @@ async function run(config: Config): Promise<void> {
       listening: () => server !== undefined,
       draining: () => !stopping.aborted,
       database: () => probeDatabase(deps.sql),
-      "identity provider": () => authenticator.isReady(),
+      "identity provider": () => authenticator?.isReady() ?? false,
     },
     log,
   });
 
   await requireSchema(database.sql, config.databaseUrl, { log, signal: stopping });
-  const keysLoaded = authenticator.loadKeys(stopping, log);
+  authenticator = createAuthenticator({
+    issuers: await recordIssuers(deps.db, config.issuers),
+    bindUser: (user) => bindUser(deps.db, user),
+    apiTokens: createApiTokenVerifier(deps),
+    log,
+  });
+  const keysLoaded = authenticator.loadKeys(stopping);
   const app = createApp(deps, { authenticator });
   server = await listen(app.fetch, {
     address: config.listenAddress,
@@ -102,7 +105,8 @@ async function run(config: Config): Promise<void> {
 }
 
 try {
-  await run(readConfig());
+  if (process.argv[2] === "check-token") await runTokenCheck();
+  else await run(readConfig());
   // Seen: sockets that postgres.js opened while Postgres restarted outlive end() and would keep a drained process up.
   process.exit();
 } catch (error) {

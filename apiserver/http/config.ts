@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { z } from "zod";
 import { jsonText } from "../../shared/program/config.ts";
-import { issuerSchema } from "./authentication/issuer-config.ts";
+import { issuersSchema } from "./authentication/issuer-config.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits, type RequestLimits } from "./limits.ts";
 
 const rateSchema = z.strictObject({
@@ -24,10 +24,12 @@ const atLeast = (least: number, usual: number) => z.coerce.number().min(least).d
 const countFrom = (least: number, usual: number) => z.coerce.number().int().min(least).default(usual);
 const usual = DEFAULT_REQUEST_LIMITS;
 
+/** Whose tokens are accepted. */
+export const issuerVariables = z.object({ MARINA_OIDC_ISSUERS: jsonText(issuersSchema) });
+
 /** Who may call the API, and what one request may cost. */
-export const httpVariables = z
-  .object({
-    MARINA_OIDC_ISSUERS: jsonText(z.array(issuerSchema).min(1)),
+export const httpVariables = issuerVariables
+  .extend({
     MARINA_RATE_LIMITS: jsonText(ratesSchema).default(usual.rates),
     MARINA_TRUSTED_PROXIES: addressRangesSchema,
     MARINA_MAX_BODY_BYTES: countFrom(1024, usual.maxBodyBytes),

@@ -2,6 +2,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { HTTPException } from "hono/http-exception";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { describeDatabaseError, isDatabaseUnavailable } from "../db/errors.ts";
+import { TokenRefusal } from "./authentication/token-refusal.ts";
 import type { HttpEnv } from "./env.ts";
 import { ApiError, clientGone, dependencyUnavailable, type ErrorCode, type ErrorDetail } from "./errors.ts";
 
@@ -16,6 +17,7 @@ interface ErrorBody {
 export function handleError(error: unknown, c: Context<HttpEnv>): Response {
   const apiError = toApiError(error);
   if (apiError.status >= 500) logFailure(error, apiError, c);
+  else if (apiError.cause instanceof TokenRefusal) logRefusal(apiError.cause, c);
   return respondWithError(apiError, c);
 }
 
@@ -76,6 +78,11 @@ function logFailure(error: unknown, apiError: ApiError, c: Context<HttpEnv>): vo
   const cause = database ?? describeError(apiError.cause ?? error);
   const level = apiError.code === "internal" ? "error" : "warn";
   c.get("log")[level]({ requestId: c.get("requestId"), code: apiError.code, cause }, "request failed");
+}
+
+/** For the installer, who sees in the response only the step that failed. */
+function logRefusal({ message, facts }: TokenRefusal, c: Context<HttpEnv>): void {
+  c.get("log").info({ requestId: c.get("requestId"), step: message, ...facts }, "token refused");
 }
 
 function describeError(error: unknown): { message: string; stack?: string | undefined } {

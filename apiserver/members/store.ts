@@ -265,11 +265,10 @@ export async function insertUser(db: Queryable, user: UserPrincipal): Promise<vo
   await db.insert(users).values({ id, issuer, email, emailVerified }).onConflictDoNothing();
 }
 
-/** The issuer that presented this user id first. */
-export async function requireIssuerOf(db: Queryable, userId: string): Promise<string> {
+/** The issuer that a user id belongs to; undefined for one that nobody has presented. */
+export async function findIssuerOf(db: Queryable, userId: string): Promise<string | undefined> {
   const [row] = await db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
-  if (row === undefined) throw new Error("a user was deleted between insert and read");
-  return row.issuer;
+  return row?.issuer;
 }
 
 function isMember(orgId: string, memberId: string) {

@@ -13,7 +13,18 @@ import {
 import type { Role } from "../http/authorization/permissions.ts";
 import { organizations } from "../organizations/table.ts";
 
-/** People who have ever presented a valid token. A `sub` belongs to the issuer that presented it first. */
+/** How the ids of an issuer's users are made. It is kept when the configuration no longer names the issuer. */
+export const issuers = pgTable("issuers", {
+  url: text().primaryKey(),
+  subjectClaim: text("subject_claim").notNull(),
+  idNamespace: text("id_namespace").notNull(),
+  uuidSubjects: boolean("uuid_subjects").notNull(),
+  createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
+    .notNull()
+    .defaultNow(),
+});
+
+/** People who have ever presented a valid token. An id belongs to the issuer that presented it first. */
 export const users = pgTable("users", {
   id: uuid().primaryKey(),
   issuer: text().notNull(),

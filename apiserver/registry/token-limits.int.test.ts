@@ -29,11 +29,11 @@ function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof cre
   const { config, ...deps } = { ...api.deps, metrics: createRegistry() };
   const rates = { ...config.limits.rates, [name]: limit };
   const limited = { ...deps, config: { ...config, limits: { ...config.limits, rates } } };
-  const { issuers } = config;
+  const issuers = config.issuers.map((issuer) => ({ ...issuer, uuidSubjects: true }));
   const apiTokens = createApiTokenVerifier(limited);
   const bind = (user: Parameters<typeof bindUser>[1]) => bindUser(deps.db, user);
   return createTestedApp(limited, {
-    authenticator: createAuthenticator({ issuers, bindUser: bind, apiTokens }),
+    authenticator: createAuthenticator({ issuers, bindUser: bind, apiTokens, log: deps.log }),
   });
 }
 

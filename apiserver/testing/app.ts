@@ -19,13 +19,13 @@ import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
 import type { Deps } from "../deps.ts";
 import { createAuthenticator } from "../http/authentication/authenticator.ts";
-import type { IssuerConfig } from "../http/authentication/issuer-config.ts";
+import type { ConfiguredIssuer } from "../http/authentication/issuer-config.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import type { Operation } from "../http/contract/operation.ts";
 import { hashBody } from "../http/idempotency/run-once.ts";
 import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
-import { bindUser } from "../members/index.ts";
+import { bindUser, recordIssuers } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
 import { DEFAULT_QUOTAS } from "../quotas/config.ts";
 import {
@@ -36,6 +36,7 @@ import {
 } from "../registry/config.ts";
 import type { AttachmentStorage } from "../tickets/attachments/config.ts";
 import { DEFAULT_RESPONSE_TARGETS, DEFAULT_TICKET_LIMITS } from "../tickets/config.ts";
+import { makeIssuerConfig } from "./issuer-config.ts";
 import { withoutCallDeadlines } from "./transport.ts";
 
 /** All tests share one user, which sends more than a person ever does. */
@@ -82,7 +83,7 @@ export interface TestApp {
 
 export interface TestAppChanges {
   audience?: string;
-  issuers?: readonly IssuerConfig[];
+  issuers?: readonly ConfiguredIssuer[];
   /** Share this one's database, as another replica does; close it before that one. */
   replicaOf?: TestApp;
   log?: Logger;
@@ -118,9 +119,10 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     draining: draining.signal,
   };
   const authenticator = createAuthenticator({
-    issuers: deps.config.issuers,
+    issuers: await recordIssuers(deps.db, deps.config.issuers),
     bindUser: (user) => bindUser(deps.db, user),
     apiTokens: createApiTokenVerifier(deps),
+    log: deps.log,
   });
   const operations: Operation[] = [];
   const app = createTestedApp(deps, { authenticator, operations });
@@ -206,14 +208,7 @@ function testConfig(
     databaseUrl,
     kubeconfigPath: stack.kubeconfig,
     issuers: [
-      {
-        issuer: stack.issuer,
-        audience,
-        rolePath: "realm_access.roles",
-        admin: true,
-        trustEmail: true,
-        types: ["JWT", "at+jwt"],
-      },
+      makeIssuerConfig({ issuer: stack.issuer, audience, admin: true, trustEmail: true }),
       ...issuers,
     ],
     platformNamespace: "marina-system",

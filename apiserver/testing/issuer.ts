@@ -3,10 +3,11 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from "jose";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
-import type { IssuerConfig } from "../http/authentication/issuer-config.ts";
+import type { IssuerConfig, IssuerInput } from "../http/authentication/issuer-config.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import { members, users } from "../members/table.ts";
 import type { TestApp, TestResponse } from "./app.ts";
+import { makeIssuerConfig } from "./issuer-config.ts";
 
 const LIFETIME_SECONDS = 3600;
 const AUDIENCE = "marina";
@@ -33,7 +34,9 @@ export interface TestIssuer {
   /** Like `sign`, with the algorithm `none` and no signature. */
   signNot(person: Pick<Person, "userId" | "email">): string;
   /** Signs with another key from now on and publishes it; the old one only when it is kept. */
-  rotateKey(options?: { keepOld?: boolean }): Promise<void>;
+  rotateKey(options?: { keepOld?: boolean; algorithm?: "ES256" | "RS256" }): Promise<void>;
+  /** Withdraws every key. */
+  publishNothing(): void;
   /** The status of the responses with the published keys; 200 at first. */
   setStatus(status: number): void;
   /** How often the keys were read. */
@@ -42,7 +45,7 @@ export interface TestIssuer {
 }
 
 /** A small issuer of JSON Web Tokens that speaks the protocol: for people and faults that the stack's issuer does not have. */
-export async function startTestIssuer(changes: Partial<IssuerConfig> = {}): Promise<TestIssuer> {
+export async function startTestIssuer(changes: Partial<IssuerInput> = {}): Promise<TestIssuer> {
   const published: JWK[] = [];
   let key = await createKey();
   let status = 200;
@@ -66,20 +69,18 @@ export async function startTestIssuer(changes: Partial<IssuerConfig> = {}): Prom
   });
   const sign: TestIssuer["sign"] = (person, { claims = {}, header = {} } = {}) =>
     new SignJWT({ ...claimsOf(person), ...claims })
-      .setProtectedHeader({ alg: "ES256", kid: key.kid, typ: "at+jwt", ...header })
+      .setProtectedHeader({ alg: key.jwk.alg, kid: key.kid, typ: "at+jwt", ...header })
       .sign(key.privateKey);
 
   return {
-    config: {
+    config: makeIssuerConfig({
       issuer: url,
       audience: AUDIENCE,
       jwksUrl: url,
-      rolePath: "realm_access.roles",
       admin: true,
       trustEmail: true,
-      types: ["JWT", "at+jwt"],
       ...changes,
-    },
+    }),
     async createPerson(tokenChanges) {
       const userId = createId();
       const person = { userId, email: `${userId}@example.com` };
@@ -87,10 +88,13 @@ export async function startTestIssuer(changes: Partial<IssuerConfig> = {}): Prom
     },
     sign,
     signNot: (person) => new UnsecuredJWT(claimsOf(person)).encode(),
-    async rotateKey({ keepOld = false } = {}) {
-      key = await createKey();
+    async rotateKey({ keepOld = false, algorithm } = {}) {
+      key = await createKey(algorithm);
       if (!keepOld) published.length = 0;
       published.push(key.jwk);
+    },
+    publishNothing: () => {
+      published.length = 0;
     },
     setStatus: (next) => {
       status = next;
@@ -100,10 +104,10 @@ export async function startTestIssuer(changes: Partial<IssuerConfig> = {}): Prom
   };
 }
 
-async function createKey() {
-  const { privateKey, publicKey } = await generateKeyPair("ES256");
+async function createKey(alg = "ES256") {
+  const { privateKey, publicKey } = await generateKeyPair(alg);
   const kid = createId();
-  return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg: "ES256" } };
+  return { kid, privateKey, jwk: { ...(await exportJWK(publicKey)), kid, alg } };
 }
 
 /** An organization of one test, owned by a new person. */

@@ -13,7 +13,7 @@ const ISSUER = "https://identity.example.com";
 
 export const userIdentityRecord = z
   .object({
-    user_id: idField("The user: `sub` of the tokens."),
+    user_id: idField("The user: `sub` of the tokens where it is a UUID, else made of the subject."),
     issuer: textField(MAX_ISSUER_LENGTH, "The issuer whose tokens are accepted for this user.", ISSUER),
     email: textField(254, "The address in the first token; null after a change of the issuer.").nullable(),
     created_at: timestampField("When a token with this id was first presented."),

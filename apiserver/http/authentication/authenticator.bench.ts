@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { createAuthenticator } from "./authenticator.ts";
+import { issuerSchema } from "./issuer-config.ts";
 
 const CALLS = 20_000;
 const ROUNDS = 5;
@@ -20,16 +21,12 @@ async function main(): Promise<void> {
   const authenticator = createAuthenticator({
     issuers: [
       {
-        issuer,
-        audience: "bench",
-        jwksUrl: issuer,
-        rolePath: "realm_access.roles",
-        admin: true,
-        trustEmail: true,
-        types: ["JWT"],
+        ...issuerSchema.parse({ issuer, audience: "bench", jwksUrl: issuer, admin: true, trustEmail: true }),
+        uuidSubjects: true,
       },
     ],
     bindUser: async (user) => user.issuer,
+    log: { warn: () => undefined },
     apiTokens: {
       isApiToken: (text) => text.startsWith("mar_"),
       isWellFormed: () => false,

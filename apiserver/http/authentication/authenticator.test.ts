@@ -2,10 +2,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { makeIssuerConfig } from "../../testing/issuer-config.ts";
 import { type Authenticator, createAuthenticator } from "./authenticator.ts";
-import type { IssuerConfig } from "./issuer-config.ts";
+import type { IssuerConfig, IssuerInput } from "./issuer-config.ts";
 import type { TokenPrincipal, UserPrincipal } from "./principal.ts";
 
+const STAFF = "platform-admin";
 const SUBJECT = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 /** The clock stands still: the rows of a table are made long before the last of them is tested. */
 const NOW_MS = Date.now();
@@ -32,17 +34,15 @@ beforeAll(async () => {
 
 afterAll(() => void server.close());
 
-function issuer(changes: Partial<IssuerConfig> = {}): IssuerConfig {
-  return {
+function issuer(changes: Partial<IssuerInput> = {}): IssuerConfig {
+  return makeIssuerConfig({
     issuer: url,
     audience: "marina",
     jwksUrl: url,
-    rolePath: "realm_access.roles",
     admin: true,
     trustEmail: true,
-    types: ["JWT", "at+jwt"],
     ...changes,
-  };
+  });
 }
 
 function authenticator(config: IssuerConfig = issuer()): Authenticator {
@@ -54,6 +54,7 @@ function authenticator(config: IssuerConfig = issuer()): Authenticator {
       isWellFormed: () => false,
       verify: async () => undefined,
     },
+    log: { warn: () => undefined },
     nowMs: () => NOW_MS,
   });
 }
@@ -119,7 +120,9 @@ describe("a token is refused with 401", () => {
     ["without an end", { claims: { exp: undefined } }],
     ["before its start", { claims: { nbf: NOW + 40 } }],
     ["without a subject", { claims: { sub: undefined } }],
-    ["with a subject that is no UUID", { claims: { sub: "alice" } }],
+    ["with a subject that is no text", { claims: { sub: 7 } }],
+    ["with an empty subject", { claims: { sub: "" } }],
+    ["with a subject of half a character", { claims: { sub: "\ud800" } }],
     ["of another type", { header: { typ: "dpop+jwt" } }],
     ["without a type", { header: { typ: undefined } }],
     ["with a key that the issuer does not have", { header: { kid: "second" } }],
@@ -199,10 +202,52 @@ describe("what a token claims about its bearer", () => {
     expect(principal).not.toHaveProperty("email");
   });
 
-  test("roles are read from the configured claim", async () => {
-    const authorization = `Bearer ${await sign({ claims: { groups: ["staff", 5] } })}`;
-    const principal = await authenticator(issuer({ rolePath: "groups" })).authenticate(authorization);
-    expect(principal.roles).toEqual(["staff"]);
+  test.each<[string, Partial<IssuerInput>, Record<string, unknown>, string[]]>([
+    ["of a list, without what is no text", { rolesClaim: "groups" }, { groups: ["a", 5] }, ["a"]],
+    ["of one text", { rolesClaim: "groups" }, { groups: "a b" }, ["a b"]],
+    [
+      "of a claim with dots and slashes in its name",
+      { rolesClaim: "https://marina.example.com/roles" },
+      { "https://marina.example.com/roles": ["a"] },
+      ["a"],
+    ],
+    [
+      "of a client with a dot in its id",
+      { rolesClaim: ["resource_access", "my.client", "roles"] },
+      { resource_access: { "my.client": { roles: ["a"] } } },
+      ["a"],
+    ],
+    ["of nothing", { rolesClaim: ["a", "b"] }, { a: "text" }, []],
+    ["of no inherited property", { rolesClaim: ["constructor", "name"] }, {}, []],
+    [
+      "the staff's under its own name",
+      { staffRole: "ops", rolesClaim: "r" },
+      { r: ["ops", "a"] },
+      [STAFF, "a"],
+    ],
+    ["the staff's under no other", { staffRole: "ops", rolesClaim: "r" }, { r: [STAFF, "a"] }, ["a"]],
+    ["the staff's where roles do not count", { admin: false }, {}, []],
+  ])("roles are read %s", async (_what, changes, claims, roles) => {
+    const authorization = `Bearer ${await sign({ claims })}`;
+    const principal = await authenticator(issuer(changes)).authenticate(authorization);
+    expect(principal.roles).toEqual(roles);
+  });
+
+  test.each([true, "true", 1, "1"])(
+    "the address is verified by %j in the configured claim",
+    async (value) => {
+      const changed = issuer({ emailClaim: "upn", emailVerifiedClaim: "xms_edov" });
+      const claims = { upn: "bob@example.com", xms_edov: value };
+      const principal = await authenticator(changed).authenticate(`Bearer ${await sign({ claims })}`);
+      expect(principal).toMatchObject({ email: "bob@example.com", emailVerified: true, emailTrusted: true });
+    },
+  );
+
+  test.each([false, "false", 0, null, "yes", [true]])("the address is not verified by %j", async (value) => {
+    const principal = await authenticator().authenticate(
+      `Bearer ${await sign({ claims: { email_verified: value } })}`,
+    );
+    expect(principal).toMatchObject({ emailVerified: false, emailTrusted: false });
   });
 });
 
@@ -217,6 +262,7 @@ test("an API token is known from its first use until it is refused", async () =>
       isWellFormed: (text) => text === "mar_good",
       verify: async () => (isValid ? principal : undefined),
     },
+    log: { warn: () => undefined },
   });
   expect(instance.isWellFormed("Bearer mar_good")).toBe(true);
   expect(instance.isWellFormed("Bearer mar_typo")).toBe(false);
@@ -238,6 +284,6 @@ test("an issuer that does not respond is 503, not 401", async () => {
 test("keys are loaded at start, after which it is ready", async () => {
   const ready = authenticator();
   expect(ready.isReady()).toBe(false);
-  await ready.loadKeys(new AbortController().signal, { warn: () => undefined });
+  await ready.loadKeys(new AbortController().signal);
   expect(ready.isReady()).toBe(true);
 });

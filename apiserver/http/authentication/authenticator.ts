@@ -1,22 +1,20 @@
 import { hash } from "node:crypto";
-import { decodeJwt, errors, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
-import { z } from "zod";
+import { decodeJwt, decodeProtectedHeader, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
 import type { Logger } from "../../../shared/program/log.ts";
 import { createRepeatedWarning } from "../../../shared/program/repeated-warning.ts";
-import { ApiError, dependencyUnavailable } from "../errors.ts";
+import { ApiError } from "../errors.ts";
+import { explainToken, show } from "./explain-token.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
 import { explainIssuerFault } from "./issuer-faults.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
+import { ALGORITHMS } from "./key-set.ts";
 import type { Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
+import { requireAccessToken, toPrincipal } from "./token-claims.ts";
+import { TokenRefusal, toTokenError } from "./token-refusal.ts";
 
-const subjectSchema = z.guid().toLowerCase();
-const ALGORITHMS = ["RS256", "ES256", "PS256", "EdDSA"];
-const CLOCK_SKEW_SECONDS = 30;
 /** A verified token is accepted for this long without verifying it again: a hash instead of a signature. */
 const CACHE_MS = 60_000;
 const CACHE_SIZE = 10_000;
-/** ASCII alone: letters of other alphabets that look alike, or fold into ASCII, would make one address of two. */
-const EMAIL = /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/;
 
 export interface Authenticator {
   /** Verifies the bearer token of an Authorization header. Throws 401; 503 when the issuer's keys are unavailable. */
@@ -27,8 +25,8 @@ export interface Authenticator {
   isWellFormed(authorization: string): boolean;
   /** The keys of at least one issuer have been read. */
   isReady(): boolean;
-  /** Reads the keys of every issuer, retrying until each has been read once, with a warning while it fails. */
-  loadKeys(signal: AbortSignal, log: Pick<Logger, "warn">): Promise<void>;
+  /** Reads the keys of every issuer, retrying until each has been read once. */
+  loadKeys(signal: AbortSignal): Promise<void>;
 }
 
 /** Recognizes and verifies API tokens. */
@@ -46,6 +44,8 @@ export interface AuthenticatorOptions {
   /** Records the user and returns the issuer that the id belongs to. */
   bindUser(user: UserPrincipal): Promise<string>;
   apiTokens: ApiTokenVerifier;
+  /** Gets a warning while the keys of an issuer cannot be read, at the start or later. */
+  log: Pick<Logger, "warn">;
   nowMs?: () => number;
 }
 
@@ -55,14 +55,17 @@ export interface AuthenticatorOptions {
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const nowMs = options.nowMs ?? Date.now;
-  const issuers = options.issuers.map((config) => ({ config, keys: createIssuerKeys(config, nowMs) }));
+  const issuers = options.issuers.map((config) => ({
+    config,
+    keys: createIssuerKeys(config, { nowMs, onFailure: warnOfIssuer(config, options.log, nowMs) }),
+  }));
   const verified = new Map<string, { principal: UserPrincipal; untilMs: number }>();
   const acceptedApiTokens = new Set<string>();
 
   async function verifyApiToken(text: string, hash: string): Promise<TokenPrincipal> {
     const principal = await options.apiTokens.verify(text);
     acceptedApiTokens.delete(hash);
-    if (principal === undefined) throw invalidToken("it is not an API token that is valid now");
+    if (principal === undefined) throw refuse("not an API token that is valid now");
     if (acceptedApiTokens.size >= CACHE_SIZE) {
       acceptedApiTokens.delete(acceptedApiTokens.values().next().value ?? hash);
     }
@@ -71,10 +74,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   async function verify(token: string): Promise<UserPrincipal> {
-    const issuer = findIssuer(issuers, token);
-    const principal = toPrincipal(await verifyToken(token, issuer, nowMs()), issuer.config);
+    const { principal } = await verifyToken(token, findIssuer(issuers, token), nowMs());
     const owner = await options.bindUser(principal);
-    if (owner !== principal.issuer) throw invalidToken("the subject belongs to another issuer");
+    if (owner !== principal.issuer)
+      throw refuse("subject of another issuer", {
+        userId: principal.userId,
+        owner,
+        issuer: principal.issuer,
+      });
     return principal;
   }
 
@@ -97,17 +104,19 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     },
     isWellFormed: (authorization) => options.apiTokens.isWellFormed(BEARER.exec(authorization)?.[1] ?? ""),
     isReady: () => issuers.some((issuer) => issuer.keys.isLoaded()),
-    async loadKeys(signal, log) {
-      const load = ({ config, keys }: Issuer) => {
-        const warn = createRepeatedWarning(log, nowMs);
-        return keys.load(signal, (error) => warn(explainIssuerFault(config, error)));
-      };
-      await Promise.all(issuers.map(load));
+    async loadKeys(signal) {
+      await Promise.all(issuers.map(({ keys }) => keys.load(signal)));
     },
   };
 }
 
-interface Issuer {
+function warnOfIssuer(config: IssuerConfig, log: Pick<Logger, "warn">, nowMs: () => number) {
+  const warn = createRepeatedWarning(log, nowMs);
+  return (error: unknown, state: { hasKeys: boolean }) => warn(explainIssuerFault(config, error, state));
+}
+
+/** An issuer and its keys. */
+export interface Issuer {
   config: IssuerConfig;
   keys: IssuerKeys;
 }
@@ -125,86 +134,57 @@ function parseBearer(authorization: string | undefined): string {
     });
   }
   const token = BEARER.exec(authorization)?.[1];
-  if (token === undefined) throw invalidToken("the Authorization header is not of the form Bearer <token>");
+  if (token === undefined) throw refuse("the Authorization header is not of the form Bearer <token>");
   return token;
 }
 
-function findIssuer(issuers: readonly Issuer[], token: string): Issuer {
+/** The issuer that a token names. Throws 401. */
+export function findIssuer(issuers: readonly Issuer[], token: string): Issuer {
   let claims: JWTPayload;
   try {
     claims = decodeJwt(token);
   } catch (error) {
-    throw invalidToken("it is not a JSON Web Token", error);
+    throw refuse("not a JSON Web Token", {}, error);
   }
   const issuer = issuers.find(({ config }) => config.issuer === claims.iss);
-  if (issuer === undefined) throw invalidToken("its issuer is not accepted here");
-  return issuer;
+  if (issuer !== undefined) return issuer;
+  const accepted = issuers.map(({ config }) => config.issuer);
+  throw refuse("issuer not accepted", { iss: show(claims.iss), accepted });
 }
 
-async function verifyToken(token: string, issuer: Issuer, nowMs: number): Promise<JWTVerifyResult> {
+/** Verifies a token of an issuer. Throws 401 naming the step that failed; 503 when the issuer's keys are unavailable. */
+export async function verifyToken(
+  token: string,
+  { config, keys }: Issuer,
+  nowMs: number,
+): Promise<{ principal: UserPrincipal; result: JWTVerifyResult }> {
   try {
-    const result = await jwtVerify(token, issuer.keys.resolve, {
-      issuer: issuer.config.issuer,
-      audience: issuer.config.audience,
-      algorithms: ALGORITHMS,
-      clockTolerance: CLOCK_SKEW_SECONDS,
-      requiredClaims: ["exp", "sub"],
+    const result = await jwtVerify(token, keys.resolve, {
+      issuer: config.issuer,
+      audience: config.audiences,
+      algorithms: [...ALGORITHMS],
+      clockTolerance: config.clockToleranceSeconds,
+      requiredClaims: ["exp", config.subjectClaim],
       currentDate: new Date(nowMs),
     });
-    requireType(result.protectedHeader.typ, issuer.config.types);
-    requireAccessToken(result);
-    return result;
+    requireAccessToken(result, config);
+    return { principal: toPrincipal(result, config), result };
   } catch (error) {
-    throw toTokenError(error);
+    throw toTokenError(error, () => describeToken(token, config, nowMs));
   }
 }
 
-/** The media type of a token, in short or full form (RFC 7515 section 4.1.9). */
-function requireType(typ: string | undefined, accepted: readonly string[]): void {
-  if (accepted.some((name) => isType(typ, name))) return;
-  throw invalidToken("its type is not accepted here");
+/** What the log tells of a refused token: its key, and what is not accepted of it, but nothing about the person. */
+function describeToken(token: string, config: IssuerConfig, nowMs: number): Record<string, unknown> {
+  const header = decodeProtectedHeader(token);
+  const refused = explainToken(header, decodeJwt(token), config, nowMs).flatMap(
+    ({ claim, found, refusal, meaning }) => (refusal === undefined ? [] : [{ claim, found, meaning }]),
+  );
+  return { issuer: config.issuer, kid: show(header.kid), alg: show(header.alg), refused };
 }
 
-function isType(typ: string | undefined, name: string): boolean {
-  return typ?.toLowerCase().replace(/^application\//, "") === name.toLowerCase();
-}
-
-/** Claims that OpenID Connect Core 1.0 (section 2, 3.1.3.6, 3.3.2.11) defines for ID tokens alone. */
-const ID_TOKEN_CLAIMS = ["nonce", "at_hash", "c_hash"];
-
-/**
- * Refuses an ID token, which an application gets about a person and may pass on. RFC 9068 gives access tokens their
- * own type; providers without it put `Bearer` in the claim `typ`, as Keycloak does, or their other claims decide: an ID
- * token is only for the application that requested it (`azp`).
- */
-function requireAccessToken({ protectedHeader, payload }: JWTVerifyResult): void {
-  if (isType(protectedHeader.typ, "at+jwt")) return;
-  const { typ, azp, aud } = payload;
-  if (typ === "Bearer") return;
-  const audiences = [aud].flat();
-  const isForRequester = azp !== undefined && audiences.every((audience) => audience === azp);
-  if (typ !== undefined || isForRequester || ID_TOKEN_CLAIMS.some((claim) => claim in payload)) {
-    throw invalidToken("it is not an access token");
-  }
-}
-
-const TOKEN_FAULTS: Readonly<Record<string, string>> = {
-  ERR_JWT_EXPIRED: "it has expired",
-  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature is wrong",
-  ERR_JWT_CLAIM_VALIDATION_FAILED: "one of its claims is missing or wrong",
-  ERR_JOSE_ALG_NOT_ALLOWED: "its algorithm is not accepted here",
-  ERR_JOSE_NOT_SUPPORTED: "its algorithm is not accepted here",
-  ERR_JWKS_NO_MATCHING_KEY: "its key is not one of the issuer's",
-  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "it does not say which key signed it",
-  ERR_JWS_INVALID: "it is not a JSON Web Token",
-  ERR_JWT_INVALID: "it is not a JSON Web Token",
-};
-
-function toTokenError(error: unknown): ApiError {
-  if (error instanceof ApiError) return error;
-  const fault = error instanceof errors.JOSEError ? TOKEN_FAULTS[error.code] : undefined;
-  if (fault !== undefined) return invalidToken(fault, error);
-  return dependencyUnavailable("The identity provider", error);
+function refuse(step: string, facts: Readonly<Record<string, unknown>> = {}, cause?: unknown): ApiError {
+  return toTokenError(new TokenRefusal(step, facts, cause));
 }
 
 /** 401 for an invalid ticket. */
@@ -216,43 +196,4 @@ export function invalidTicket(): ApiError {
       headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
     },
   );
-}
-
-function invalidToken(reason: string, cause?: unknown): ApiError {
-  return new ApiError("unauthorized", `The bearer token is not valid: ${reason}.`, {
-    headers: {
-      "WWW-Authenticate": `Bearer realm="marina", error="invalid_token", error_description="${reason}"`,
-    },
-    cause,
-  });
-}
-
-/** Reads a principal from verified claims. Realm roles and trust in addresses depend on the issuer's configuration. */
-export function toPrincipal(
-  { payload }: Pick<JWTVerifyResult, "payload">,
-  config: IssuerConfig,
-): UserPrincipal {
-  const userId = subjectSchema.safeParse(payload.sub);
-  if (!userId.success) throw invalidToken("its subject is not a UUID");
-  const email = typeof payload.email === "string" && EMAIL.test(payload.email) ? payload.email : undefined;
-  const emailVerified = email !== undefined && payload.email_verified === true;
-  return {
-    kind: "user",
-    userId: userId.data,
-    issuer: config.issuer,
-    ...(email === undefined ? {} : { email }),
-    emailVerified,
-    emailTrusted: emailVerified && config.trustEmail,
-    roles: config.admin ? readRoles(payload, config.rolePath) : [],
-    expiresAtMs: ((payload.exp ?? 0) + CLOCK_SKEW_SECONDS) * 1000,
-  };
-}
-
-function readRoles(payload: JWTPayload, rolePath: string): string[] {
-  let value: unknown = payload;
-  for (const key of rolePath.split(".")) {
-    if (typeof value !== "object" || value === null) return [];
-    value = (value as Record<string, unknown>)[key];
-  }
-  return Array.isArray(value) ? value.filter((role) => typeof role === "string") : [];
 }

@@ -1,19 +1,27 @@
-import { z } from "zod";
-import type { IssuerConfig } from "./issuer-config.ts";
+import { type ConfiguredIssuer, discoveryUrlOf } from "./issuer-config.ts";
+import { DocumentError } from "./key-set.ts";
 
-/** Why the keys of an issuer cannot be read, as one sentence that says what to correct. */
-export function explainIssuerFault(config: IssuerConfig, error: unknown): string {
-  const where = config.jwksUrl ?? `${config.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  return `The keys of the issuer ${config.issuer} cannot be read (${describe(error)}), so that nobody can sign in with it: check MARINA_OIDC_ISSUERS and that this program can reach ${where}.`;
+/**
+ * Why the keys of an issuer cannot be read, as one sentence that says what to correct. `hasKeys`: those of an earlier read
+ * are known.
+ */
+export function explainIssuerFault(
+  config: Pick<ConfiguredIssuer, "issuer" | "jwksUrl">,
+  error: unknown,
+  { hasKeys }: { hasKeys: boolean },
+): string {
+  const where = config.jwksUrl ?? discoveryUrlOf(config);
+  const effect = hasKeys
+    ? "so that only the keys that are known are accepted"
+    : "so that nobody can sign in with it";
+  return `The keys of the issuer ${config.issuer} cannot be read (${describe(error)}), ${effect}: check MARINA_OIDC_ISSUERS and that this program can reach ${where}.`;
 }
 
 /** The code of a network error, else the message; that of an invalid document is one of ours. */
 function describe(error: unknown): string {
-  if (error instanceof z.ZodError) return "its discovery document is not valid";
-  if (error instanceof SyntaxError) return "its discovery document is not JSON";
-  // The error of fetch itself says nothing but that it failed.
+  if (error instanceof DocumentError) return error.message;
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return String(cause);
-  const isNetwork = "code" in cause && typeof cause.code === "string" && !cause.code.startsWith("ERR_J");
+  const isNetwork = "code" in cause && typeof cause.code === "string";
   return isNetwork ? String(cause.code) : cause.message.replace(/\.$/, "");
 }

@@ -15,10 +15,12 @@ afterEach(() => issuer.close());
 /** An authenticator on a clock that the test moves. */
 function authenticator(issuers = [issuer.config]) {
   let nowMs = Date.now();
+  const warnings: string[] = [];
   const instance = createAuthenticator({
     issuers,
     bindUser: async (user: UserPrincipal) => user.issuer,
     apiTokens: { isApiToken: () => false, isWellFormed: () => false, verify: async () => undefined },
+    log: { warn: (sentence: string) => void warnings.push(sentence) },
     nowMs: () => nowMs,
   });
   const statusFor = async (token: string) => {
@@ -31,6 +33,7 @@ function authenticator(issuers = [issuer.config]) {
   };
   return {
     statusFor,
+    warnings,
     pass: (ms: number) => {
       nowMs += ms;
     },
@@ -92,6 +95,39 @@ describe("the keys of an issuer", () => {
     await issuer.rotateKey();
     pass(31_000);
     expect(await statusFor(await issuer.sign(person))).toBe(503);
+  });
+
+  test("of another algorithm are accepted like any other new one", async () => {
+    const { statusFor, pass } = authenticator();
+    const person = await issuer.createPerson();
+    expect(await statusFor(person.token)).toBe(200);
+    await issuer.rotateKey({ algorithm: "RS256" });
+    pass(31_000);
+    expect(await statusFor(await issuer.sign(person))).toBe(200);
+  });
+
+  test("are all withdrawn by a key set without any, with a warning", async () => {
+    const { statusFor, pass, warnings } = authenticator();
+    const person = await issuer.createPerson();
+    expect(await statusFor(person.token)).toBe(200);
+    issuer.publishNothing();
+    pass(11 * MINUTE_MS);
+    expect(await statusFor(await issuer.sign(person))).toBe(503);
+    expect(warnings).toEqual([expect.stringContaining("has no key for")]);
+  });
+
+  test("that cannot be read any more are told once, while those that are known stay valid", async () => {
+    const { statusFor, pass, warnings } = authenticator();
+    const person = await issuer.createPerson();
+    expect(await statusFor(person.token)).toBe(200);
+    issuer.setStatus(503);
+    for (const _ of [1, 2]) {
+      pass(11 * MINUTE_MS);
+      expect(await statusFor(await issuer.sign(person))).toBe(200);
+    }
+    expect(warnings).toEqual(
+      [1, 2].map(() => expect.stringMatching(/responded with 503\), so that only the keys that are known/)),
+    );
   });
 
   test("a withdrawn one ends after ten minutes", async () => {

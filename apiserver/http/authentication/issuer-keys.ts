@@ -1,20 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { createRemoteJWKSet, errors, type JWTVerifyGetKey } from "jose";
-import { z } from "zod";
-import { isProtectedUrl } from "../../../shared/program/config.ts";
-import type { IssuerConfig } from "./issuer-config.ts";
+import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
+import type { ConfiguredIssuer } from "./issuer-config.ts";
+import { createKeySetReader, requireUsableKey } from "./key-set.ts";
 
-const FETCH_TIMEOUT_MS = 5000;
 /** The least time between two reads of the keys, however many unknown key ids are presented. */
 const COOLDOWN_MS = 30_000;
 /** A key that the issuer withdrew is refused after this time, provided that the issuer is available. */
 const MAX_AGE_MS = 10 * 60_000;
 const RETRY_MS = 1000;
-
-const discoverySchema = z.object({
-  issuer: z.string(),
-  jwks_uri: z.url().refine(isProtectedUrl, "must be https, or a loopback address"),
-});
 
 export interface IssuerKeys {
   /**
@@ -23,15 +16,24 @@ export interface IssuerKeys {
    */
   resolve: JWTVerifyGetKey;
   isLoaded(): boolean;
-  /** Reads the keys; retries every second until it succeeds or `signal` aborts. `onFailure` gets every failure. */
-  load(signal: AbortSignal, onFailure: (error: unknown) => void): Promise<void>;
+  /** Reads the keys; retries every second until it succeeds or `signal` aborts. */
+  load(signal: AbortSignal): Promise<void>;
 }
 
-type RemoteKeys = ReturnType<typeof createRemoteJWKSet>;
+export interface IssuerKeysOptions {
+  nowMs?: () => number;
+  /** Gets every failure to read the keys, at whatever time; `hasKeys`: those of an earlier read are known. */
+  onFailure?: (error: unknown, state: { hasKeys: boolean }) => void;
+  timeoutMs?: number;
+}
 
 /** The signing keys of one issuer, from `jwksUrl` or the URL in its discovery document. */
-export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Date.now): IssuerKeys {
-  let keys: RemoteKeys | undefined;
+export function createIssuerKeys(
+  config: ConfiguredIssuer,
+  { nowMs = Date.now, onFailure = () => undefined, timeoutMs }: IssuerKeysOptions = {},
+): IssuerKeys {
+  const readKeySet = createKeySetReader(config, timeoutMs);
+  let keys: JWTVerifyGetKey | undefined;
   let readAtMs = Number.NEGATIVE_INFINITY;
   let triedAtMs = Number.NEGATIVE_INFINITY;
   let failure: unknown;
@@ -40,13 +42,16 @@ export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Dat
   async function readOnce(): Promise<void> {
     triedAtMs = nowMs();
     try {
-      const connected = keys ?? (await connect(config));
-      await connected.reload();
-      keys = connected;
+      const keySet = await readKeySet();
+      // Keys that were known are withdrawn by a set without any, which says so by a warning.
+      if (keys !== undefined) keys = createLocalJWKSet(keySet);
+      requireUsableKey(keySet);
+      keys = createLocalJWKSet(keySet);
       readAtMs = nowMs();
       failure = undefined;
     } catch (error) {
       failure = error;
+      onFailure(error, { hasKeys: keys !== undefined });
       throw error;
     }
   }
@@ -71,49 +76,24 @@ export function createIssuerKeys(config: IssuerConfig, nowMs: () => number = Dat
 
   return {
     resolve: async (header, token) => {
-      const known = keys;
-      if (known === undefined) await refresh();
+      if (keys === undefined) await refresh();
       else if (nowMs() - readAtMs > MAX_AGE_MS) await refresh().catch(() => undefined);
-      const current = keys ?? known;
+      const current = keys;
       if (current === undefined) throw failure ?? new Error("the issuer's keys have not been read");
       try {
         return await current(header, token);
       } catch (error) {
         if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-        const before = readAtMs;
         await refresh();
-        if (readAtMs === before) throw error;
-        return current(header, token);
+        if (keys === undefined || keys === current) throw error;
+        return keys(header, token);
       }
     },
     isLoaded: () => keys !== undefined,
-    async load(signal, onFailure) {
+    async load(signal) {
       while (keys === undefined && !signal.aborted) {
-        await read().catch((error: unknown) => {
-          onFailure(error);
-          return sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
-        });
+        await read().catch(() => sleep(RETRY_MS, undefined, { signal }).catch(() => undefined));
       }
     },
   };
-}
-
-/** The library's own refresh is off: it would drop known keys at the first read that fails. */
-async function connect(config: IssuerConfig): Promise<RemoteKeys> {
-  return createRemoteJWKSet(await findKeysUrl(config), {
-    timeoutDuration: FETCH_TIMEOUT_MS,
-    cooldownDuration: Number.POSITIVE_INFINITY,
-    cacheMaxAge: Number.POSITIVE_INFINITY,
-  });
-}
-
-async function findKeysUrl(config: IssuerConfig): Promise<URL> {
-  if (config.jwksUrl !== undefined) return new URL(config.jwksUrl);
-  const url = `${config.issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
-  const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) });
-  if (!response.ok) throw new Error(`${url} responded with ${response.status}`);
-  const { issuer, jwks_uri } = discoverySchema.parse(await response.json());
-  // OpenID Connect Discovery 1.0, section 4.3: else another tenant of the provider could answer for it.
-  if (issuer !== config.issuer) throw new Error(`${url} describes another issuer: ${issuer}`);
-  return new URL(jwks_uri);
 }

@@ -1,7 +1,7 @@
 /** A person who presented a JSON Web Token of a configured issuer. */
 export interface UserPrincipal {
   kind: "user";
-  /** The token's `sub`, a lower-case UUID. */
+  /** Made of the token's subject: a lower-case UUID. */
   userId: string;
   issuer: string;
   email?: string;
@@ -9,7 +9,7 @@ export interface UserPrincipal {
   emailVerified: boolean;
   /** As emailVerified, and the issuer is trusted to verify the addresses that invitations are bound by. */
   emailTrusted: boolean;
-  /** Realm roles; empty unless the issuer is configured to grant them. */
+  /** Platform roles, `platform-admin` for the staff; empty unless the issuer is configured to grant them. */
   roles: readonly string[];
   /** Unix time in milliseconds after which the token is no longer valid. */
   expiresAtMs: number;

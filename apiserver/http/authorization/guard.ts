@@ -1,4 +1,5 @@
 import type { Queryable } from "../../db/client.ts";
+import { DEFAULT_STAFF_ROLE } from "../authentication/issuer-config.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
 import type { Membership } from "./membership.ts";
@@ -40,8 +41,6 @@ export interface AccessControl {
   lockMembership(tx: Queryable, principal: Principal, orgId: string): Promise<Membership | undefined>;
 }
 
-const PLATFORM_ADMIN_ROLE = "platform-admin";
-
 /** Whether an operation needs a membership of the organization in its path. */
 export function needsMembership(access: Access): access is Permission | readonly Permission[] {
   return typeof access !== "string" || !["signed-in", "user", "platform-admin"].includes(access);
@@ -61,7 +60,7 @@ export async function authorize(
   if (access === "signed-in") return undefined;
   if (access === "platform-admin") {
     if (isPlatformAdmin(principal)) return undefined;
-    throw new ApiError("forbidden", `This operation needs the role ${PLATFORM_ADMIN_ROLE}.`);
+    throw new ApiError("forbidden", `This operation needs the role ${DEFAULT_STAFF_ROLE}.`);
   }
   if (access === "user") {
     if (principal.kind === "user") return undefined;
@@ -86,7 +85,7 @@ export function requireAnyPermission(
 
 /** Whether the principal holds the realm role of the platform's staff. */
 export function isPlatformAdmin(principal: Principal): boolean {
-  return principal.roles.some((role) => role === PLATFORM_ADMIN_ROLE);
+  return principal.roles.some((role) => role === DEFAULT_STAFF_ROLE);
 }
 
 /**

@@ -70,6 +70,7 @@ describe("every operation", () => {
       issuers: [],
       bindUser: async () => principal.userId,
       apiTokens: createApiTokenVerifier(deps),
+      log: deps.log,
     });
     withoutDatabase = breakApp({ db: unreachable.db, sql: unreachable.sql }, authenticator);
 

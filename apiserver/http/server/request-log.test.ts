@@ -3,7 +3,9 @@ import { expect, test } from "vitest";
 import { createLogger } from "../../../shared/program/log.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
 import type { Principal } from "../authentication/principal.ts";
+import { TokenRefusal, toTokenError } from "../authentication/token-refusal.ts";
 import type { HttpEnv } from "../env.ts";
+import { handleError } from "../handle-error.ts";
 import { observe } from "./observe.ts";
 
 const user: Principal = {
@@ -66,6 +68,34 @@ test.each([
 test("a request without a principal is logged at debug, unless it failed", async () => {
   expect((await observeRequest(undefined, 200)).line).toMatchObject({ level: "debug" });
   expect((await observeRequest(undefined, 500)).line).toMatchObject({ level: "info" });
+});
+
+test("a refused token is logged with the id of the request, the step and the facts, which the response does not have", async () => {
+  const lines: Record<string, unknown>[] = [];
+  const write = (line: string) => void lines.push(JSON.parse(line));
+  const app = new Hono<HttpEnv>();
+  app.use(observe(createLogger({ name: "test", level: "info", destination: { write } }), createRegistry()));
+  app.onError(handleError);
+  app.get("/", () => {
+    throw toTokenError(new TokenRefusal("audience not accepted", { kid: "k-1", accepted: ["marina"] }));
+  });
+  const response = await app.request("/", { headers: { "x-request-id": "r-2" } });
+  expect(lines[0]).toMatchObject({
+    level: "info",
+    msg: "token refused",
+    requestId: "r-2",
+    step: "audience not accepted",
+    kid: "k-1",
+    accepted: ["marina"],
+  });
+  expect(response.status).toBe(401);
+  expect(await response.json()).toEqual({
+    error: {
+      code: "unauthorized",
+      message: "The bearer token is not valid: audience not accepted.",
+      request_id: "r-2",
+    },
+  });
 });
 
 test("requests, failures and durations are counted by route", async () => {

@@ -23,7 +23,7 @@ export const SLICES = [
 
 /** The floors of the API server, from the top: a file imports from its own floor and from those below it. */
 const FLOORS: readonly (readonly string[])[] = [
-  ["main.ts", "background.ts", "openapi"],
+  ["main.ts", "background.ts", "check-token.ts", "openapi"],
   ["app.ts"],
   SLICES,
   ["resources"],

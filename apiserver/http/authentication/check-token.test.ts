@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
+import { makeIssuerConfig } from "../../testing/issuer-config.ts";
+import { checkToken } from "./check-token.ts";
+
+let issuer: TestIssuer;
+beforeAll(async () => {
+  issuer = await startTestIssuer({ idNamespace: "test" });
+});
+afterAll(() => issuer.close());
+
+const check = (token: string, owner?: string, issuers = [issuer.config]) =>
+  checkToken(token, { issuers, findOwner: async () => owner });
+
+test("a token that is accepted is told claim by claim, with the id of its key and without a part of the token", async () => {
+  const claims = { realm_access: { roles: ["platform-admin"] } };
+  const { userId, email, token } = await issuer.createPerson({ claims });
+  const { isAccepted, lines } = await check(`Bearer ${token}\n`);
+  expect(isAccepted).toBe(true);
+  expect(lines).toEqual([
+    `iss: "${issuer.config.issuer}" accepted`,
+    expect.stringMatching(/^kid: "[0-9a-f-]{36}" the key, with alg "ES256"$/),
+    'aud: "marina" accepted',
+    expect.stringMatching(/^exp: \d+ ends in \d+ s$/),
+    'typ of the header: "at+jwt" accepted',
+    `sub: "${userId}" the user ${userId}`,
+    `email: "${email}" the e-mail address`,
+    "email_verified: true verified; finds invitations",
+    'realm_access > roles: ["platform-admin"] staff (platform-admin)',
+    "ACCEPTED",
+  ]);
+  for (const part of token.split(".")) expect(lines.join("\n")).not.toContain(part);
+});
+
+test("everything that is refused is told, with what would be accepted and the setting that says so", async () => {
+  const claims = { aud: "account", exp: 1, sub: undefined, email: undefined, email_verified: undefined };
+  const { token } = await issuer.createPerson({ claims, header: { typ: "x" } });
+  const { isAccepted, lines } = await check(token);
+  expect(isAccepted).toBe(false);
+  expect(lines.slice(2)).toEqual([
+    'aud: "account" REFUSED, audience not accepted; accepted: marina (audience)',
+    expect.stringContaining("exp: 1 REFUSED, token expired; ended"),
+    'typ of the header: "x" REFUSED, token type not accepted; accepted: JWT, at+jwt (types)',
+    "sub: missing REFUSED, claim sub missing; must be the person's subject, a string (subjectClaim)",
+    expect.stringContaining("email: missing no e-mail address in ASCII"),
+    expect.stringContaining("email_verified: missing not verified"),
+    "realm_access > roles: [] no staff: lacks platform-admin (rolesClaim, staffRole)",
+    "REFUSED: claim sub missing",
+  ]);
+});
+
+test.each<[string, () => Promise<string>, string]>([
+  [
+    "another issuer",
+    async () => (await issuer.createPerson({ claims: { iss: "https://x.test" } })).token,
+    'REFUSED: issuer not accepted; iss is "https://x.test", accepted: http://127.0.0.1',
+  ],
+  [
+    "a key that the issuer does not have",
+    async () => issuer.sign(await issuer.createPerson(), { header: { kid: "x" } }),
+    "REFUSED: key not one of the issuer's",
+  ],
+  ["no token", async () => "hello", "REFUSED: not a JSON Web Token"],
+])("%s is told in the last line", async (_what, makeToken, line) => {
+  const { isAccepted, lines } = await check(await makeToken());
+  expect(isAccepted).toBe(false);
+  expect(lines.at(-1)).toContain(line);
+});
+
+test("a user of another issuer is told, and an issuer that is away", async () => {
+  const { userId, token } = await issuer.createPerson();
+  expect((await check(token, "https://first.test")).lines.at(-1)).toBe(
+    `REFUSED: subject of another issuer: the user ${userId} belongs to https://first.test`,
+  );
+  const away = makeIssuerConfig({
+    issuer: issuer.config.issuer,
+    audience: "marina",
+    jwksUrl: "http://127.0.0.1:1/",
+  });
+  expect((await check(token, undefined, [away])).lines.at(-1)).toMatch(
+    /^NOT CHECKED: The keys of the issuer .+ cannot be read \(ECONNREFUSED\)/,
+  );
+});
