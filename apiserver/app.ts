@@ -10,6 +10,7 @@ import { requestRevocation, revokePending } from "./cluster-accesses/index.ts";
 import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { hasPendingCreates } from "./clusters/index.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
+import { sendTogether } from "./db/send-together.ts";
 import type { Deps } from "./deps.ts";
 import { type Authenticator, invalidTicket } from "./http/authentication/authenticator.ts";
 import { createByteBudget } from "./http/contract/byte-budget.ts";
@@ -100,10 +101,14 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
           ? findTokenMembership(deps, principal, orgId)
           : findMembership(deps.db, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
-        await lockOrganization(tx, orgId);
-        return principal.kind === "token"
-          ? findTokenMembership({ db: tx }, principal, orgId)
-          : findMembership(tx, orgId, principal.userId);
+        // The lock first, in a statement of its own: a statement that waits for it sees the members of before.
+        const [, membership] = await sendTogether(
+          lockOrganization(tx, orgId),
+          principal.kind === "token"
+            ? findTokenMembership({ db: tx }, principal, orgId)
+            : findMembership(tx, orgId, principal.userId),
+        );
+        return membership;
       },
     },
     db: deps.db,

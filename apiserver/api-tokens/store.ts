@@ -1,6 +1,7 @@
 import { and, asc, count, eq, gt, inArray, isNull, or, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
+import { prepareStatement } from "../db/statement.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import { members } from "../members/index.ts";
@@ -113,9 +114,8 @@ export async function findTokenVersions(db: Queryable, ids: readonly string[]): 
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-/** A token that is not revoked and not expired, while its creator is a member of its organization. */
-export async function findLiveToken(db: Queryable, id: string) {
-  const [row] = await db
+const selectLiveToken = prepareStatement(["id"], (db, { id }) =>
+  db
     .select({
       id: apiTokens.id,
       orgId: apiTokens.orgId,
@@ -139,7 +139,12 @@ export async function findLiveToken(db: Queryable, id: string) {
         gt(apiTokens.expiresAt, sql`now()`),
         isNull(organizations.deletedAt),
       ),
-    );
+    ),
+);
+
+/** A token that is not revoked and not expired, while its creator is a member of its organization. */
+export async function findLiveToken(db: Queryable, id: string) {
+  const [row] = await selectLiveToken(db, { id });
   return row;
 }
 

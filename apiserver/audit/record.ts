@@ -2,7 +2,7 @@ import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { redact } from "./redact.ts";
-import { insertAuditEntries, type NewAuditRow } from "./store.ts";
+import { insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
 import type { AuditActor, AuditFields } from "./table.ts";
 
 export interface AuditEntry {
@@ -22,7 +22,7 @@ export interface AuditEntry {
 export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
   const { requestId, clientRequestId = null, sourceAddress = null } = origin;
   const row = toRow({ actor: toActor(origin), requestId, clientRequestId, sourceAddress }, entry);
-  await insertAuditEntries(tx, [row]);
+  await insertAuditEntry(tx, row);
   return row.id;
 }
 

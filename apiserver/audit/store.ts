@@ -1,11 +1,55 @@
 import { and, asc, eq, gt, gte, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
+import { prepareStatement } from "../db/statement.ts";
 import { type AuditRow, auditLog, auditPositions } from "./table.ts";
 
 const LOCK_NAME = "marina:audit-positions";
 const POSITION_BATCH = 1000;
 
 export type NewAuditRow = typeof auditLog.$inferInsert;
+
+const insertEntry = prepareStatement(
+  [
+    "id",
+    "actor",
+    "action",
+    "orgId",
+    "targetKind",
+    "targetId",
+    "before",
+    "after",
+    "requestId",
+    "clientRequestId",
+    "sourceAddress",
+    "result",
+  ],
+  // Of a field without a value null is stored, and not the null of JSON.
+  (tx, { actor, before, after, ...texts }) =>
+    tx
+      .insert(auditLog)
+      .values({ ...texts, actor: sql`${actor}`, before: sql`${before}`, after: sql`${after}` }),
+);
+
+/** Adds one entry. */
+export async function insertAuditEntry(tx: Queryable, entry: NewAuditRow): Promise<void> {
+  const { id, action, targetKind, targetId, result } = entry;
+  const { orgId = null, requestId = null, clientRequestId = null, sourceAddress = null } = entry;
+  const [actor, before, after] = [entry.actor, entry.before, entry.after].map((fields) =>
+    fields == null ? null : JSON.stringify(fields),
+  );
+  const texts = {
+    id,
+    action,
+    orgId,
+    targetKind,
+    targetId,
+    requestId,
+    clientRequestId,
+    sourceAddress,
+    result,
+  };
+  await insertEntry(tx, { ...texts, actor: actor ?? null, before: before ?? null, after: after ?? null });
+}
 
 /** Adds entries. */
 export async function insertAuditEntries(tx: Queryable, rows: NewAuditRow[]): Promise<void> {

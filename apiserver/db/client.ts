@@ -7,7 +7,7 @@ export type Database = PostgresJsDatabase;
 /** A transaction of Database, or the database itself. */
 export type Queryable = Pick<
   Database,
-  "select" | "selectDistinctOn" | "insert" | "update" | "delete" | "execute"
+  "_" | "select" | "selectDistinctOn" | "insert" | "update" | "delete" | "execute"
 >;
 
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */

@@ -2,6 +2,7 @@ import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, sql } from "drizzle-o
 import { createId, NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
+import { prepareStatement } from "../db/statement.ts";
 import type { UserPrincipal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/membership.ts";
 import { type Role, rightsOf } from "../http/authorization/permissions.ts";
@@ -14,17 +15,21 @@ import { type MemberRow, members, users } from "./table.ts";
 const INVITATION_EXPIRY = sql`now() + interval '14 days'`;
 const NEXT_VERSION = sql`${members.version} + 1`;
 
+const selectMembership = prepareStatement(["orgId", "userId"], (db, { orgId, userId }) =>
+  db
+    .select({ memberId: members.id, orgId: members.orgId, role: members.role })
+    .from(members)
+    .innerJoin(organizations, eq(organizations.id, members.orgId))
+    .where(and(eq(members.orgId, orgId), eq(members.userId, userId), isNull(organizations.deletedAt))),
+);
+
 /** A user's membership of an organization that is not deleted. */
 export async function findMembership(
   db: Queryable,
   orgId: string,
   userId: string,
 ): Promise<Membership | undefined> {
-  const [row] = await db
-    .select({ memberId: members.id, orgId: members.orgId, role: members.role })
-    .from(members)
-    .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(and(eq(members.orgId, orgId), eq(members.userId, userId), isNull(organizations.deletedAt)));
+  const [row] = await selectMembership(db, { orgId, userId });
   return row && { ...row, rights: rightsOf(row.role) };
 }
 
@@ -235,27 +240,33 @@ export async function listRolesOf(
     .orderBy(asc(organizations.id));
 }
 
+const selectOrganizationsOf = prepareStatement(
+  ["userId", "cursor", "limit"],
+  (db, { userId, cursor, limit }) =>
+    db
+      .select({ organization: organizations })
+      .from(members)
+      .innerJoin(organizations, eq(organizations.id, members.orgId))
+      .where(
+        and(
+          eq(members.userId, userId),
+          isNull(organizations.deletedAt),
+          gt(members.orgId, cursor),
+          // Postgres does not derive it from the join, and would read all organizations before the page: 1.85 ms for 1.28.
+          gt(organizations.id, cursor),
+        ),
+      )
+      .orderBy(asc(members.orgId))
+      .limit(limit),
+);
+
 /** A page of the organizations of a user, ordered by id; one row more than `limit`. */
 export async function listOrganizationsOf(
   db: Queryable,
   userId: string,
   { cursor = NIL_ID, limit }: PageRequest,
 ): Promise<OrganizationRow[]> {
-  const rows = await db
-    .select({ organization: organizations })
-    .from(members)
-    .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(
-      and(
-        eq(members.userId, userId),
-        isNull(organizations.deletedAt),
-        gt(members.orgId, cursor),
-        // Postgres does not derive it from the join, and would read all organizations before the page: 1.85 ms for 1.28.
-        gt(organizations.id, cursor),
-      ),
-    )
-    .orderBy(asc(members.orgId))
-    .limit(limit + 1);
+  const rows = await selectOrganizationsOf(db, { userId, cursor, limit: limit + 1 });
   return rows.map(({ organization }) => organization);
 }
 

@@ -1,5 +1,6 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
+import { sendTogether } from "../db/send-together.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { auditOrganization } from "./present.ts";
 import { toDistinctSlug, toSlug } from "./slug.ts";
@@ -45,6 +46,12 @@ export function findChangedSettings(before: OrganizationRow, change: Organizatio
   return SETTINGS.filter((name) => change[name] !== undefined && change[name] !== before[name]);
 }
 
+function applyChange(before: OrganizationRow, change: OrganizationChange): OrganizationRow {
+  const { name = before.name, slug = before.slug } = change;
+  const { billingEmail = before.billingEmail, vatId = before.vatId } = change;
+  return { ...before, name, slug, billingEmail, vatId };
+}
+
 /** Changes settings of a locked organization. Throws 409 already_exists for a taken slug. */
 export async function updateOrganization(
   tx: Queryable,
@@ -52,14 +59,17 @@ export async function updateOrganization(
   before: OrganizationRow,
   change: OrganizationChange,
 ): Promise<OrganizationRow> {
-  const after = await updateSettings(tx, before.id, change);
-  await recordAudit(tx, origin, {
-    action: "organization.update",
-    orgId: before.id,
-    target: { kind: "organization", id: before.id },
-    before: auditOrganization(before),
-    after: auditOrganization(after),
-    result: "done",
-  });
+  const wanted = applyChange(before, change);
+  const [after] = await sendTogether(
+    updateSettings(tx, before.id, wanted),
+    recordAudit(tx, origin, {
+      action: "organization.update",
+      orgId: before.id,
+      target: { kind: "organization", id: before.id },
+      before: auditOrganization(before),
+      after: auditOrganization(wanted),
+      result: "done",
+    }),
+  );
   return after;
 }

@@ -1,8 +1,9 @@
-import { and, asc, count, eq, gt, inArray, isNotNull, isNull, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNotNull, isNull, type Placeholder, sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
+import { prepareStatement } from "../db/statement.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type Quotas, toQuotas } from "./quotas.ts";
@@ -19,9 +20,13 @@ const NEXT_VERSION = sql`${organizations.version} + 1`;
 const DELETION_LEASE = sql`interval '60 seconds'`;
 const isDeleting = sql<boolean>`coalesce(${organizations.deletingAt} > now() - ${DELETION_LEASE}, false)`;
 
+const selectOrganization = prepareStatement(["orgId"], (db, { orgId }) =>
+  db.select().from(organizations).where(isExisting(orgId)),
+);
+
 /** The organization, unless it is deleted. */
 export async function findOrganization(db: Queryable, orgId: string): Promise<OrganizationRow | undefined> {
-  const [row] = await db.select().from(organizations).where(isExisting(orgId));
+  const [row] = await selectOrganization(db, { orgId });
   return row;
 }
 
@@ -32,16 +37,20 @@ export async function requireOrganization(db: Queryable, orgId: string): Promise
   return row;
 }
 
+const selectOrganizationLocked = prepareStatement(["orgId"], (tx, { orgId }) =>
+  tx
+    .select({ row: organizations, isDeleting })
+    .from(organizations)
+    .where(isExisting(orgId))
+    .for("no key update"),
+);
+
 /**
  * Takes the organization's row lock for a change inside it, until the transaction ends. Throws 404 when it is deleted,
  * 409 conflict while it is being deleted.
  */
 export async function lockOrganization(tx: Queryable, orgId: string): Promise<OrganizationRow> {
-  const [found] = await tx
-    .select({ row: organizations, isDeleting })
-    .from(organizations)
-    .where(isExisting(orgId))
-    .for("no key update");
+  const [found] = await selectOrganizationLocked(tx, { orgId });
   if (found === undefined) throw notFound("organization");
   if (!found.isDeleting) return found.row;
   throw new ApiError("conflict", "The organization is being deleted.", { retryAfterSeconds: 5 });
@@ -114,22 +123,37 @@ export interface OrganizationChange {
   vatId?: string | null | undefined;
 }
 
-/** Changes settings. Throws 409 already_exists for a taken slug. */
+/** What an organization's invoices need of it, and what else is to change. */
+type OrganizationUpdate = Pick<OrganizationChange, "name" | "slug"> &
+  Pick<OrganizationRow, "billingEmail" | "vatId">;
+
+const updateOrganizationSettings = prepareStatement(
+  ["orgId", "name", "slug", "billingEmail", "vatId"],
+  (tx, { orgId, name, slug, billingEmail, vatId }) =>
+    tx
+      .update(organizations)
+      .set({
+        name: sql`coalesce(${name}, ${organizations.name})`,
+        slug: sql`coalesce(${slug}, ${organizations.slug})`,
+        billingEmail: sql`${billingEmail}`,
+        vatId: sql`${vatId}`,
+        version: NEXT_VERSION,
+        updatedAt: sql`now()`,
+      })
+      .where(isExisting(orgId))
+      .returning(),
+);
+
+/** Sets settings. Throws 409 already_exists for a taken slug. */
 export async function updateSettings(
   tx: Queryable,
   orgId: string,
-  change: OrganizationChange,
+  { name, slug, billingEmail, vatId }: OrganizationUpdate,
 ): Promise<OrganizationRow> {
-  const [row] = await tx
-    .update(organizations)
-    .set({ ...change, version: NEXT_VERSION, updatedAt: sql`now()` })
-    .where(isExisting(orgId))
-    .returning()
-    .catch((error: unknown) => {
-      throw uniqueViolationOf(error) === "organizations_slug_key"
-        ? slugTaken(change.slug ?? "", error)
-        : error;
-    });
+  const values = { orgId, name: name ?? null, slug: slug ?? null, billingEmail, vatId };
+  const [row] = await updateOrganizationSettings(tx, values).catch((error: unknown) => {
+    throw uniqueViolationOf(error) === "organizations_slug_key" ? slugTaken(slug ?? "", error) : error;
+  });
   if (row === undefined) throw notFound("organization");
   return row;
 }
@@ -242,7 +266,7 @@ export async function upsertQuotas(
     .onConflictDoUpdate({ target: organizationQuotas.orgId, set });
 }
 
-function isExisting(orgId: string) {
+function isExisting(orgId: string | Placeholder) {
   return and(eq(organizations.id, orgId), isNull(organizations.deletedAt));
 }
 

@@ -6,7 +6,7 @@ import { createTransport } from "../../shared/kube/transport.ts";
 import { ensureCertificates } from "../platform/stack/certificates.ts";
 import type { Stack } from "../platform/stack/stack.ts";
 import { createFleet, createOrganization } from "./cluster-objects.ts";
-import { BATCH_SIZE, BATCHES, type BenchRequest, CONNECTIONS, sendBatch, WARM_UP_BATCHES } from "./load.ts";
+import { type BenchRequest, CONNECTIONS, type Load, sendBatch } from "./load.ts";
 import { median, until } from "./measure.ts";
 import { readStackCpuSeconds } from "./proc.ts";
 import type { Figure } from "./report.ts";
@@ -16,6 +16,8 @@ const CLUSTERS = 50;
 const AT_LEAST = 3;
 
 type Side = "marina" | "kubernetes";
+/** Where each side serves one cluster. */
+type Paths = Record<Side, string>;
 
 interface Sample {
   perSecond: number;
@@ -31,9 +33,9 @@ interface Sample {
 export async function compareWithKubernetes(
   stack: Stack,
   runDir: string,
-  { api, headers }: Pick<SideBySide, "api" | "headers">,
+  { sides: { api, headers }, paths, load }: { sides: SideBySide; paths: readonly Paths[]; load: Load },
 ): Promise<Figure[]> {
-  const paths = await createClusters(stack, { api, headers });
+  const { warmUpBatches, batches, batchSize } = load;
   const { ca, adminCert: cert, adminKey: key } = await ensureCertificates(runDir);
   const { server } = loadConnection(stack.info.kubeconfig);
   const kubernetes = new Pool(server, { connections: CONNECTIONS, connect: { ca, cert, key } });
@@ -49,20 +51,20 @@ export async function compareWithKubernetes(
       path: paths[n % CLUSTERS]?.[side] ?? "",
     });
     const [startedAt, before] = [performance.now(), readCpuSecondsOf(stack, programs)];
-    await sendBatch(pool, sent, toRequest, batch * BATCH_SIZE);
+    await sendBatch(pool, sent, toRequest, { first: batch * batchSize, count: batchSize });
     const cpuSeconds = readCpuSecondsOf(stack, programs) - before;
     return {
-      perSecond: (BATCH_SIZE / (performance.now() - startedAt)) * 1000,
-      cpuMs: (cpuSeconds / BATCH_SIZE) * 1000,
+      perSecond: (batchSize / (performance.now() - startedAt)) * 1000,
+      cpuMs: (cpuSeconds / batchSize) * 1000,
     };
   }
 
   const samples: Record<Side, Sample[]> = { marina: [], kubernetes: [] };
   try {
-    for (let batch = 0; batch < WARM_UP_BATCHES + BATCHES; batch++) {
+    for (let batch = 0; batch < warmUpBatches + batches; batch++) {
       for (const side of ["marina", "kubernetes"] as const) {
         const sample = await measureBatch(side, batch);
-        if (batch >= WARM_UP_BATCHES) samples[side].push(sample);
+        if (batch >= warmUpBatches) samples[side].push(sample);
       }
     }
   } finally {
@@ -72,10 +74,10 @@ export async function compareWithKubernetes(
 }
 
 /** Made in the Kubernetes API, served by both: the paths of each cluster. */
-async function createClusters(
+export async function createClusters(
   stack: Stack,
   { api, headers }: Pick<SideBySide, "api" | "headers">,
-): Promise<Record<Side, string>[]> {
+): Promise<Paths[]> {
   const transport = createTransport({ connection: loadConnection(stack.info.kubeconfig) });
   try {
     const orgId = await createOrganization(stack, "Kubernetes reads");

@@ -6,8 +6,10 @@ import { benchCreate } from "./create.ts";
 import { benchEvents } from "./events.ts";
 import { benchFairness } from "./fairness.ts";
 import { benchInstall } from "./install.ts";
+import { endProcessesOnInterrupt } from "./interrupt.ts";
 import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
+import { readBenchOptions } from "./options.ts";
 import { benchProcesses } from "./processes.ts";
 import { benchRegistry } from "./registry/main.ts";
 import { benchStart } from "./start.ts";
@@ -20,7 +22,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   processes: benchProcesses,
   create: benchCreate,
   local: benchLocal,
-  api: benchApi,
+  api: () => benchApi(readBenchOptions()),
   bodies: benchBodies,
   operator: benchOperator,
   events: benchEvents,
@@ -35,7 +37,8 @@ const benchmarks: Record<string, () => Promise<void>> = {
 };
 
 /**
- * `npm run bench [name ...]`: the named benchmarks, or all of them, one after another; `npm run bench operator [part ...]`,
+ * `npm run bench -- [name ...] [--renew]`: the named benchmarks, or all of them, one after another; with --renew their
+ * figures are kept as the last ones. `npm run bench api -- --short` is the gate's; `npm run bench operator [part ...]`,
  * `npm run bench webhooks [part ...]`, `npm run bench billing [part ...]` and `npm run bench registry [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
@@ -52,7 +55,8 @@ async function main(names: string[]): Promise<void> {
   }
 }
 
-main(process.argv.slice(2)).catch((error: Error) => {
+endProcessesOnInterrupt();
+main(readBenchOptions().names).catch((error: Error) => {
   console.error(error);
   process.exit(1);
 });

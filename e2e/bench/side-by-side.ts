@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { Pool } from "undici";
 import type { Stack } from "../platform/stack/stack.ts";
-import { BATCH_SIZE, BATCHES, type BenchRequest, CONNECTIONS, sendBatch, WARM_UP_BATCHES } from "./load.ts";
+import { type BenchRequest, CONNECTIONS, FULL_LOAD, sendBatch } from "./load.ts";
 import { median } from "./measure.ts";
 import type { Figure } from "./report.ts";
 
@@ -29,7 +29,7 @@ export interface SideBySide {
 }
 
 /** Starts the floor in addition to the API server of a stack. Every request carries alice's token. */
-export async function startSideBySide(stack: Stack): Promise<SideBySide> {
+export async function startSideBySide(stack: Stack, load = FULL_LOAD): Promise<SideBySide> {
   const floor = startFloor(stack);
   const port = await readPort(floor);
   const pools = {
@@ -43,10 +43,11 @@ export async function startSideBySide(stack: Stack): Promise<SideBySide> {
   };
 
   /** CPU of one request, in microseconds. */
-  async function measureBatch(side: Side, toRequest: Case[Side], first: number): Promise<number> {
+  async function measureBatch(side: Side, toRequest: Case[Side], batch: number): Promise<number> {
+    const count = load.batchSize;
     const before = readCpuMicroseconds(pids[side]);
-    await sendBatch(pools[side], headers, toRequest, first);
-    return (readCpuMicroseconds(pids[side]) - before) / BATCH_SIZE;
+    await sendBatch(pools[side], headers, toRequest, { first: batch * count, count });
+    return (readCpuMicroseconds(pids[side]) - before) / count;
   }
 
   return {
@@ -54,10 +55,10 @@ export async function startSideBySide(stack: Stack): Promise<SideBySide> {
     headers,
     async compare(one) {
       const samples: Record<Side, number[]> = { floor: [], api: [] };
-      for (let batch = 0; batch < WARM_UP_BATCHES + BATCHES; batch++) {
+      for (let batch = 0; batch < load.warmUpBatches + load.batches; batch++) {
         for (const side of ["floor", "api"] as const) {
-          const cpu = await measureBatch(side, one[side], batch * BATCH_SIZE);
-          if (batch >= WARM_UP_BATCHES) samples[side].push(cpu);
+          const cpu = await measureBatch(side, one[side], batch);
+          if (batch >= load.warmUpBatches) samples[side].push(cpu);
         }
       }
       const [ofFloor, ofApi] = [median(samples.floor), median(samples.api)];

@@ -30,7 +30,7 @@ export async function seedOrganizations(
            'Organization ' || n, 'organization-' || n, now() FROM generate_series(1, ${ORGANIZATIONS}) AS n`;
   await sql`INSERT INTO members (id, org_id, user_id, email, role, accepted_at)
     SELECT gen_random_uuid(), organizations.id, users.id, users.id || '@example.com', 'owner', now()
-      FROM organizations CROSS JOIN users`;
+      FROM organizations CROSS JOIN users ON CONFLICT DO NOTHING`;
   await sql`ANALYZE`;
 }
 

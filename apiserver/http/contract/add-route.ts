@@ -117,7 +117,8 @@ function checkRequest(
 
 function requireValidConditions(c: Context<HttpEnv>): void {
   for (const name of ["if-match", "if-none-match"]) {
-    if (conditionSchema.optional().safeParse(c.req.header(name)).success) continue;
+    const condition = c.req.header(name);
+    if (condition === undefined || conditionSchema.safeParse(condition).success) continue;
     throw new ApiError("bad_request", `The header ${name} must be at most 1024 characters of ASCII.`);
   }
 }

@@ -21,11 +21,24 @@ const WIRE_NAMES: Readonly<Record<string, string>> = {
   ttlSeconds: "ttl_seconds",
 };
 
+/** The messages that were worded last, each with its words; most objects have one of a few. */
+const worded = new Map<string, string>();
+const MAX_WORDED = 1000;
+
 /**
  * A message of the operator in the words of REST: fields of the custom resources have their wire names, and objects are
  * named as REST names them, without their namespace.
  */
 export function toRestWords(message: string): string {
+  const known = worded.get(message);
+  if (known !== undefined) return known;
+  if (worded.size >= MAX_WORDED) worded.delete(worded.keys().next().value ?? "");
+  const words = reword(message);
+  worded.set(message, words);
+  return words;
+}
+
+function reword(message: string): string {
   return message
     .replaceAll(/\bspec\.version\b/g, "k8s_version")
     .replaceAll(/\bspec\.(?:network\.)?(\w+)/g, (_, field: string) => WIRE_NAMES[field] ?? field)

@@ -47,16 +47,18 @@ export async function runTenantWork<T>(
   run: (work: TenantWork) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
-  const { signal } = c.req.raw;
   if (principal === undefined)
-    return run({ begin: async () => undefined, pause: () => undefined, clientGone: signal });
+    return run({ begin: async () => undefined, pause: () => undefined, clientGone: c.req.raw.signal });
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   let release: (() => void) | undefined;
   const work: TenantWork = {
-    clientGone: signal,
+    // Made when it is first asked for: a short read never does.
+    get clientGone() {
+      return c.req.raw.signal;
+    },
     async begin() {
-      if (kind !== "read") release ??= await takeSlot(slots, tenant, signal);
+      if (kind !== "read") release ??= await takeSlot(slots, tenant, c.req.raw.signal);
     },
     pause() {
       release?.();
@@ -101,6 +103,8 @@ function createContext(
 }
 
 async function takeSlot(slots: KeyedSlots, tenant: string, gone: AbortSignal): Promise<() => void> {
+  const free = gone.aborted ? undefined : slots.tryTake(tenant);
+  if (free !== undefined) return free;
   const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
   try {
     return await slots.take(tenant, AbortSignal.any([gone, tooLong]));

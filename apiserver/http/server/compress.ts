@@ -25,7 +25,8 @@ export function compressResponses(): MiddlewareHandler<HttpEnv> {
     await next();
     if (!COMPRESSED_TYPES.test(c.res.headers.get("content-type") ?? "")) return;
     if (c.res.headers.has("content-encoding")) return;
-    c.header("Vary", "Accept-Encoding", { append: true });
+    // Not by c.header(), which makes a stream of the body once there is a response.
+    c.res.headers.append("Vary", "Accept-Encoding");
     if (!wantsGzip(c) || c.req.method === "HEAD") return;
     const { status, headers } = c.res;
     const bytes = Buffer.from(await c.res.arrayBuffer());

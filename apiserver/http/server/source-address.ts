@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { Context } from "hono";
 import ipaddr from "ipaddr.js";
 import type { Logger } from "../../../shared/program/log.ts";
@@ -12,11 +13,21 @@ export function createSourceFinder(
   onUntrusted: (peer: string) => void = () => undefined,
 ): (c: Context<HttpEnv>) => string | undefined {
   const isTrusted = createProxyCheck(trustedProxies);
+  // The peer of a connection stays the same, and most connections carry many requests.
+  const peers = new WeakMap<Socket, string>();
+  const findPeer = (socket: Socket): string | undefined => {
+    const known = peers.get(socket);
+    if (known !== undefined || socket.remoteAddress === undefined) return known;
+    const peer = normalizeAddress(socket.remoteAddress);
+    peers.set(socket, peer);
+    return peer;
+  };
   return (c) => {
-    const peer = c.env?.incoming?.socket.remoteAddress;
-    if (peer === undefined) return undefined;
+    const socket = c.env?.incoming?.socket;
+    const peer = socket === undefined ? undefined : findPeer(socket);
     const forwardedFor = c.req.header("x-forwarded-for");
-    if (forwardedFor !== undefined && !isTrusted(normalizeAddress(peer))) onUntrusted(normalizeAddress(peer));
+    if (peer === undefined || forwardedFor === undefined) return peer;
+    if (!isTrusted(peer)) onUntrusted(peer);
     return resolveSource(peer, forwardedFor, isTrusted);
   };
 }

@@ -1,6 +1,20 @@
-import { and, asc, eq, getTableColumns, gt, ilike, inArray, isNull, ne, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  eq,
+  getTableColumns,
+  gt,
+  ilike,
+  inArray,
+  isNull,
+  ne,
+  type Placeholder,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
+import { prepareStatement } from "../../db/statement.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName } from "./status.ts";
@@ -24,16 +38,20 @@ export interface ClusterFilter extends PageRequest {
   name?: string | undefined;
 }
 
+const selectCluster = prepareStatement(["orgId", "clusterId"], (db, { orgId, clusterId }) =>
+  db
+    .select(clusterColumns)
+    .from(projectedClusters)
+    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId))),
+);
+
 /** A cluster of the organization that is not deleted. */
 export async function findCluster(
   db: Queryable,
   orgId: string,
   clusterId: string,
 ): Promise<ProjectedCluster | undefined> {
-  const [cluster] = await db
-    .select(clusterColumns)
-    .from(projectedClusters)
-    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+  const [cluster] = await selectCluster(db, { orgId, clusterId });
   return cluster;
 }
 
@@ -59,6 +77,15 @@ export async function listClusters(
   return rows;
 }
 
+const selectNodePool = prepareStatement(
+  ["orgId", "clusterId", "poolId"],
+  (db, { orgId, clusterId, poolId }) =>
+    db
+      .select(nodePoolColumns)
+      .from(projectedNodePools)
+      .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId))),
+);
+
 /** A pool of the organization's cluster that is not deleted. */
 export async function findNodePool(
   db: Queryable,
@@ -66,12 +93,20 @@ export async function findNodePool(
   clusterId: string,
   poolId: string,
 ): Promise<ProjectedNodePool | undefined> {
-  const [pool] = await db
-    .select(nodePoolColumns)
-    .from(projectedNodePools)
-    .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId)));
+  const [pool] = await selectNodePool(db, { orgId, clusterId, poolId });
   return pool;
 }
+
+const selectNodePools = prepareStatement(
+  ["orgId", "clusterId", "cursor", "limit"],
+  (db, { orgId, clusterId, cursor, limit }) =>
+    db
+      .select(nodePoolColumns)
+      .from(projectedNodePools)
+      .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor)))
+      .orderBy(asc(projectedNodePools.id))
+      .limit(limit),
+);
 
 /** A page of the cluster's pools, ordered by id; one row more than `limit`. */
 export async function listNodePools(
@@ -80,12 +115,7 @@ export async function listNodePools(
   clusterId: string,
   { cursor = NIL_ID, limit }: PageRequest,
 ): Promise<ProjectedNodePool[]> {
-  return db
-    .select(nodePoolColumns)
-    .from(projectedNodePools)
-    .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor)))
-    .orderBy(asc(projectedNodePools.id))
-    .limit(limit + 1);
+  return selectNodePools(db, { orgId, clusterId, cursor, limit: limit + 1 });
 }
 
 /** Every pool of the cluster, ordered by id. */
@@ -149,11 +179,11 @@ export function selectQuotaUse(orgId: string): SQL {
     from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null`;
 }
 
-function isLiveCluster(orgId: string) {
+function isLiveCluster(orgId: string | Placeholder) {
   return and(eq(projectedClusters.orgId, orgId), isNull(projectedClusters.deletedAt));
 }
 
-function isLivePool(orgId: string, clusterId: string) {
+function isLivePool(orgId: string | Placeholder, clusterId: string | Placeholder) {
   return and(
     eq(projectedNodePools.orgId, orgId),
     eq(projectedNodePools.clusterId, clusterId),

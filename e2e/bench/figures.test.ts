@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { type Figure, isNearlyWithin, isWithin } from "./figures.ts";
+
+const figure = (value: number, bounds: Pick<Figure, "limit" | "atLeast">): Figure => ({
+  name: "API to floor",
+  unit: "x",
+  value,
+  ...bounds,
+});
+
+test.each([
+  ["below a limit", 2.9, { limit: 3 }, true, true],
+  ["at a limit", 3, { limit: 3 }, true, true],
+  ["a third above it", 4, { limit: 3 }, false, true],
+  ["more than a third above it", 4.01, { limit: 3 }, false, false],
+  ["above a lower bound", 3.1, { atLeast: 3 }, true, true],
+  ["a third more would reach it", 2.25, { atLeast: 3 }, false, true],
+  ["a third more would not", 2.24, { atLeast: 3 }, false, false],
+  ["without a limit", 1000, {}, true, true],
+  ["a figure that was not measured", Number.NaN, { limit: 3 }, false, false],
+])("%s", (_case, value, bounds, within, nearly) => {
+  expect(isWithin(figure(value, bounds))).toBe(within);
+  expect(isNearlyWithin(figure(value, bounds))).toBe(nearly);
+});

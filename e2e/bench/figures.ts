@@ -1,0 +1,60 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** One figure of a benchmark, with the limit that it must keep. */
+export interface Figure {
+  name: string;
+  value: number;
+  unit: string;
+  /** The highest value that passes. */
+  limit?: number;
+  /** The lowest value that passes. */
+  atLeast?: number;
+}
+
+/** The part of a limit by which a short run may miss it: it is less exact than a full one. */
+const TOLERANCE = 1 / 3;
+
+const FILE = join(import.meta.dirname, "figures.json");
+
+/** By benchmark, and by the name and unit of a figure. */
+type KeptFigures = Record<string, Record<string, number>>;
+
+/** The figures of a benchmark that were kept last, by what `keyOf` says of each. */
+export function readKept(benchmark: string): Readonly<Record<string, number>> {
+  return readFile()[benchmark] ?? {};
+}
+
+/** Keeps the ratios and the figures with a limit: what says something on another machine, or has to hold there. */
+export function keepFigures(benchmark: string, figures: readonly Figure[]): void {
+  const kept = figures.filter((figure) => isJudged(figure) || figure.unit === "x");
+  const values = Object.fromEntries(
+    kept.map((figure) => [keyOf(figure), Number(figure.value.toPrecision(3))]),
+  );
+  const all = Object.entries({ ...readFile(), [benchmark]: values }).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(FILE, `${JSON.stringify(Object.fromEntries(all), undefined, 2)}\n`);
+}
+
+/** Names a figure within its benchmark. */
+export function keyOf({ name, unit }: Pick<Figure, "name" | "unit">): string {
+  return unit === "" ? name : `${name}, ${unit}`;
+}
+
+/** Whether it has a limit. */
+export function isJudged({ limit, atLeast }: Figure): boolean {
+  return limit !== undefined || atLeast !== undefined;
+}
+
+/** Whether it keeps its limit. */
+export function isWithin({ value, limit = Infinity, atLeast = -Infinity }: Figure): boolean {
+  return value <= limit && value >= atLeast;
+}
+
+/** Whether it misses its limit by no more than a third of it. */
+export function isNearlyWithin({ value, limit = Infinity, atLeast = -Infinity }: Figure): boolean {
+  return value <= limit * (1 + TOLERANCE) && value >= atLeast / (1 + TOLERANCE);
+}
+
+function readFile(): KeptFigures {
+  return existsSync(FILE) ? JSON.parse(readFileSync(FILE, "utf8")) : {};
+}

@@ -1,0 +1,19 @@
+import { parseArgs } from "node:util";
+
+interface BenchOptions {
+  /** The names on the command line. */
+  names: string[];
+  /** Less load, and an exit code that a gate reads; of `api` alone. */
+  short: boolean;
+  /** The figures are kept as the last ones: see figures.ts. */
+  renew: boolean;
+}
+
+/** The options of this run. Throws for one that is unknown. */
+export function readBenchOptions(): BenchOptions {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { short: { type: "boolean", default: false }, renew: { type: "boolean", default: false } },
+  });
+  return { names: positionals, ...values };
+}
