@@ -2,7 +2,7 @@ import type { Plan, Step } from "../shared/controller/plan.ts";
 import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
 import { API_VERSION } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
-import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
 import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
@@ -122,7 +122,16 @@ export class ClusterFixture {
       return this.with({ locks: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
     }
     if (step.verb === "apply" && step.kind === capiClusterKind) {
-      return this.withCapi({ ...this.observed.capi?.object, ...(step.object as CapiCluster) });
+      const { object } = this.observed.capi ?? {};
+      const applied = step.object as CapiCluster;
+      const uid = object?.metadata.uid ?? "uid-capi";
+      return this.withCapi({ ...object, ...applied, metadata: { ...applied.metadata, uid } });
+    }
+    const { own } = this.observed.locks;
+    if (step.verb === "patch" && step.kind === configMapKind && own !== undefined) {
+      const mark = step.operations.find(({ path }) => path === "/data/engine");
+      const engine = mark?.op === "add" ? String(mark.value) : own.engine;
+      return this.with({ locks: { ...this.observed.locks, own: { ...own, engine } } });
     }
     return this;
   }

@@ -5,7 +5,7 @@ import {
   type Problem,
 } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
-import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explainRejection } from "../capi/explain.ts";
 import { isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
@@ -69,7 +69,9 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
     return clusterCondition(type, "False", "Deleting", "The control plane is deleted.");
   }
   if (!state?.controlPlaneInitialized) {
-    return clusterCondition(type, "False", "Provisioning", "The control plane is being provisioned.");
+    return cluster.status?.firstReadyAt === undefined
+      ? clusterCondition(type, "False", "Provisioning", "The control plane is being provisioned.")
+      : clusterCondition(type, "False", INFRASTRUCTURE_LOST, "The control plane is not there any more.");
   }
   if (state.controlPlaneFailure === undefined) {
     return clusterCondition(type, "True", "Available", "The control plane is available.");

@@ -10,7 +10,7 @@ import {
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
 import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
-import { clipStatusMessage } from "../../shared/crd/conditions.ts";
+import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import { decideAccess, findAccessReportMs } from "./access-condition.ts";
@@ -22,6 +22,7 @@ import {
   projectClusterPhase,
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
+import { findReturn } from "./loss.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { decideSummary } from "./summary.ts";
 
@@ -118,7 +119,9 @@ function composeConditions(
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
   const health = checkHealth(cluster, details, unhealthyNodes, settings.degradedAfterSeconds, now);
-  const summary = setConditions(before, decideSummary(facts, details, health.degraded), now, generation);
+  const lost = facts.fault?.reason === INFRASTRUCTURE_LOST ? facts.fault : findReturn(facts.observed);
+  const degraded = lost ?? health.degraded;
+  const summary = setConditions(before, decideSummary(facts, details, degraded), now, generation);
   const requeueAfterMs = earliest([
     findReportWaitMs(summary, now),
     health.requeueAfterMs,

@@ -1,5 +1,6 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explain } from "../capi/explain.ts";
 import { isSuspended } from "../identity/identity.ts";
 import { type ClusterCondition, clusterCondition, type Facts } from "./conditions.ts";
@@ -98,7 +99,8 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (observed.capi?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  if (ready.status === "False" && (!wasReady || ready.reason === "Deleting")) return ready;
+  const isWhole = [INFRASTRUCTURE_LOST, "Deleting"].includes(ready.reason);
+  if (ready.status === "False" && (!wasReady || isWhole)) return ready;
   const upgrading = findCondition(conditions, "Upgrading");
   if (upgrading?.status === "True") return upgrading;
   const workers = findCondition(conditions, "WorkersReady");

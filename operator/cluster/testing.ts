@@ -214,6 +214,7 @@ export function observeBlue(
     uid: "lock-uid",
     createdAt: secondsAgo(3600),
     lostAt: undefined,
+    engine: "capi" in given && given.capi === undefined ? undefined : "capi-uid",
   };
   return {
     cluster: aCluster(),

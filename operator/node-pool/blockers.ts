@@ -1,4 +1,5 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../capi/worker-pool.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
@@ -18,6 +19,16 @@ export function findRejection(
   if (!isOpen) return undefined;
   const message = `The node pool ${pool.metadata.name} cannot be changed: ${fault.message}`;
   return { reason: fault.reason, message };
+}
+
+/** The loss of the cluster, with which the pool is lost; undefined = it is there. */
+export function findLostCluster({ pool, cluster }: ObservedPool): Problem | undefined {
+  const fault = cluster?.fault;
+  if (fault?.reason !== INFRASTRUCTURE_LOST) return undefined;
+  return {
+    reason: INFRASTRUCTURE_LOST,
+    message: `The cluster ${pool.spec.clusterName} is lost: ${fault.message}`,
+  };
 }
 
 /** Labels of the pool that Cluster API is not configured to propagate to its nodes. */

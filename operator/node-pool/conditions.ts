@@ -3,7 +3,8 @@ import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../sh
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { count } from "../../shared/program/plural.ts";
-import { findRejection, findUnpropagatedLabels } from "./blockers.ts";
+import { isDeleting } from "../identity/identity.ts";
+import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blockers.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 
@@ -25,7 +26,11 @@ export function decidePoolConditions(
     upToDate.status === "False" && upToDate,
   ].find((condition) => condition !== false);
   // Labels that nodes lack are reported once the nodes are there.
-  const stalled = fault ?? rejection ?? (change === undefined ? findUnpropagatedLabels(observed) : undefined);
+  const stalled =
+    fault ??
+    (isDeleting(observed.pool) ? undefined : findLostCluster(observed)) ??
+    rejection ??
+    (change === undefined ? findUnpropagatedLabels(observed) : undefined);
   return [
     ready,
     scaling,
@@ -77,6 +82,8 @@ function decideReady(
     const message = `There is no cluster ${pool.spec.clusterName} in this namespace yet; create it.`;
     return notReady("WaitingForCluster", message);
   }
+  const lost = findLostCluster(observed);
+  if (lost !== undefined) return notReady(lost.reason, lost.message);
   if (progress.unhealthy.length > 0) {
     const names = progress.unhealthy.map((machine) => machine.node ?? machine.name);
     return notReady("NodesUnhealthy", describeUnhealthyNodes(names));
@@ -120,7 +127,9 @@ function decideScaling(
   rejection: Problem | undefined,
 ): PoolCondition {
   const { desiredNodes, nodes, readyNodes } = progress;
-  if (progress.state !== "scaling") {
+  const isMadeAgain =
+    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && desiredNodes > 0;
+  if (progress.state !== "scaling" && !isMadeAgain) {
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
   if (rejection !== undefined) return poolCondition("Scaling", "True", rejection.reason, rejection.message);

@@ -52,8 +52,9 @@ export function measurePool(
     isAutoscaled(pool.spec) || blocked ? (capi?.replicas ?? pool.spec.desiredNodes) : pool.spec.desiredNodes;
   const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
-  const nodes = capi?.nodes ?? last?.nodes ?? 0;
-  const readyNodes = capi?.readyNodes ?? last?.readyNodes ?? 0;
+  const counted = capi === undefined ? countMachines(machines) : last;
+  const nodes = capi?.nodes ?? counted?.nodes ?? 0;
+  const readyNodes = capi?.readyNodes ?? counted?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
   const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
@@ -70,7 +71,7 @@ export function measurePool(
     readyNodes,
     hasSettings: isUpdated,
     upToDateNodes: Math.min(
-      capi?.upToDateNodes ?? last?.upToDateNodes ?? 0,
+      capi?.upToDateNodes ?? counted?.upToDateNodes ?? 0,
       upToDate.length < machines.length ? upToDate.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
@@ -81,6 +82,12 @@ export function measurePool(
       .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
     nextUnhealthyInMs: earliest(pending),
   };
+}
+
+/** Of a MachineDeployment that is gone, what is left. */
+function countMachines(machines: readonly CapiMachine[]) {
+  const readyNodes = machines.filter(({ ready }) => ready).length;
+  return { nodes: machines.length, readyNodes, upToDateNodes: readyNodes };
 }
 
 function compare(left: string, right: string): number {

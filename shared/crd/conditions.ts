@@ -6,6 +6,9 @@ const MAX_CONDITION_MESSAGE_LENGTH = 4096;
 /** Longest `status.message`. */
 export const MAX_STATUS_MESSAGE_LENGTH = 1024;
 
+/** What was there before is not there any more. */
+export const INFRASTRUCTURE_LOST = "InfrastructureLost";
+
 export const conditionStatuses = ["True", "False", "Unknown"] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 
@@ -71,6 +74,8 @@ export const CONDITION_REASONS = {
     "AuthorizedCIDRsUnavailable",
     "NameTaken",
     "NodePoolsMissing",
+    INFRASTRUCTURE_LOST,
+    "WaitingForIdentity",
     "LabelsNotPropagated",
     "QuotaExceeded",
   ],
