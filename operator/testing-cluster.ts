@@ -45,6 +45,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     pools: [],
     capi: undefined,
     nameTaken: false,
+    lostParts: [],
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", makeClass()]]),
     packages: {},
@@ -137,7 +138,8 @@ export class ClusterFixture {
   }
 
   withCapi(object: CapiCluster): ClusterFixture {
-    return this.with(decideOwnership(this.observed.cluster, object));
+    const owned = decideOwnership(this.observed.cluster, object);
+    return this.with({ ...owned, lostParts: owned.capi?.state.lostParts ?? [] });
   }
 
   /** Cluster API reports these conditions; the specification stays. */

@@ -28,9 +28,8 @@ export function findReturn({ cluster, capi }: ObservedCluster): Problem | undefi
 
 /** What is left of a cluster that lost a part is deleted, once the platform has asked for an empty one in its place. */
 export function planRecreation(observed: ObservedCluster): Step | undefined {
-  const { capi } = observed;
-  if (capi === undefined || capi.state.lostParts.length === 0 || !isRecreationRequested(observed))
-    return undefined;
+  const { capi, lostParts } = observed;
+  if (capi === undefined || lostParts.length === 0 || !isRecreationRequested(observed)) return undefined;
   const { namespace = "", name, uid } = capi.object.metadata;
   return { verb: "delete", kind: capiClusterKind, namespace, name, uid };
 }
@@ -61,19 +60,18 @@ function wasThere({ cluster, locks }: ObservedCluster): boolean {
 }
 
 function describeLoss(observed: ObservedCluster): string | undefined {
-  const { capi, nameTaken } = observed;
+  const { capi, nameTaken, lostParts } = observed;
   if (nameTaken)
     return "The cluster was there before; now Cluster API has another one of this name, which this platform does not run.";
   if (capi === undefined) return "The cluster was there before, and Cluster API does not have it any more.";
   if (capi.state.deleting) return "Cluster API is deleting the cluster, although it was not deleted here.";
-  const { lostParts } = capi.state;
   return lostParts.length === 0
     ? undefined
-    : `Of the cluster, this was deleted in Cluster API: ${lostParts.join(", ")}.`;
+    : `Of the cluster, this was there before and is lost: ${lostParts.join(", ")}.`;
 }
 
-function isGoing({ capi }: ObservedCluster): boolean {
-  return capi?.state.deleting === true || (capi?.state.lostParts ?? []).length > 0;
+function isGoing({ capi, lostParts }: ObservedCluster): boolean {
+  return capi?.state.deleting === true || lostParts.length > 0;
 }
 
 function isRecreationRequested({ cluster }: ObservedCluster): boolean {

@@ -224,6 +224,7 @@ export function observeBlue(
     candidateId: CLUSTER_ID,
     pools: [],
     ...decideOwnership(given.cluster ?? aCluster(), object),
+    lostParts: [],
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", CAPABLE]]),
     packages: {},
