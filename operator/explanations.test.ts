@@ -83,6 +83,12 @@ const clusters: [string, ClusterFixture][] = [
   ["InfrastructureLost", ready().with({ capi: undefined })],
   ["WaitingForIdentity", cameWithId()],
   [
+    "TaintsUnavailable",
+    ready()
+      .withPools(makePool("web"), makePool("gpu", { nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }))
+      .with({ taintsRejected: true }),
+  ],
+  [
     "DuplicateName",
     aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
   ],

@@ -55,6 +55,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
     applyFailure: undefined,
     upgradeRejection: undefined,
+    taintsRejected: false,
     settings,
   };
   return new ClusterFixture(observed, START);

@@ -6,8 +6,8 @@ import { CLUSTER_ID, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import {
   composeAdminSecret,
-  composeRequest,
   composeLostCaPatch,
+  composeRequest,
   composeRevisionPatch,
   decideIssue,
   isCaLost,

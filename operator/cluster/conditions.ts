@@ -7,7 +7,7 @@ import {
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explainRejection } from "../capi/explain.ts";
-import { isSuspended } from "../identity/identity.ts";
+import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
@@ -76,7 +76,7 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
   if (state.controlPlaneFailure === undefined) {
     return clusterCondition(type, "True", "Available", "The control plane is available.");
   }
-  const message = `The control plane of ${cluster.metadata.name} is unavailable: ${state.controlPlaneFailure}. ${ADVICE}`;
+  const message = `The control plane of ${displayNameOf(cluster)} is unavailable: ${state.controlPlaneFailure}. ${ADVICE}`;
   return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 

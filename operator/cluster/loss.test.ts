@@ -36,6 +36,13 @@ function replacedByForeign(fixture: ClusterFixture): ClusterFixture {
   return fixture.withCapi({ ...object, metadata: { ...object.metadata, labels: {}, ownerReferences: [] } });
 }
 
+/** A restored object has its label. */
+function named(fixture: ClusterFixture): ClusterFixture {
+  const { cluster } = fixture.observed;
+  const metadata = { ...cluster.metadata, labels: { "cloud.marina.dev/id": CLUSTER_ID } };
+  return fixture.with({ cluster: { ...cluster, metadata } });
+}
+
 /** What the memory of a cluster was before it lost its Cluster API cluster. */
 function withoutMemory(fixture: ClusterFixture): ClusterFixture {
   const { own } = fixture.observed.locks;
@@ -95,13 +102,6 @@ describe("lost", () => {
     expect([plan.apply, plan.remove]).toEqual([[], []]);
     expect(labelled.reconciled().plan().status).toBeUndefined();
   });
-
-  /** A restored object has its label. */
-  function named(fixture: ClusterFixture): ClusterFixture {
-    const { cluster } = fixture.observed;
-    const metadata = { ...cluster.metadata, labels: { "cloud.marina.dev/id": CLUSTER_ID } };
-    return fixture.with({ cluster: { ...cluster, metadata } });
-  }
 });
 
 test.each<[string, ClusterFixture]>([
@@ -164,7 +164,7 @@ test("the word for a cluster that is not lost is removed, so that it does not co
 
 test("a lost cluster can be deleted, and its subnet is free", () => {
   const deleted = gone(ready()).reconciled().deleting().with({ pools: [] });
-  expect(stepsOf(deleted.plan())).toEqual(["delete configmaps"]);
+  expect(stepsOf(deleted.plan())).toContain("delete configmaps");
   expect(deleted.plan().releaseFinalizer).toBe(true);
 });
 
@@ -182,3 +182,32 @@ test("a node pool that Cluster API makes again is scaling until its nodes are th
   const absent = running.with({ capi: undefined });
   expect(absent.plan().status).toMatchObject({ phase: "Scaling", nodes: 0 });
 });
+
+const noLocks = { own: undefined, taken: new Set<string>() };
+test.each([
+  { when: "11 minutes, with its lock", locks: aCluster().ready().reconciled().observed.locks },
+  { when: "31 days, without its lock", locks: noLocks },
+])(
+  "what is restored after $when ends with the same subnet and the restored cluster adopted, in either order",
+  ({ locks }) => {
+    const before = aCluster().ready().reconciled();
+    const subnet = before.observed.cluster.status?.workerSubnet;
+    const object = before.capiObject();
+    const metadata = { ...object.metadata, uid: "uid-restored", ownerReferences: [] };
+    const { observed } = named(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }));
+    const cluster = { ...observed.cluster, metadata: { ...observed.cluster.metadata, uid: "uid-new" } };
+    const ours = aCluster().with({ cluster, locks, probe: { ok: true, message: "" } });
+    const ends = [ours.reconciled(), ours].map((fixture) =>
+      fixture
+        .withCapi({ ...object, metadata })
+        .reconciled()
+        .reconciled()
+        .reconciled(),
+    );
+    for (const { observed: end } of ends) {
+      expect(end.cluster.status).toMatchObject({ phase: "Ready", workerSubnet: subnet });
+      expect(end.capi?.object.metadata.ownerReferences).toMatchObject([{ uid: "uid-new" }]);
+      expect(end.locks.own).toMatchObject({ subnet, engine: "uid-restored" });
+    }
+  },
+);

@@ -4,6 +4,7 @@ import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import { markEngine } from "../subnets/lock.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -22,7 +23,7 @@ export function findLoss(observed: ObservedCluster): Problem | undefined {
 /** Why a cluster that was ready is not what it was while it is restored or created again; undefined = it is back, or never left. */
 export function findReturn({ cluster, capi }: ObservedCluster): Problem | undefined {
   if (cluster.status?.firstReadyAt === undefined || capi?.state.controlPlaneInitialized) return undefined;
-  const message = `The cluster ${cluster.metadata.name} was lost, and its control plane is not back yet. If this lasts, ask the platform's operator to look at it.`;
+  const message = `The cluster ${displayNameOf(cluster)} was lost, and its control plane is not back yet. If this lasts, ask the platform's operator to look at it.`;
   return { reason: INFRASTRUCTURE_LOST, message };
 }
 

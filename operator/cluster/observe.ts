@@ -97,6 +97,8 @@ export interface ObservedCluster {
   applyFailure: ApplyFailure | undefined;
   /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
   upgradeRejection: string | undefined;
+  /** Cluster API rejected the taints of pools in this reconcile; pools with taints that it does not have are left out. */
+  taintsRejected: boolean;
   settings: ClusterSettings;
 }
 
@@ -147,6 +149,7 @@ export function observeCluster(
     access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
     applyFailure: undefined,
     upgradeRejection: undefined,
+    taintsRejected: false,
     settings,
   };
 }

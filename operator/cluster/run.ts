@@ -11,6 +11,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
 import type { Caches, RunContext } from "../caches.ts";
+import { findRejectionCause } from "../capi/explain.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
@@ -68,6 +69,11 @@ export async function runCluster(
       // The status cannot be decided on an object whose metadata has just been written: the retry does it.
       if (failure === undefined || facts.applyFailure !== undefined || plan.metadata !== undefined)
         throw error;
+      // All pools are one object for Cluster API: the others must not wait for one with taints.
+      if (failure.kind === "rejected" && isTaintsRejection(failure) && !facts.taintsRejected) {
+        facts = { ...facts, taintsRejected: true };
+        continue;
+      }
       const isUpgradeRejected =
         failure.kind === "rejected" && facts.upgradeRejection === undefined && isUpgrade(observed, plan);
       facts = isUpgradeRejected
@@ -126,6 +132,10 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
   }
   const wasReachable = findCondition(cluster.status?.conditions, "EndpointReachable")?.status === "True";
   return deps.prober.watch(key, { url: state.endpoint.url, ca }, wasReachable);
+}
+
+function isTaintsRejection({ message }: ApplyFailure): boolean {
+  return findRejectionCause(message) === "taints";
 }
 
 /** How applying the Cluster API object failed; undefined for any other failure. */

@@ -12,6 +12,7 @@ import { earliest, formatTime } from "../../shared/controller/time.ts";
 import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import { decideAccess, findAccessReportMs } from "./access-condition.ts";
 import {
@@ -144,7 +145,7 @@ function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   // The cluster does not wait for a blocked pool that was never created.
   const admitted = observed.pools.filter(({ blocked, capi }) => !blocked || capi !== undefined);
   return admitted.map(({ pool, capi, machines, blocked }) => ({
-    name: pool.metadata.name,
+    name: displayNameOf(pool),
     deleting: pool.metadata.deletionTimestamp !== undefined,
     progress: measurePool(pool, capi, machines, { nodeDegradedAfterSeconds, poolDefaults, blocked }, now),
   }));

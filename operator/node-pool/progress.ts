@@ -1,6 +1,6 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
@@ -13,7 +13,7 @@ export interface PoolProgress {
    * unhealthy nodes are missing.
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
-  /** A fixed pool has the number in its spec, an autoscaled or blocked one the number in Cluster API. */
+  /** A fixed pool has the number in its spec, a blocked one that in Cluster API, and so has an autoscaled one from its minimum on. */
   desiredNodes: number;
   nodes: number;
   readyNodes: number;
@@ -48,8 +48,7 @@ export function measurePool(
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const desiredNodes =
-    isAutoscaled(pool.spec) || blocked ? (capi?.replicas ?? pool.spec.desiredNodes) : pool.spec.desiredNodes;
+  const desiredNodes = findDesiredNodes(pool, capi, blocked);
   const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
   const counted = capi === undefined ? countMachines(machines) : last;
@@ -82,6 +81,13 @@ export function measurePool(
       .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
     nextUnhealthyInMs: earliest(pending),
   };
+}
+
+/** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
+function findDesiredNodes({ spec }: NodePool, capi: CapiPoolState | undefined, blocked: boolean): number {
+  const given = capi?.replicas ?? spec.desiredNodes;
+  if (blocked) return given;
+  return isAutoscaled(spec) ? Math.max(given, autoscalingRange(spec).minNodes) : spec.desiredNodes;
 }
 
 /** Of a MachineDeployment that is gone, what is left. */

@@ -9,6 +9,9 @@ export const MAX_STATUS_MESSAGE_LENGTH = 1024;
 /** What was there before is not there any more. */
 export const INFRASTRUCTURE_LOST = "InfrastructureLost";
 
+/** The platform cannot set taints of nodes, so node pools with taints are not created. */
+export const TAINTS_UNAVAILABLE = "TaintsUnavailable";
+
 export const conditionStatuses = ["True", "False", "Unknown"] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 
@@ -77,6 +80,7 @@ export const CONDITION_REASONS = {
     INFRASTRUCTURE_LOST,
     "WaitingForIdentity",
     "LabelsNotPropagated",
+    TAINTS_UNAVAILABLE,
     "QuotaExceeded",
   ],
 } as const;
