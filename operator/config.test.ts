@@ -15,11 +15,25 @@ test("plans alone are enough, the rest has defaults", () => {
     settings: {
       platformNamespace: "marina-system",
       plans: { default: plan },
-      poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
+      poolDefaults: {
+        drainTimeoutSeconds: 600,
+        scaleDownDelaySeconds: 600,
+        scaleDownUtilizationPercent: 50,
+        volumeDetachTimeoutSeconds: 60,
+        nodeDeletionTimeoutSeconds: 10,
+      },
       platformCIDRs: [],
       clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
     },
   });
+});
+
+test("labels reach nodes as Cluster API is set by default, else as it is told", () => {
+  const read = (more: Record<string, string>) =>
+    readConfig({ MARINA_PLANS, ...more }).settings.syncedNodeLabels;
+  expect(read({}).test("tier")).toBe(false);
+  expect(read({ MARINA_SYNCED_NODE_LABELS: "" }).test("tier")).toBe(false);
+  expect(read({ MARINA_SYNCED_NODE_LABELS: "^example" }).test("example.com/a")).toBe(true);
 });
 
 test("all errors are reported together, by variable", () => {

@@ -48,11 +48,13 @@ const environmentSchema = z
     MARINA_POD_CIDRS: networks("192.168.0.0/16"),
     MARINA_SERVICE_CIDRS: networks("10.128.0.0/12"),
     MARINA_DRAIN_TIMEOUT_SECONDS: seconds(600),
+    MARINA_VOLUME_DETACH_TIMEOUT_SECONDS: seconds(60),
+    MARINA_NODE_DELETION_TIMEOUT_SECONDS: seconds(10),
     MARINA_SCALE_DOWN_DELAY_SECONDS: seconds(600),
     MARINA_SCALE_DOWN_UTILIZATION_PERCENT: z.coerce.number().int().min(10).max(90).default(50),
     MARINA_DEGRADED_AFTER_SECONDS: seconds(60),
     MARINA_NODE_DEGRADED_AFTER_SECONDS: seconds(300),
-    MARINA_SYNCED_NODE_LABELS: z.string().default(".*").transform(toExpression),
+    MARINA_SYNCED_NODE_LABELS: z.string().default("").transform(toExpression),
     MARINA_WORKERS_PER_KIND: z.coerce.number().int().min(1).max(200).default(10),
     MARINA_TENANT_WORKERS: z.coerce.number().int().min(1).max(2000).default(500),
     MARINA_TENANT_WORKERS_PER_NAMESPACE: z.coerce.number().int().min(1).max(100).default(10),
@@ -131,6 +133,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       clusterNetwork: { pods: env.MARINA_POD_CIDRS, services: env.MARINA_SERVICE_CIDRS },
       poolDefaults: {
         drainTimeoutSeconds: env.MARINA_DRAIN_TIMEOUT_SECONDS,
+        volumeDetachTimeoutSeconds: env.MARINA_VOLUME_DETACH_TIMEOUT_SECONDS,
+        nodeDeletionTimeoutSeconds: env.MARINA_NODE_DELETION_TIMEOUT_SECONDS,
         scaleDownDelaySeconds: env.MARINA_SCALE_DOWN_DELAY_SECONDS,
         scaleDownUtilizationPercent: env.MARINA_SCALE_DOWN_UTILIZATION_PERCENT,
       },
@@ -174,8 +178,12 @@ function networks(fallback: string) {
     .pipe(networksSchema("").optional());
 }
 
-/** As Cluster API reads its own setting: anywhere in the key. */
+/** What Cluster API's core manager propagates of labels without its flag --additional-sync-machine-labels. */
+const NO_OTHER_LABEL = /(?!)/;
+
+/** As Cluster API reads its own setting: anywhere in the key. Empty, as there by default: no further label. */
 function toExpression(text: string, context: z.RefinementCtx) {
+  if (text === "") return NO_OTHER_LABEL;
   try {
     return new RegExp(text);
   } catch (error) {

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { findTenantTextFault } from "../e2e/contract/seen/message-forms.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS, MAX_STATUS_MESSAGE_LENGTH } from "../shared/crd/conditions.ts";
+import { LABEL_ID } from "../shared/crd/names.ts";
 import { createStore } from "../shared/kube/store.ts";
 import { findDuplicateName, indexByName } from "./identity/identity.ts";
 import { INDEX_NAME } from "./indexes.ts";
@@ -79,6 +80,14 @@ const clusters: [string, ClusterFixture][] = [
   ],
   ["NameTaken", taken()],
   ["NodePoolsMissing", restoredWithoutPools()],
+  ["InfrastructureLost", ready().with({ capi: undefined })],
+  ["WaitingForIdentity", cameWithId()],
+  [
+    "TaintsUnavailable",
+    ready()
+      .withPools(makePool("web"), makePool("gpu", { nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }))
+      .with({ taintsRejected: true }),
+  ],
   [
     "DuplicateName",
     aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
@@ -170,6 +179,14 @@ function restoredWithoutPools() {
   return running
     .withPools()
     .with({ cluster: { ...cluster, metadata: { ...cluster.metadata, uid: "uid-new" } } });
+}
+
+/** As from a backup, of which the API server has said nothing yet. */
+function cameWithId(): ClusterFixture {
+  const fixture = aCluster();
+  const { cluster } = fixture.observed;
+  const metadata = { ...cluster.metadata, labels: { [LABEL_ID]: fixture.observed.candidateId } };
+  return fixture.with({ cluster: { ...cluster, metadata } });
 }
 
 function withoutVariables() {

@@ -2,7 +2,7 @@ import type { Plan, Step } from "../shared/controller/plan.ts";
 import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
 import { API_VERSION } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
-import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
 import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
@@ -45,6 +45,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     pools: [],
     capi: undefined,
     nameTaken: false,
+    lostParts: [],
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", makeClass()]]),
     packages: {},
@@ -54,6 +55,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
     applyFailure: undefined,
     upgradeRejection: undefined,
+    taintsRejected: false,
     settings,
   };
   return new ClusterFixture(observed, START);
@@ -122,13 +124,23 @@ export class ClusterFixture {
       return this.with({ locks: { own, taken: new Set(own === undefined ? [] : [own.subnet]) } });
     }
     if (step.verb === "apply" && step.kind === capiClusterKind) {
-      return this.withCapi({ ...this.observed.capi?.object, ...(step.object as CapiCluster) });
+      const { object } = this.observed.capi ?? {};
+      const applied = step.object as CapiCluster;
+      const uid = object?.metadata.uid ?? "uid-capi";
+      return this.withCapi({ ...object, ...applied, metadata: { ...applied.metadata, uid } });
+    }
+    const { own } = this.observed.locks;
+    if (step.verb === "patch" && step.kind === configMapKind && own !== undefined) {
+      const mark = step.operations.find(({ path }) => path === "/data/engine");
+      const engine = mark?.op === "add" ? String(mark.value) : own.engine;
+      return this.with({ locks: { ...this.observed.locks, own: { ...own, engine } } });
     }
     return this;
   }
 
   withCapi(object: CapiCluster): ClusterFixture {
-    return this.with(decideOwnership(this.observed.cluster, object));
+    const owned = decideOwnership(this.observed.cluster, object);
+    return this.with({ ...owned, lostParts: owned.capi?.state.lostParts ?? [] });
   }
 
   /** Cluster API reports these conditions; the specification stays. */

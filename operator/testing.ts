@@ -41,7 +41,13 @@ export const settings: ClusterSettings = {
   subnetRange: parseSubnetRange("10.64.0.0/10"),
   platformCIDRs: ["192.0.2.0/24"],
   clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
-  poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
+  poolDefaults: {
+    drainTimeoutSeconds: 600,
+    scaleDownDelaySeconds: 600,
+    scaleDownUtilizationPercent: 50,
+    volumeDetachTimeoutSeconds: 60,
+    nodeDeletionTimeoutSeconds: 10,
+  },
   degradedAfterSeconds: 60,
   nodeDegradedAfterSeconds: 300,
 };
@@ -53,6 +59,7 @@ export function makeClass(variables: string[] = ALL_VARIABLES, kubernetesVersion
     metadata: { name: "standard-v1", namespace: "marina-system" },
     spec: {
       variables: variables.map((name) => ({ name })),
+      controlPlane: { machineInfrastructure: {} },
       workers: { machineDeployments: [{ class: "default" }] },
       kubernetesVersions,
     },

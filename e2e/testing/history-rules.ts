@@ -11,6 +11,7 @@ const LOSSES = [
   "ControlPlaneUnavailable",
   "EndpointUnreachable",
   "NodesUnhealthy",
+  "InfrastructureLost",
   // For a pool whose cluster was removed by force.
   "WaitingForCluster",
 ];

@@ -6,9 +6,12 @@ import { CLUSTER_ID, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import {
   composeAdminSecret,
+  composeLostCaPatch,
   composeRequest,
   composeRevisionPatch,
   decideIssue,
+  isCaLost,
+  isOfOtherCa,
   type KubeconfigBasis,
   trimCredential,
 } from "./kubeconfig.ts";
@@ -19,6 +22,7 @@ const basis: KubeconfigBasis = {
   credentialsGeneration: 0,
   server: "https://api.demo.test:6443",
   authority: "ca",
+  engine: "uid-capi",
 };
 const MARK = "uid-ca/7";
 const { cluster } = aCluster().observed;
@@ -66,6 +70,11 @@ test.each([
     existing: { ...secret, metadata: { ...secret.metadata, annotations: unrevisioned } },
     authority: MARK,
   },
+  {
+    what: "Cluster API has another cluster of the name",
+    existing: annotate({ "cloud.marina.dev/credential-engine": "uid-before" }),
+    authority: MARK,
+  },
 ])("its CA is compared, and nothing is issued yet, when $what", ({ existing, authority }) => {
   expect(decideOn(existing, { authority })).toMatchObject({ kind: "compare", caCertificate: "ca" });
   expect(decideOn(existing, { authority, now: after(4.7) }).kind).toBe("issue");
@@ -73,9 +82,16 @@ test.each([
 });
 
 test("a compared CA is recorded with its revision, unless the credential changed", () => {
-  const patch = composeRevisionPatch("uid-ca/8", { name: nameAdminSecret("demo"), resourceVersion: "12" });
-  expect(patch).toEqual({
-    metadata: { resourceVersion: "12", annotations: { "cloud.marina.dev/credential-authority": "uid-ca/8" } },
+  const metadata = { name: nameAdminSecret("demo"), resourceVersion: "12" };
+  expect(composeRevisionPatch("uid-ca/8", basis, metadata)).toEqual({
+    metadata: {
+      resourceVersion: "12",
+      annotations: {
+        "cloud.marina.dev/credential-authority": "uid-ca/8",
+        "cloud.marina.dev/credential-engine": "uid-capi",
+        "cloud.marina.dev/lost-authority": null,
+      },
+    },
   });
   const noted = annotate({ "cloud.marina.dev/credential-authority": "uid-ca/8" });
   expect(decideOn(noted, { authority: "uid-ca/8" }).kind).toBe("keep");
@@ -119,4 +135,41 @@ test("a token stands in for a certificate, is renewed at two thirds of its own l
   expect(decide(START)).toEqual({ kind: "keep", caCertificate: "ca", renewInMs: 2 * DAY_MS });
   expect(decide(after(2.1)).kind).toBe("issue");
   expect(decideOn(written).kind).toBe("issue");
+});
+
+const LOST = "cloud.marina.dev/lost-authority";
+test.each<[string, Secret, string, string | undefined, boolean]>([
+  ["is the one that was compared", secret, "uid-capi", "uid-ca/9", false],
+  ["is gone", secret, "uid-capi", undefined, true],
+  ["is another one, not compared yet", secret, "uid-capi", "uid-new/9", true],
+  ["was found to be another", annotate({ [LOST]: "uid-capi uid-ca/9" }), "uid-capi", "uid-ca/9", true],
+  [
+    "is another one of another cluster",
+    annotate({ [LOST]: "uid-capi uid-ca/9" }),
+    "uid-new",
+    "uid-new/9",
+    false,
+  ],
+  [
+    "was never compared",
+    { ...secret, metadata: { ...secret.metadata, annotations: unrevisioned } },
+    "uid-capi",
+    "uid-ca/9",
+    false,
+  ],
+])("a CA that %s: lost %s", (_, existing, engine, revision, isLost) => {
+  expect(isCaLost(existing, engine, revision)).toBe(isLost);
+});
+
+test("another CA of the same cluster is known to be lost, and nothing is issued by it", () => {
+  const existing = trimCredential(secret);
+  expect(isOfOtherCa(existing, basis, "ca")).toBe(false);
+  expect(isOfOtherCa(existing, basis, "other")).toBe(true);
+  expect(isOfOtherCa(existing, { ...basis, engine: "uid-new" }, "other")).toBe(false);
+  const patch = composeLostCaPatch("uid-ca/9", basis, secret.metadata);
+  expect(patch).toMatchObject({ metadata: { annotations: { [LOST]: "uid-capi uid-ca/9" } } });
+  expect(decideOn(annotate({ [LOST]: "uid-capi uid-ca/9" }), { authority: "uid-ca/9" }).kind).toBe("keep");
+  expect(decideOn(annotate({ [LOST]: "uid-capi uid-ca/9" }), { authority: "uid-ca/10" }).kind).toBe(
+    "compare",
+  );
 });

@@ -17,6 +17,11 @@ const ANNOTATION_CONTENT = "cloud.marina.dev/content";
 /** The revision of the CA's Secret whose certificate was last found equal to that in the credential. */
 const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
 
+/** The uid of the Cluster API cluster whose CA the credential holds: that cluster never gets another CA. */
+const ANNOTATION_ENGINE = "cloud.marina.dev/credential-engine";
+/** The uid of the Cluster API cluster, and the revision of its CA's Secret that holds another CA than the credential. */
+const ANNOTATION_LOST_CA = "cloud.marina.dev/lost-authority";
+
 /** The generation that a credential was issued for. */
 const ANNOTATION_GENERATION = "cloud.marina.dev/credentials-generation";
 
@@ -30,6 +35,8 @@ export interface KubeconfigBasis {
   credentialsGeneration: number;
   server: string;
   authority: AuthorityKind;
+  /** The uid of the Cluster API cluster. */
+  engine: string;
 }
 
 /** What a kubeconfig lets in with, and when that ends. */
@@ -48,7 +55,7 @@ export type IssueDecision =
   | { kind: "issue" }
   | ({ kind: "keep" } & IssuedKubeconfig)
   /** The CA's Secret has another revision than the last one compared: keep it while the CA has this certificate. */
-  | ({ kind: "compare"; compared: string | undefined } & IssuedKubeconfig);
+  | ({ kind: "compare" } & IssuedKubeconfig);
 
 const CA_FIELD = "certificate-authority-data: ";
 
@@ -63,13 +70,15 @@ export function decideIssue(
   const caCertificate = existing?.data?.["ca.crt"];
   const renewInMs = Date.parse(annotations[ANNOTATION_RENEW_AT] ?? "") - now.getTime();
   const intact =
+    existing !== undefined &&
     caCertificate !== undefined &&
     annotations[ANNOTATION_BASIS] === hashBasis(basis, caCertificate) &&
-    annotations[ANNOTATION_CONTENT] === existing?.data?.value;
+    annotations[ANNOTATION_CONTENT] === existing.data?.value;
   if (!intact || !(renewInMs > 0)) return { kind: "issue" };
-  const compared = annotations[ANNOTATION_CA_REVISION];
-  if (compared === caRevision) return { kind: "keep", caCertificate, renewInMs };
-  return { kind: "compare", compared, caCertificate, renewInMs };
+  const isKnownLost = annotations[ANNOTATION_LOST_CA] === describeLostCa(basis.engine, caRevision);
+  if (isKnownLost || isRecorded(existing, basis, caRevision))
+    return { kind: "keep", caCertificate, renewInMs };
+  return { kind: "compare", caCertificate, renewInMs };
 }
 
 /** Whether the credential that is there was issued for another generation than the one that is wanted. */
@@ -78,9 +87,68 @@ export function isRotation(existing: Secret | undefined, basis: KubeconfigBasis)
   return generation !== undefined && generation !== String(basis.credentialsGeneration);
 }
 
-/** The patch that records the revision of the CA's Secret that was compared with a credential. */
-export function composeRevisionPatch(caRevision: string, { resourceVersion }: ObjectMeta): object {
-  return { metadata: { resourceVersion, annotations: { [ANNOTATION_CA_REVISION]: caRevision } } };
+/** Whether the comparison of a credential with this revision of the CA's Secret is recorded. */
+export function isRecorded(existing: Secret, basis: KubeconfigBasis, caRevision: string): boolean {
+  const annotations = existing.metadata.annotations ?? {};
+  return (
+    annotations[ANNOTATION_CA_REVISION] === caRevision && annotations[ANNOTATION_ENGINE] === engineOf(basis)
+  );
+}
+
+/** The patch that records the revision of the CA's Secret that was found to hold the CA of a credential. */
+export function composeRevisionPatch(
+  caRevision: string,
+  basis: KubeconfigBasis,
+  { resourceVersion }: ObjectMeta,
+): object {
+  const annotations = {
+    [ANNOTATION_CA_REVISION]: caRevision,
+    [ANNOTATION_ENGINE]: engineOf(basis) ?? null,
+    [ANNOTATION_LOST_CA]: null,
+  };
+  return { metadata: { resourceVersion, annotations } };
+}
+
+/** The patch that records that this revision of the CA's Secret holds another CA than the cluster was made with. */
+export function composeLostCaPatch(
+  caRevision: string,
+  basis: KubeconfigBasis,
+  { resourceVersion }: ObjectMeta,
+): object {
+  const annotations = { [ANNOTATION_LOST_CA]: describeLostCa(basis.engine, caRevision) };
+  return { metadata: { resourceVersion, annotations } };
+}
+
+/** Whether a credential was issued by another CA than this one (PEM), for the same Cluster API cluster, which never gets another. */
+export function isOfOtherCa(existing: Secret, basis: KubeconfigBasis, caCertificate: string): boolean {
+  const engine = existing.metadata.annotations?.[ANNOTATION_ENGINE];
+  const known = existing.data?.["ca.crt"];
+  return engine !== undefined && engine === engineOf(basis) && known !== undefined && known !== caCertificate;
+}
+
+/**
+ * Whether the CA of a Cluster API cluster is lost, by the credential that was issued by it: its Secret is gone or another one
+ * (of this revision), and has not been found to hold the same CA since.
+ */
+export function isCaLost(
+  existing: Secret | undefined,
+  engine: string | undefined,
+  caRevision: string | undefined,
+): boolean {
+  const annotations = existing?.metadata.annotations ?? {};
+  if (engine === undefined || annotations[ANNOTATION_ENGINE] !== engine) return false;
+  if (annotations[ANNOTATION_LOST_CA]?.startsWith(describeLostCa(engine, "")) === true) return true;
+  const [uid] = annotations[ANNOTATION_CA_REVISION]?.split("/") ?? [];
+  return uid !== undefined && caRevision?.startsWith(`${uid}/`) !== true;
+}
+
+function describeLostCa(engine: string, caRevision: string): string {
+  return `${engine} ${caRevision}`;
+}
+
+/** Where the key of the CA is not here, its certificate may be another one at any time. */
+function engineOf({ authority, engine }: KubeconfigBasis): string | undefined {
+  return authority === "ca" ? engine : undefined;
 }
 
 /** What the signer gets. */
@@ -126,6 +194,7 @@ export function composeAdminSecret(
         [ANNOTATION_CONTENT]: fingerprint(value),
         [ANNOTATION_CA_REVISION]: ca.revision,
         [ANNOTATION_GENERATION]: String(basis.credentialsGeneration),
+        ...(engineOf(basis) !== undefined && { [ANNOTATION_ENGINE]: basis.engine }),
       },
       ownerReferences: [composeOwnerReference(cluster)],
     },

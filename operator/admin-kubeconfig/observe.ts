@@ -4,11 +4,14 @@ import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { RbacRole, RoleBinding, Secret } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
+import { nameCaSecret } from "../capi/secrets.ts";
 import { hasFinalizer, isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { revisionOf } from "../tenant/authority.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { findTenant, type Tenant } from "../tenant/tenant.ts";
+import { isCaLost } from "./kubeconfig.ts";
 
 /** All that is known about the admin kubeconfig of one cluster when it is reconciled: plain data, no client. */
 export interface ObservedAdminKubeconfig {
@@ -49,8 +52,23 @@ export function observeAdminKubeconfig(
     role: caches.roles.get(secretKey),
     roleBinding: caches.roleBindings.get(secretKey),
     credential: isOwned ? credential : undefined,
-    tenant: findTenant(caches, key),
+    tenant: isCaGone(caches, key) ? undefined : findTenant(caches, key),
   };
+}
+
+/** Without this, a kubeconfig that the tenant issues would take the place of the one that shows which CA is lost. */
+function isCaGone(caches: Caches, key: string): boolean {
+  return caches.authorities.get(nameCaSecret(key)) === undefined && hasLostCa(caches, key);
+}
+
+/** Whether the CA of a cluster is lost: its Secret is gone, or holds another one. */
+export function hasLostCa(
+  caches: Pick<Caches, "clusters" | "capiClusters" | "authorities" | "credentials">,
+  key: string,
+): boolean {
+  const engine = findCapi(caches, key).capi?.object.metadata.uid;
+  const ca = caches.authorities.get(nameCaSecret(key));
+  return isCaLost(caches.credentials.get(nameAdminSecret(key)), engine, ca && revisionOf(ca.metadata));
 }
 
 /** The accesses to a cluster. */

@@ -41,8 +41,8 @@ export function reconcileAdminKubeconfig(
   });
   if (tenant === undefined) return { plan, credential: undefined };
   const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
-  const { server, authority } = tenant;
-  const basis = { clusterId, credentialsGeneration, server, authority: authority.kind };
+  const { server, authority, engine } = tenant;
+  const basis = { clusterId, credentialsGeneration, server, authority: authority.kind, engine };
   return {
     plan,
     credential: { basis, issue: decideIssue(observed.credential, basis, authority.revision, now) },

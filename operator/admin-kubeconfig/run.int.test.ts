@@ -57,7 +57,10 @@ async function start() {
     metadata: { ...demo, labels },
     spec: { controlPlaneRef: CONTROL_PLANE, controlPlaneEndpoint: ENDPOINT },
   };
-  caches.capiClusters.set(await client.create(capiClusterKind, capi, dryRun));
+  const replaceEngine = async () => {
+    caches.capiClusters.set(await client.create(capiClusterKind, capi, dryRun));
+  };
+  await replaceEngine();
   const ca = { metadata: { namespace, name: CA }, data: composeCaData(authority) };
   await client.create(secretKind, ca, TEST);
 
@@ -94,7 +97,7 @@ async function start() {
     }
     return runs;
   };
-  return { cluster, seeCa, run };
+  return { cluster, seeCa, run, replaceEngine };
 }
 
 test("a kubeconfig is issued with the CA, and a converged one needs no request", async () => {
@@ -113,12 +116,27 @@ test("another version of the CA's Secret with the same certificate is recorded, 
   expect((await read(secretKind, CREDENTIAL)).data).toEqual(before);
 });
 
-test("a new CA leads to a new kubeconfig", async () => {
+test("a new CA of the same cluster is recorded as a loss, and the kubeconfig stays until the CA is back", async () => {
   const { run, seeCa } = await start();
+  await run();
+  await patchCa({ data: composeCaData(await makeAuthority("two")) });
+  await seeCa();
+  expect(await run()).toEqual([[OF_CA, RECORD], []]);
+  expect(await readIssuedCa()).toBe(authority.certificate);
+  await patchCa({ data: composeCaData(authority) });
+  await seeCa();
+  expect(await run()).toEqual([[OF_CA, RECORD], []]);
+  const { annotations = {} } = (await read(secretKind, CREDENTIAL)).metadata;
+  expect(annotations).not.toHaveProperty(["cloud.marina.dev/lost-authority"]);
+});
+
+test("the CA of another cluster of the name leads to a new kubeconfig", async () => {
+  const { run, seeCa, replaceEngine } = await start();
   await run();
   const other = await makeAuthority("two");
   await patchCa({ data: composeCaData(other) });
   await seeCa();
+  await replaceEngine();
   expect(await run()).toEqual([[OF_CA, ISSUE], []]);
   expect(await readIssuedCa()).toBe(other.certificate);
 });
@@ -133,6 +151,7 @@ test("a kubeconfig without a revision is compared with its CA once, and stays", 
       credentialsGeneration: 0,
       server: `https://${ENDPOINT.host}:${ENDPOINT.port}`,
       authority: "ca",
+      engine: "",
     },
     { certificate: authority.certificate, revision: "" },
     {

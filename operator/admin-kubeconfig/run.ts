@@ -14,9 +14,12 @@ import { issueClientCertificate } from "../tenant/sign.ts";
 import {
   type AdminCredential,
   composeAdminSecret,
+  composeLostCaPatch,
   composeRequest,
   composeRevisionPatch,
   type IssueDecision,
+  isOfOtherCa,
+  isRecorded,
   isRotation,
   type KubeconfigBasis,
   RENEW_AFTER_MS,
@@ -67,8 +70,18 @@ async function issueWhenDue(
   if (issue.kind === "keep") return issue.renewInMs;
   const ca = await readCertificateAuthority(deps, cluster, context.signal);
   if (issue.kind === "compare" && issue.caCertificate === ca.certificate) {
-    await recordRevision(deps, credential, issue, ca.revision, context);
+    await recordRevision(deps, credential, basis, ca.revision, context);
     return issue.renewInMs;
+  }
+  if (credential !== undefined && isOfOtherCa(credential, basis, ca.certificate)) {
+    // The API server of the tenant trusts the one before: a kubeconfig of the new one would open nothing.
+    await patchCredential(
+      deps,
+      credential,
+      composeLostCaPatch(ca.revision, basis, credential.metadata),
+      context,
+    );
+    return RENEW_AFTER_MS;
   }
   const request = composeRequest(basis, deps.now());
   const issued = {
@@ -98,13 +111,25 @@ export async function writeAdminSecret(
 export async function recordRevision(
   deps: Pick<AdminKubeconfigDeps, "client">,
   credential: Secret | undefined,
-  issue: IssueDecision & { kind: "compare" },
+  basis: KubeconfigBasis,
   revision: string,
+  context: RunContext,
+): Promise<void> {
+  if (credential === undefined || isRecorded(credential, basis, revision)) return;
+  await patchCredential(
+    deps,
+    credential,
+    composeRevisionPatch(revision, basis, credential.metadata),
+    context,
+  );
+}
+
+async function patchCredential(
+  deps: Pick<AdminKubeconfigDeps, "client">,
+  { metadata }: Secret,
+  patch: object,
   { onWritten, signal }: RunContext,
 ): Promise<void> {
-  if (credential === undefined || issue.compared === revision) return;
-  const { metadata } = credential;
-  const patch = composeRevisionPatch(revision, metadata);
   const options = { fieldManager: MANAGER_OPERATOR, signal };
   const written = await deps.client.mergePatch(secretKind, metadata.namespace, metadata.name, patch, options);
   onWritten(secretKind, written.metadata.resourceVersion ?? "");

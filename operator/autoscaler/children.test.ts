@@ -1,10 +1,17 @@
 import { expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { aCluster, CLUSTER_ID, NAMESPACE } from "../cluster/testing.ts";
-import { clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
+import { chooseAutoscalerImage, clusterOfAutoscaler, composeAutoscaler, nameAutoscaler } from "./children.ts";
 
-const defaults = { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 900, scaleDownUtilizationPercent: 40 };
-const children = composeAutoscaler(aCluster(), CLUSTER_ID, "registry.example/autoscaler:1", defaults);
+const defaults = {
+  drainTimeoutSeconds: 600,
+  scaleDownDelaySeconds: 900,
+  scaleDownUtilizationPercent: 40,
+  volumeDetachTimeoutSeconds: 60,
+  nodeDeletionTimeoutSeconds: 10,
+};
+const input = { image: "registry.example/autoscaler:1", kubeconfigRevision: "uid/7", defaults };
+const children = composeAutoscaler(aCluster(), CLUSTER_ID, input);
 
 test("an autoscaler is one Deployment and its permissions, all with one name, owned by the Cluster", () => {
   expect(Object.values(children).map(({ kind }) => kind)).toEqual([
@@ -45,4 +52,22 @@ test("it manages its own cluster only, and takes the platform's defaults", () =>
 test("the cluster is found by the name", () => {
   expect(clusterOfAutoscaler(nameAutoscaler("blue"))).toBe("blue");
   expect(clusterOfAutoscaler(nameAdminSecret("blue"))).toBeUndefined();
+});
+
+test("it is replaced with another kubeconfig, and restarted when it stands still", () => {
+  const { template } = children.deployment.spec ?? {};
+  const again = composeAutoscaler(aCluster(), CLUSTER_ID, { ...input, kubeconfigRevision: "uid/8" });
+  expect(again.deployment.spec?.template).not.toEqual(template);
+  expect(composeAutoscaler(aCluster(), CLUSTER_ID, input).deployment.spec?.template).toEqual(template);
+  expect(template?.spec?.containers?.[0]).toMatchObject({
+    livenessProbe: { httpGet: { path: "/health-check", port: 8085 } },
+  });
+});
+
+test.each([
+  ["example.test/autoscaler:v{minor}.0", "1.34.2", "example.test/autoscaler:v1.34.0"],
+  ["example.test/autoscaler:v{minor}.0", undefined, undefined],
+  ["example.test/autoscaler:v1.35.0", undefined, "example.test/autoscaler:v1.35.0"],
+])("the image %s of a cluster with Kubernetes %s is %s", (image, version, chosen) => {
+  expect(chooseAutoscalerImage(image, version)).toBe(chosen);
 });

@@ -16,6 +16,9 @@ import { nameKubeconfigSecret } from "../capi/secrets.ts";
 import { AUTOSCALER_RULES, autoscalerArgs, type PoolDefaults } from "../capi/worker-pool.ts";
 
 const SUFFIX = "-autoscaler";
+const ANNOTATION_KUBECONFIG = "cloud.marina.dev/kubeconfig-revision";
+/** Answers /health-check, and fails when the loop of the autoscaler stands still. */
+const HEALTH_PORT = 8085;
 const KUBECONFIG_DIR = "/etc/kubernetes/cluster";
 
 /** The objects of one autoscaler. */
@@ -36,6 +39,24 @@ export function clusterOfAutoscaler(name: string): string | undefined {
   return name.endsWith(SUFFIX) ? name.slice(0, -SUFFIX.length) : undefined;
 }
 
+/** What an autoscaler is made of besides its cluster. */
+export interface AutoscalerInput {
+  image: string;
+  /** Of the Secret with the tenant's kubeconfig, which the autoscaler reads once; undefined = there is none yet. */
+  kubeconfigRevision: string | undefined;
+  defaults: PoolDefaults;
+}
+
+/** `{minor}` in the name of an image is the minor version of the cluster: https://github.com/kubernetes/autoscaler, "Releases". */
+const MINOR = "{minor}";
+
+/** The image for a cluster that runs this Kubernetes version; undefined while the version is needed and not known. */
+export function chooseAutoscalerImage(image: string, version: string | undefined): string | undefined {
+  if (!image.includes(MINOR)) return image;
+  const minor = version?.split(".").slice(0, 2).join(".");
+  return minor === undefined ? undefined : image.replaceAll(MINOR, minor);
+}
+
 /**
  * The cluster autoscaler of one cluster: a Deployment in the organization's namespace, and its permissions there. It reads
  * the management cluster as its ServiceAccount and the tenant's with Cluster API's kubeconfig, which the platform's own
@@ -44,8 +65,7 @@ export function clusterOfAutoscaler(name: string): string | undefined {
 export function composeAutoscaler(
   cluster: Cluster,
   clusterId: string,
-  image: string,
-  defaults: PoolDefaults,
+  input: AutoscalerInput,
 ): AutoscalerChildren {
   const metadata = composeMetadata(cluster, clusterId);
   const subject = { kind: "ServiceAccount", name: metadata.name, namespace: metadata.namespace };
@@ -57,7 +77,7 @@ export function composeAutoscaler(
     roleRef: { apiGroup: roleKind.group, kind: roleKind.kind, name: metadata.name },
     subjects: [subject],
   };
-  const deployment = composeDeployment(cluster, metadata, image, defaults);
+  const deployment = composeDeployment(cluster, metadata, input);
   return {
     serviceAccount: withAppliedHash(serviceAccount, ANNOTATION_APPLIED),
     role: withAppliedHash(role, ANNOTATION_APPLIED),
@@ -83,8 +103,7 @@ function composeMetadata(cluster: Cluster, clusterId: string) {
 function composeDeployment(
   cluster: Cluster,
   metadata: ReturnType<typeof composeMetadata>,
-  image: string,
-  defaults: PoolDefaults,
+  { image, kubeconfigRevision, defaults }: AutoscalerInput,
 ): Deployment {
   const labels = { "app.kubernetes.io/name": "cluster-autoscaler", ...metadata.labels };
   return {
@@ -96,7 +115,11 @@ function composeDeployment(
       strategy: { type: "Recreate" },
       selector: { matchLabels: labels },
       template: {
-        metadata: { labels },
+        metadata: {
+          labels,
+          // With another kubeconfig the Pod is replaced: it would go on with the one that ends.
+          ...(kubeconfigRevision && { annotations: { [ANNOTATION_KUBECONFIG]: kubeconfigRevision } }),
+        },
         spec: {
           serviceAccountName: metadata.name,
           securityContext: {
@@ -127,6 +150,12 @@ function composeContainer(cluster: Cluster, image: string, defaults: PoolDefault
       `--scale-down-utilization-threshold=${defaults.scaleDownUtilizationPercent / 100}`,
       "--leader-elect=false",
     ],
+    livenessProbe: {
+      httpGet: { path: "/health-check", port: HEALTH_PORT },
+      initialDelaySeconds: 30,
+      periodSeconds: 20,
+      timeoutSeconds: 5,
+    },
     resources: { requests: { cpu: "20m", memory: "128Mi" }, limits: { memory: "600Mi" } },
     securityContext: {
       allowPrivilegeEscalation: false,

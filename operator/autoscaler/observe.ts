@@ -3,10 +3,12 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { Deployment, RbacRole, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
+import { nameKubeconfigSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { isDeleting, isSuspended } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { revisionOf } from "../tenant/authority.ts";
 import { nameAutoscaler } from "./children.ts";
 
 export interface AutoscalerSettings {
@@ -28,6 +30,10 @@ export interface ObservedAutoscaler {
     roleBinding: RoleBinding | undefined;
     deployment: Deployment | undefined;
   };
+  /** What the cluster runs, else what it is made with; undefined = not known yet. */
+  version: string | undefined;
+  /** Of the Secret with the tenant's kubeconfig; undefined = there is none yet. */
+  kubeconfigRevision: string | undefined;
   settings: AutoscalerSettings;
 }
 
@@ -42,17 +48,20 @@ export function observeAutoscaler(
   if (cluster === undefined || clusterId === undefined || isSuspended(cluster)) return undefined;
   const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
   const name = nameAutoscaler(key);
+  const { capi, nameTaken } = findCapi(caches, key);
+  const kubeconfig = caches.authorities.get(nameKubeconfigSecret(key));
   return {
     cluster,
     clusterId,
-    hasAutoscaledPool:
-      !findCapi(caches, key).nameTaken && pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
+    hasAutoscaledPool: !nameTaken && pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
     live: {
       serviceAccount: caches.serviceAccounts.get(name),
       role: caches.roles.get(name),
       roleBinding: caches.roleBindings.get(name),
       deployment: caches.deployments.get(name),
     },
+    version: cluster.status?.version ?? capi?.state.version,
+    kubeconfigRevision: kubeconfig && revisionOf(kubeconfig.metadata),
     settings,
   };
 }

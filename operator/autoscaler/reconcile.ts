@@ -9,7 +9,7 @@ import {
 } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { hasFinalizer, isDeleting } from "../identity/identity.ts";
-import { composeAutoscaler } from "./children.ts";
+import { chooseAutoscalerImage, composeAutoscaler } from "./children.ts";
 import type { ObservedAutoscaler } from "./observe.ts";
 
 /** A cluster with an autoscaled pool gets one autoscaler; it is removed with the last such pool. */
@@ -18,7 +18,14 @@ export function reconcileAutoscaler(observed: ObservedAutoscaler): Plan<never> {
   const { autoscalerImage, poolDefaults } = settings;
   const isDesired = observed.hasAutoscaledPool && hasFinalizer(cluster.metadata) && !isDeleting(cluster);
   if (!isDesired || autoscalerImage === undefined) return composePlan({ remove: planRemoval(observed) });
-  const children = composeAutoscaler(cluster, clusterId, autoscalerImage, poolDefaults);
+  const image = chooseAutoscalerImage(autoscalerImage, observed.version);
+  if (image === undefined) return composePlan();
+  const { kubeconfigRevision } = observed;
+  const children = composeAutoscaler(cluster, clusterId, {
+    image,
+    kubeconfigRevision,
+    defaults: poolDefaults,
+  });
   return composePlan({
     apply: [
       ...planApply(serviceAccountKind, children.serviceAccount, live.serviceAccount),

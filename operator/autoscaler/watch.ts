@@ -3,6 +3,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
+import { clusterOfAuthority, nameKubeconfigSecret } from "../capi/secrets.ts";
 import { enqueueTo, isNewSpec } from "../enqueue.ts";
 import { isOwnerChanged } from "../identity/ownership.ts";
 import { clusterOfAutoscaler } from "./children.ts";
@@ -19,7 +20,14 @@ export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "ad
     if (cluster !== undefined && isChanged(change)) add(toKey(namespace, cluster), change);
   };
   set.listen("clusters", (change) => {
-    if (isChanged(change)) add(objectKey(change.object), change);
+    const isOtherVersion = change.previous?.status?.version !== change.object.status?.version;
+    if (isChanged(change) || isOtherVersion) add(objectKey(change.object), change);
+  });
+  set.listen("authorities", (change) => {
+    const { metadata } = change.object;
+    const cluster = clusterOfAuthority(metadata);
+    if (cluster !== undefined && metadata.name === nameKubeconfigSecret(cluster))
+      add(toKey(metadata.namespace, cluster), change);
   });
   set.listen("capiClusters", (change) => {
     if (isOwnerChanged(change)) add(objectKey(change.object), change);

@@ -83,7 +83,9 @@ export function createFleet(options: FleetOptions): {
     const [cluster] = find<Cluster>("cloud.marina.dev", "Cluster");
     if (cluster === undefined) throw new Error("the template holds no Cluster");
     const ca = find<Secret>("v1", "Secret").find(({ metadata }) => metadata.name.endsWith("-ca"));
-    for (const object of makeAccess(cluster, ca?.metadata.uid, options)) {
+    const [engine] = find<KubeObject>("cluster.x-k8s.io", "Cluster");
+    const uids = { ca: ca?.metadata.uid, engine: engine?.metadata.uid ?? "" };
+    for (const object of makeAccess(cluster, uids, options)) {
       put({ ...object, metadata: { ...objects.get(identify(object))?.metadata, ...object.metadata } });
     }
     const key = objectKey(cluster);
@@ -162,18 +164,28 @@ function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
   return { ...object, data } as Secret;
 }
 
-function makeAccess(cluster: Cluster, caUid: string | undefined, options: FleetOptions): KubeObject[] {
+function makeAccess(
+  cluster: Cluster,
+  uids: { ca: string | undefined; engine: string },
+  options: FleetOptions,
+): KubeObject[] {
   const { tenant, apiserver, credential } = options;
   const clusterId = cluster.metadata.labels?.[LABEL_ID] ?? "";
   const server = `https://${tenant.host}:${tenant.port}`;
-  const basis = { clusterId, credentialsGeneration: 0, server, authority: "ca" as const };
+  const basis = {
+    clusterId,
+    credentialsGeneration: 0,
+    server,
+    authority: "ca" as const,
+    engine: uids.engine,
+  };
   const now = new Date(Date.now() - HOUR_MS);
   const issued = { credential, expiresAt: new Date(now.getTime() + LIFETIME_MS) };
   const role = composeRoleMetadata(cluster, clusterId);
   const { namespace, name } = cluster.metadata;
   // Who stores the objects fills in the version that the Secret is given.
   const resourceVersion = `{revision of /registry/secrets/${namespace}/${name}-ca}`;
-  const revision = revisionOf({ name, ...(caUid && { uid: caUid }), resourceVersion });
+  const revision = revisionOf({ name, ...(uids.ca && { uid: uids.ca }), resourceVersion });
   const ca = { certificate: tenant.caCertificate, revision };
   return [
     withAppliedHash(composeSecretRole(role), ANNOTATION_APPLIED),

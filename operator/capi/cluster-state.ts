@@ -33,6 +33,8 @@ export interface CapiState {
   /** Cluster API has acted on the current generation of the object. */
   observed: boolean;
   deletion: CapiCondition | undefined;
+  /** Parts that were there and were deleted while the cluster stays, in tenants' words; Cluster API makes none of them again. */
+  lostParts: readonly string[];
   /** Names of the entries in the topology, from any manager. */
   poolNames: readonly string[];
 }
@@ -66,8 +68,23 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
     rollingOut: isTrue(cluster, "RollingOut"),
     observed: isObserved(cluster),
     deletion: findCapiCondition(cluster, "Deleting"),
+    lostParts: findLostParts(cluster),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
   };
+}
+
+/** The conditions that mirror an object of a provider, and what that object is to a tenant. */
+const MIRRORED_PARTS = [
+  { type: "ControlPlaneAvailable", part: "control plane" },
+  { type: "InfrastructureReady", part: "network infrastructure" },
+] as const;
+
+/** Source of the reason: ObjectDeletedReason of Cluster API v1.14, "has been deleted while the cluster still exists". */
+function findLostParts(cluster: CapiCluster): string[] {
+  if (cluster.metadata.deletionTimestamp !== undefined) return [];
+  return MIRRORED_PARTS.filter(
+    ({ type }) => findCapiCondition(cluster, type)?.reason === "ObjectDeleted",
+  ).map(({ part }) => part);
 }
 
 function describeFailure(

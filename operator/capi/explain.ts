@@ -29,12 +29,16 @@ export function explainRejection(message: string): string {
   return shorten(why || "it cannot be carried out");
 }
 
-/** `rollout`: the previous rollout has not ended, so it has to wait; `quota`: a ResourceQuota of the namespace. */
-export type RejectionCause = "rollout" | "quota" | "specification";
+/**
+ * `rollout`: the previous rollout has not ended, so it has to wait; `quota`: a ResourceQuota of the namespace; `taints`: Cluster
+ * API takes no taints of pools, as by default.
+ */
+export type RejectionCause = "rollout" | "quota" | "taints" | "specification";
 
 /** What a rejection is about, by its text: Cluster API has no codes for it. */
 export function findRejectionCause(message: string): RejectionCause {
   if (/version cannot be changed/.test(message)) return "rollout";
+  if (/feature gate MachineTaintPropagation is disabled/.test(message)) return "taints";
   return /exceeded quota/.test(message) ? "quota" : "specification";
 }
 

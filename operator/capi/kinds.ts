@@ -42,13 +42,27 @@ export interface CapiTaint {
   propagation: "Always" | "OnInitialization";
 }
 
+/** Which machines are unhealthy, and up to how many of them are replaced. */
+export interface CapiHealthCheck {
+  checks?: object;
+  remediation?: { triggerIf?: { unhealthyLessThanOrEqualTo?: number | string; unhealthyInRange?: string } };
+}
+
+/** In seconds; unset is without end. */
+export interface CapiDeletion {
+  nodeDrainTimeoutSeconds?: number;
+  nodeVolumeDetachTimeoutSeconds?: number;
+  nodeDeletionTimeoutSeconds?: number;
+}
+
 /** An entry of `spec.topology.workers.machineDeployments`. */
 export interface CapiPool {
   class: string;
   name: string;
   replicas?: number;
   metadata?: { labels?: Record<string, string>; annotations?: Record<string, string> };
-  deletion?: { nodeDrainTimeoutSeconds?: number };
+  deletion?: CapiDeletion;
+  healthCheck?: CapiHealthCheck;
   taints?: CapiTaint[];
   variables?: { overrides: CapiVariable[] };
 }
@@ -56,7 +70,7 @@ export interface CapiPool {
 export interface CapiTopology {
   classRef: { name: string; namespace?: string };
   version: string;
-  controlPlane?: { replicas?: number };
+  controlPlane?: { replicas?: number; deletion?: CapiDeletion };
   variables?: CapiVariable[];
   workers?: { machineDeployments?: CapiPool[] };
 }
@@ -137,7 +151,8 @@ export interface Machine extends KubeObject {
 export interface ClusterClass extends KubeObject {
   spec?: {
     variables?: { name: string }[];
-    workers?: { machineDeployments?: { class: string }[] };
+    controlPlane?: { machineInfrastructure?: object };
+    workers?: { machineDeployments?: { class: string; healthCheck?: CapiHealthCheck }[] };
     kubernetesVersions?: string[];
   };
   status?: { variables?: { name: string }[] };

@@ -64,6 +64,12 @@ export function readPool(deployment: MachineDeployment): CapiPoolState {
   };
 }
 
+/** How far the deletion of a machine is: its stage, and why it is not further. */
+export interface MachineDeletion {
+  stage: "drain" | "volumes" | "infrastructure" | "other";
+  cause: string;
+}
+
 /** One machine of a pool, as the status of a NodePool shows it. */
 export interface CapiMachine {
   name: string;
@@ -83,7 +89,7 @@ export interface CapiMachine {
   /** What it waits for while it has no node. */
   waitsFor: string | undefined;
   /** What its deletion waits for; undefined = it is not being deleted, or Cluster API does not report it. */
-  deletion: string | undefined;
+  deletion: MachineDeletion | undefined;
   /** Its node is unhealthy, and since when; undefined for a machine that is starting or being deleted. */
   unhealthy: { since: string; reason: string; message: string } | undefined;
 }
@@ -117,7 +123,7 @@ export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undef
     deleting,
     remediation: readRemediation(machine),
     waitsFor: node === undefined ? describeWait(machine) : undefined,
-    deletion: deleting ? describeMachineDeletion(machine) : undefined,
+    deletion: deleting ? readMachineDeletion(machine) : undefined,
     unhealthy: unhealthy && {
       since: unhealthy.lastTransitionTime,
       reason: unhealthy.reason,
@@ -145,9 +151,18 @@ function describeWait(machine: Machine): string {
   return open === undefined ? "Cluster API has not reported a reason yet" : explain(open);
 }
 
-function describeMachineDeletion(machine: Machine): string | undefined {
+/** By the reasons of the condition Deleting of a Machine in Cluster API v1.14. */
+const DELETION_STAGES: Readonly<Record<string, MachineDeletion["stage"]>> = {
+  DrainingNode: "drain",
+  WaitingForVolumeDetach: "volumes",
+  WaitingForInfrastructureDeletion: "infrastructure",
+  WaitingForBootstrapDeletion: "infrastructure",
+};
+
+function readMachineDeletion(machine: Machine): MachineDeletion | undefined {
   const condition = findCapiCondition(machine, "Deleting");
-  return condition?.status === "True" ? explain(condition) : undefined;
+  if (condition?.status !== "True") return undefined;
+  return { stage: DELETION_STAGES[condition.reason] ?? "other", cause: explain(condition) };
 }
 
 function isUnhealthy(health: CapiCondition): boolean {

@@ -11,6 +11,11 @@ import type { DesiredPool } from "./worker-pool.ts";
 
 const CHART = join(import.meta.dirname, "..", "..", "charts", "marina-classes");
 const CONTROL_PLANE_REPLICAS = 3;
+const MACHINE_DELETION = {
+  drainTimeoutSeconds: 600,
+  volumeDetachTimeoutSeconds: 60,
+  nodeDeletionTimeoutSeconds: 10,
+};
 const run = promisify(execFile);
 
 // biome-ignore lint/suspicious/noExplicitAny: an object of any provider
@@ -114,6 +119,7 @@ export async function openClassTest(shipped: ShippedClass) {
       classRef: { name: clusterClass.metadata.name, namespace },
       version,
       controlPlaneReplicas: CONTROL_PLANE_REPLICAS,
+      controlPlaneDeletion: MACHINE_DELETION,
       plan: undefined,
       publicEndpoint: true,
       authorizedCIDRs: undefined,
@@ -128,9 +134,9 @@ export async function openClassTest(shipped: ShippedClass) {
           machine: machine ?? { vcpus: 2, memoryGB: 4, diskGB: 20 },
           labels: { tier: "web" },
           taints: taints ?? [{ key: "dedicated", value: "web", effect: "NoSchedule" }],
-          drainTimeoutSeconds: 600,
           scaleDownDelaySeconds: 600,
           scaleDownUtilizationPercent: 50,
+          ...MACHINE_DELETION,
         },
       ],
     };

@@ -35,6 +35,8 @@ const pool: DesiredPool = {
   drainTimeoutSeconds: 600,
   scaleDownDelaySeconds: 600,
   scaleDownUtilizationPercent: 50,
+  volumeDetachTimeoutSeconds: 60,
+  nodeDeletionTimeoutSeconds: 10,
 };
 
 function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
@@ -51,6 +53,7 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
     classRef,
     version: "1.34.2",
     controlPlaneReplicas: 1,
+    controlPlaneDeletion: pool,
     plan: undefined,
     publicEndpoint: true,
     authorizedCIDRs: undefined,

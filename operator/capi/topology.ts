@@ -9,7 +9,7 @@ import {
   type CapiVariable,
   capiClusterKind,
 } from "./kinds.ts";
-import { composePool, type DesiredPool } from "./worker-pool.ts";
+import { composeDeletion, composePool, type DeletionTimeouts, type DesiredPool } from "./worker-pool.ts";
 
 /** A cluster in Marina's terms, every default resolved. */
 export interface DesiredCluster {
@@ -21,6 +21,8 @@ export interface DesiredCluster {
   /** `MAJOR.MINOR.PATCH`, no `v`. */
   version: string;
   controlPlaneReplicas: number;
+  /** Of the machines of the control plane. */
+  controlPlaneDeletion: DeletionTimeouts;
   plan: string | undefined;
   publicEndpoint: boolean;
   /** Who may reach the API endpoint; undefined = anyone. */
@@ -56,7 +58,7 @@ export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassC
   const pools: CapiPool[] =
     workerClass === undefined
       ? []
-      : desired.pools.map((pool) => composePool(pool, workerClass, capabilities.variables));
+      : desired.pools.map((pool) => composePool(pool, workerClass, capabilities));
   const variables = composeVariables(desired, capabilities.variables);
   const clusterNetwork = composeNetwork(desired.clusterNetwork);
   return {
@@ -73,7 +75,12 @@ export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassC
       topology: {
         classRef: desired.classRef,
         version: `v${desired.version}`,
-        controlPlane: { replicas: desired.controlPlaneReplicas },
+        controlPlane: {
+          replicas: desired.controlPlaneReplicas,
+          ...(capabilities.controlPlaneMachines && {
+            deletion: composeDeletion(desired.controlPlaneDeletion),
+          }),
+        },
         ...(variables.length > 0 && { variables }),
         ...(pools.length > 0 && { workers: { machineDeployments: pools } }),
       },

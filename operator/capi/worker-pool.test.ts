@@ -3,14 +3,18 @@ import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { makePool, settings } from "../testing.ts";
+import type { CapiHealthCheck } from "./kinds.ts";
 import { composePool } from "./worker-pool.ts";
 
-const compose = (spec: Partial<NodePoolSpec>, variables: string[] = ["machine"]) =>
-  composePool(
-    composeDesiredPool(makePool("web", spec), settings.poolDefaults),
-    "default",
-    new Set(variables),
-  );
+const compose = (
+  spec: Partial<NodePoolSpec>,
+  variables: string[] = ["machine"],
+  workerHealthCheck?: CapiHealthCheck,
+) =>
+  composePool(composeDesiredPool(makePool("web", spec), settings.poolDefaults), "default", {
+    variables: new Set(variables),
+    workerHealthCheck,
+  });
 
 const hashOf = (spec: Partial<NodePoolSpec>) => compose(spec).metadata?.annotations?.[ANNOTATION_APPLIED];
 
@@ -27,19 +31,27 @@ test("more nodes and another displayed name need no other settings", () => {
   expect(hashOf({ desiredNodes: 7, displayName: "Web" })).toBe(hashOf({}));
 });
 
+/** Every step is bounded: what is left out here Cluster API waits for without end. */
+const DELETION = {
+  nodeDrainTimeoutSeconds: 600,
+  nodeVolumeDetachTimeoutSeconds: 60,
+  nodeDeletionTimeoutSeconds: 10,
+};
+
 test("a fixed pool has replicas, a size and the platform's drain timeout, and no autoscaler settings", () => {
   expect(compose({ desiredNodes: 3 })).toEqual({
     class: "default",
     name: "web",
     replicas: 3,
     metadata: { annotations: { [ANNOTATION_APPLIED]: hashOf({ desiredNodes: 3 }) } },
-    deletion: { nodeDrainTimeoutSeconds: 600 },
+    deletion: DELETION,
     variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
   });
 });
 
 test("a pool's own drain timeout overrides the platform's", () => {
-  expect(compose({ drainTimeoutSeconds: 30 }).deletion).toEqual({ nodeDrainTimeoutSeconds: 30 });
+  const { deletion } = compose({ drainTimeoutSeconds: 30 });
+  expect(deletion).toEqual({ ...DELETION, nodeDrainTimeoutSeconds: 30 });
 });
 
 test("a class without a machine size variable gets none", () => {
@@ -86,4 +98,26 @@ test("a class with a taints variable gets them through it", () => {
   expect(pool.variables?.overrides).toEqual([
     { name: "nodeTaints", value: [{ key: "db", effect: "NoExecute" }] },
   ]);
+});
+
+const checks = { nodeStartupTimeoutSeconds: 900 };
+test.each<[string, Partial<NodePoolSpec>, number]>([
+  ["no nodes", { desiredNodes: 0 }, 1],
+  ["one node", { desiredNodes: 1 }, 1],
+  ["four nodes", { desiredNodes: 4 }, 1],
+  ["five nodes", { desiredNodes: 5 }, 2],
+  ["ten nodes", { desiredNodes: 10 }, 4],
+  ["six to nine nodes, autoscaled", { minVCPUs: 12, maxVCPUs: 18 }, 2],
+])("of %s at most 40 %%, but one, are replaced at once", (_, spec, limit) => {
+  expect(compose(spec, [], { checks, remediation: {} }).healthCheck).toEqual({
+    checks,
+    remediation: { triggerIf: { unhealthyLessThanOrEqualTo: limit } },
+  });
+});
+
+test.each<[string, CapiHealthCheck | undefined]>([
+  ["no health check", undefined],
+  ["a limit of its own", { checks, remediation: { triggerIf: { unhealthyInRange: "[0-3]" } } }],
+])("a class with %s is left as it is", (_, healthCheck) => {
+  expect(compose({}, [], healthCheck)).not.toHaveProperty("healthCheck");
 });

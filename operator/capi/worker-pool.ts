@@ -1,6 +1,7 @@
 import { hashOf } from "../../shared/controller/applied.ts";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
-import type { CapiPool } from "./kinds.ts";
+import type { ClassCapabilities } from "./cluster-class.ts";
+import type { CapiDeletion, CapiHealthCheck, CapiPool } from "./kinds.ts";
 
 const READ = ["get", "list", "watch"];
 
@@ -32,16 +33,25 @@ export interface PoolDefaults {
   drainTimeoutSeconds: number;
   scaleDownDelaySeconds: number;
   scaleDownUtilizationPercent: number;
+  /** For how long a drained node is waited for until its volumes are detached; no pool sets it. */
+  volumeDetachTimeoutSeconds: number;
+  /** For how long the Node object of a machine that is gone is tried to be deleted; no pool sets it. */
+  nodeDeletionTimeoutSeconds: number;
 }
 
+/** How long each step of the deletion of a machine may take; without it Cluster API waits for ever. */
+export type DeletionTimeouts = Pick<
+  PoolDefaults,
+  "drainTimeoutSeconds" | "volumeDetachTimeoutSeconds" | "nodeDeletionTimeoutSeconds"
+>;
+
 /** A node pool in Marina's terms, every default resolved. Memory and disk are GiB. */
-export interface DesiredPool {
+export interface DesiredPool extends DeletionTimeouts {
   name: string;
   size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
   machine: { vcpus: number; memoryGB: number; diskGB: number };
   labels: Record<string, string>;
   taints: readonly { key: string; value?: string; effect: string }[];
-  drainTimeoutSeconds: number;
   scaleDownDelaySeconds: number;
   scaleDownUtilizationPercent: number;
 }
@@ -58,7 +68,12 @@ const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
  * The pool's entry in Cluster API's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled one the
  * reverse: Cluster API rejects both together. Taints are set at start-up, natively or by the class's own variable.
  */
-export function composePool(pool: DesiredPool, workerClass: string, declared: ReadonlySet<string>): CapiPool {
+export function composePool(
+  pool: DesiredPool,
+  workerClass: string,
+  { variables: declared, workerHealthCheck }: Pick<ClassCapabilities, "variables" | "workerHealthCheck">,
+): CapiPool {
+  const healthCheck = limitRemediation(pool, workerHealthCheck);
   const byVariable = declared.has("nodeTaints");
   const metadata = {
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
@@ -76,12 +91,43 @@ export function composePool(pool: DesiredPool, workerClass: string, declared: Re
     name: pool.name,
     ...(pool.size.kind === "fixed" && { replicas: pool.size.nodes }),
     metadata,
-    deletion: { nodeDrainTimeoutSeconds: pool.drainTimeoutSeconds },
+    deletion: composeDeletion(pool),
+    ...(healthCheck && { healthCheck }),
     ...(!byVariable &&
       pool.taints.length > 0 && {
         taints: pool.taints.map((taint) => ({ ...taint, propagation: "OnInitialization" as const })),
       }),
     ...(overrides.length > 0 && { variables: { overrides } }),
+  };
+}
+
+/** Of the nodes of a pool: when more are unhealthy at once, what they have in common is the cause, and none is replaced. */
+const REMEDIATED_SHARE = 0.4;
+
+/**
+ * The health check of a class with a limit, which a class without one does not have: of the fewest nodes of the pool, but one
+ * at least. A number, for Cluster API rounds a share down, and small pools would never be repaired. An entry's health check
+ * replaces that of its class as a whole. Undefined = the class has none, or its own limit.
+ */
+function limitRemediation(
+  { size }: DesiredPool,
+  healthCheck: CapiHealthCheck | undefined,
+): CapiHealthCheck | undefined {
+  if (healthCheck?.checks === undefined || healthCheck.remediation?.triggerIf !== undefined) return undefined;
+  const nodes = size.kind === "fixed" ? size.nodes : size.minNodes;
+  const unhealthyLessThanOrEqualTo = Math.max(1, Math.floor(nodes * REMEDIATED_SHARE));
+  return {
+    ...healthCheck,
+    remediation: { ...healthCheck.remediation, triggerIf: { unhealthyLessThanOrEqualTo } },
+  };
+}
+
+/** Cluster API counts the three one after the other. */
+export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
+  return {
+    nodeDrainTimeoutSeconds: timeouts.drainTimeoutSeconds,
+    nodeVolumeDetachTimeoutSeconds: timeouts.volumeDetachTimeoutSeconds,
+    nodeDeletionTimeoutSeconds: timeouts.nodeDeletionTimeoutSeconds,
   };
 }
 

@@ -1,7 +1,7 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
-import { isDeleting } from "../identity/identity.ts";
+import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import type { AttemptOutcome } from "../tenant/access-health.ts";
 import { type ClusterCondition, clusterCondition } from "./conditions.ts";
 import { ADVICE } from "./messages.ts";
@@ -14,7 +14,7 @@ const REPORTED_AFTER_MS = 10_000;
 export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondition {
   const type = "AccessReady";
   const { cluster, capi, access } = observed;
-  const { name } = cluster.metadata;
+  const name = displayNameOf(cluster);
   if (isDeleting(cluster))
     return clusterCondition(type, "False", "Deleting", "Access ends with the cluster.");
   if (capi?.state.controlPlaneInitialized !== true) {

@@ -1,5 +1,6 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
+import { TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
 import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
@@ -7,7 +8,7 @@ import { readGrantedPools } from "../capi/granted-pool.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
 import type { DesiredPool } from "../capi/worker-pool.ts";
-import { isHeld } from "../identity/identity.ts";
+import { displayNameOf, isHeld } from "../identity/identity.ts";
 import { composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
@@ -61,7 +62,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
-    const message = `The platform has no free /24 network left for the workers of ${cluster.metadata.name}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
+    const message = `The platform has no free /24 network left for the workers of ${displayNameOf(cluster)}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
     return fail("NoFreeSubnet", message, target);
   }
   const clusterNetwork = chooseNetwork(observed);
@@ -82,7 +83,14 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     return fail("UnsupportedByClass", message, target);
   }
   const composed = composeCapiCluster(desired, choice.capabilities);
-  return { ok: true, target, subnet, fault, capiCluster: withAppliedHash(composed, ANNOTATION_APPLIED) };
+  const left = fault ?? findTaintsFault(observed);
+  return {
+    ok: true,
+    target,
+    subnet,
+    fault: left,
+    capiCluster: withAppliedHash(composed, ANNOTATION_APPLIED),
+  };
 }
 
 /** A list without the platform's own networks closes the endpoint to the platform itself. */
@@ -121,7 +129,7 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
 function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
   const { pools, capi, settings } = observed;
   const grants = readGrantedPools(capi?.object);
-  const present = pools.filter((one) => isDesired(observed, one, now));
+  const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
   return present.flatMap(({ pool, blocked }) => {
     const desired = composeDesiredPool(pool, settings.poolDefaults);
     if (!blocked) return [desired];
@@ -129,6 +137,22 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
     if (granted === undefined) return [];
     return [{ ...desired, size: granted.size, machine: granted.machine ?? desired.machine }];
   });
+}
+
+/** Without its taints a new pool would take Pods that it is not meant for: it waits, and what runs stays as it is. */
+function lacksTaints({ taintsRejected, capi }: ObservedCluster, { pool }: ObservedClusterPool): boolean {
+  const isKnown = capi?.state.poolNames.includes(pool.metadata.name) === true;
+  return taintsRejected && !isKnown && (pool.spec.nodeTaints ?? []).length > 0;
+}
+
+/** Why pools are left out although the rest is applied; undefined = none is. */
+function findTaintsFault(observed: ObservedCluster): Problem | undefined {
+  const names = observed.pools
+    .filter((one) => lacksTaints(observed, one))
+    .map(({ pool }) => displayNameOf(pool));
+  if (names.length === 0) return undefined;
+  const message = `The platform cannot set taints of nodes, so these node pools are not created: ${names.join(", ")}. Create them again without taints, or ask the platform's operator to enable them in Cluster API (MachineTaintPropagation).`;
+  return { reason: TAINTS_UNAVAILABLE, message };
 }
 
 /** The class that the cluster was created with. */
@@ -197,6 +221,7 @@ function describeCluster(observed: ObservedCluster, plan: PlanMapping, id: strin
     owner: composeOwnerReference(observed.cluster),
     labels: { [LABEL_ID]: id, [LABEL_ORG_ID]: organization },
     controlPlaneReplicas: spec.controlPlaneReplicas ?? plan.controlPlaneReplicas,
+    controlPlaneDeletion: observed.settings.poolDefaults,
     plan: spec.plan,
     publicEndpoint: spec.publicEndpoint,
     apiServerRateLimit: spec.network?.apiServerRateLimit,

@@ -5,9 +5,9 @@ import {
   type Problem,
 } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
-import { clipConditionMessage } from "../../shared/crd/conditions.ts";
+import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explainRejection } from "../capi/explain.ts";
-import { isSuspended } from "../identity/identity.ts";
+import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
@@ -69,12 +69,14 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
     return clusterCondition(type, "False", "Deleting", "The control plane is deleted.");
   }
   if (!state?.controlPlaneInitialized) {
-    return clusterCondition(type, "False", "Provisioning", "The control plane is being provisioned.");
+    return cluster.status?.firstReadyAt === undefined
+      ? clusterCondition(type, "False", "Provisioning", "The control plane is being provisioned.")
+      : clusterCondition(type, "False", INFRASTRUCTURE_LOST, "The control plane is not there any more.");
   }
   if (state.controlPlaneFailure === undefined) {
     return clusterCondition(type, "True", "Available", "The control plane is available.");
   }
-  const message = `The control plane of ${cluster.metadata.name} is unavailable: ${state.controlPlaneFailure}. ${ADVICE}`;
+  const message = `The control plane of ${displayNameOf(cluster)} is unavailable: ${state.controlPlaneFailure}. ${ADVICE}`;
   return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 

@@ -6,6 +6,7 @@ import {
 } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { describeUnhealthyNodes } from "../node-pool/conditions.ts";
 
 /** Conditions that degrade a cluster when they are False for long enough; the worst first. */
@@ -13,9 +14,6 @@ const HEALTH_CONDITIONS = [
   { type: "ControlPlaneReady", reason: "ControlPlaneUnavailable" },
   { type: "EndpointReachable", reason: "EndpointUnreachable" },
 ] as const;
-
-/** What was there before is not there any more. */
-export const INFRASTRUCTURE_LOST = "InfrastructureLost";
 
 /** The reasons for which a cluster is degraded. */
 export const DEGRADED_REASONS: readonly string[] = [

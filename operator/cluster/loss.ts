@@ -1,25 +1,81 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
+import type { Step } from "../../shared/controller/plan.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
-import { INFRASTRUCTURE_LOST } from "./health.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
+import { displayNameOf } from "../identity/identity.ts";
+import { markEngine } from "../subnets/lock.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
- * Why a cluster that was there before is not made again: Cluster API does not have it. It may come back, as in a restore in
- * any order; a new one would have the same name and nothing of what ran in it. Undefined = nothing is lost.
+ * Why a cluster that was there before is not made again: it, or a part that Cluster API does not make again either, is gone.
+ * It may come back, as in a restore in any order; a new one would have the same name and nothing of what ran in it.
+ * Undefined = nothing is lost, or the platform's word to create it again is there.
  */
-export function findLoss({ cluster, capi, nameTaken }: ObservedCluster): Problem | undefined {
-  if (identityOf(cluster) !== "known" || capi !== undefined || nameTaken) return undefined;
-  const id = idOf(cluster);
-  if (cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id) return undefined;
-  const message = `The cluster was there before, and Cluster API does not have it any more. Restore its Cluster API objects, too; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id, which its label ${LABEL_ID} has.`;
+export function findLoss(observed: ObservedCluster): Problem | undefined {
+  const lost = wasThere(observed) && !isRecreationRequested(observed) ? describeLoss(observed) : undefined;
+  if (lost === undefined) return undefined;
+  const message = `${lost} Restore it with its objects of Cluster API; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id, which its label ${LABEL_ID} has.`;
   return { reason: INFRASTRUCTURE_LOST, message };
 }
 
+/** Why a cluster that was ready is not what it was while it is restored or created again; undefined = it is back, or never left. */
+export function findReturn({ cluster, capi }: ObservedCluster): Problem | undefined {
+  if (cluster.status?.firstReadyAt === undefined || capi?.state.controlPlaneInitialized) return undefined;
+  const message = `The cluster ${displayNameOf(cluster)} was lost, and its control plane is not back yet. If this lasts, ask the platform's operator to look at it.`;
+  return { reason: INFRASTRUCTURE_LOST, message };
+}
+
+/** What is left of a cluster that lost a part is deleted, once the platform has asked for an empty one in its place. */
+export function planRecreation(observed: ObservedCluster): Step | undefined {
+  const { capi, lostParts } = observed;
+  if (capi === undefined || lostParts.length === 0 || !isRecreationRequested(observed)) return undefined;
+  const { namespace = "", name, uid } = capi.object.metadata;
+  return { verb: "delete", kind: capiClusterKind, namespace, name, uid };
+}
+
+/** The lock of the subnet remembers what was made: without it a loss before the first status looks like a creation. */
+export function rememberEngine({ capi, locks, settings }: ObservedCluster): Step[] {
+  const { uid } = capi?.object.metadata ?? {};
+  if (uid === undefined || locks.own === undefined || locks.own.engine === uid) return [];
+  return [markEngine(settings.platformNamespace, locks.own, uid)];
+}
+
 /** The annotation of a loss that is over: the same word in a later backup must not count again. */
-export function findHandledRecreation({ cluster }: ObservedCluster): string[] {
-  const isOver = identityOf(cluster) === "confirmed";
+export function findHandledRecreation(observed: ObservedCluster): string[] {
+  const { cluster, capi } = observed;
+  const isOver = identityOf(cluster) === "confirmed" && capi !== undefined && !isGoing(observed);
   return isOver && cluster.metadata.annotations?.[ANNOTATION_RECREATE] !== undefined
     ? [ANNOTATION_RECREATE]
     : [];
+}
+
+/** Whether there was a cluster: by its status, by the lock of its subnet, or by the API server's records. */
+function wasThere({ cluster, locks }: ObservedCluster): boolean {
+  return (
+    identityOf(cluster) === "known" ||
+    cluster.status?.firstReadyAt !== undefined ||
+    locks.own?.engine !== undefined
+  );
+}
+
+function describeLoss(observed: ObservedCluster): string | undefined {
+  const { capi, nameTaken, lostParts } = observed;
+  if (nameTaken)
+    return "The cluster was there before; now Cluster API has another one of this name, which this platform does not run.";
+  if (capi === undefined) return "The cluster was there before, and Cluster API does not have it any more.";
+  if (capi.state.deleting) return "Cluster API is deleting the cluster, although it was not deleted here.";
+  return lostParts.length === 0
+    ? undefined
+    : `Of the cluster, this was there before and is lost: ${lostParts.join(", ")}.`;
+}
+
+function isGoing({ capi, lostParts }: ObservedCluster): boolean {
+  return capi?.state.deleting === true || lostParts.length > 0;
+}
+
+function isRecreationRequested({ cluster }: ObservedCluster): boolean {
+  const id = idOf(cluster);
+  return id !== undefined && cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id;
 }

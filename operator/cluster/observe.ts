@@ -8,6 +8,7 @@ import { findNamespaceOrganization, type Organization } from "../../shared/crd/o
 import type { Packages } from "../../shared/crd/packages.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
+import { hasLostCa } from "../admin-kubeconfig/observe.ts";
 import type { Caches } from "../caches.ts";
 import { type ClassCapabilities, readClusterClass } from "../capi/cluster-class.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
@@ -80,6 +81,8 @@ export interface ObservedCluster {
   capi: OwnCapi | undefined;
   /** A Cluster API cluster of this name is not Marina's. */
   nameTaken: boolean;
+  /** Parts of the cluster that were there and are gone, in tenants' words; Cluster API makes none of them as they were. */
+  lostParts: readonly string[];
   /** The CA of an earlier Cluster API cluster of this name is about to be garbage collected. */
   hasFormerCa: boolean;
   classes: ClassLookup;
@@ -94,6 +97,8 @@ export interface ObservedCluster {
   applyFailure: ApplyFailure | undefined;
   /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
   upgradeRejection: string | undefined;
+  /** Cluster API rejected the taints of pools in this reconcile; pools with taints that it does not have are left out. */
+  taintsRejected: boolean;
   settings: ClusterSettings;
 }
 
@@ -134,6 +139,7 @@ export function observeCluster(
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     capi,
     nameTaken,
+    lostParts: findLostParts(caches, capi, key),
     hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: readClasses(caches),
     catalogue: caches.readCatalogue(),
@@ -143,8 +149,15 @@ export function observeCluster(
     access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
     applyFailure: undefined,
     upgradeRejection: undefined,
+    taintsRejected: false,
     settings,
   };
+}
+
+/** While Cluster API deletes a cluster, all of its parts go. */
+function findLostParts(caches: Caches, capi: OwnCapi | undefined, key: string): string[] {
+  if (capi === undefined || capi.state.deleting) return [];
+  return [...capi.state.lostParts, ...(hasLostCa(caches, key) ? ["certificate authority"] : [])];
 }
 
 function findAccessFaults(caches: Caches, key: string): FaultOfTenant[] {

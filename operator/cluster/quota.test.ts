@@ -40,7 +40,7 @@ describe("when the quotas of the organization block", () => {
       {
         name: "web",
         replicas: 2,
-        deletion: { nodeDrainTimeoutSeconds: 60 },
+        deletion: expect.objectContaining({ nodeDrainTimeoutSeconds: 60 }),
         variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
       },
     ]);

@@ -22,7 +22,7 @@ import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
-import { findHandledRecreation, findLoss } from "./loss.ts";
+import { findHandledRecreation, findLoss, planRecreation, rememberEngine } from "./loss.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { planPause, planResume } from "./pause.ts";
 import {
@@ -61,7 +61,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const id = idOf(observed.cluster) ?? observed.candidateId;
   const decision = decideChildren(observed, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
-  const steps = suspendOrResume(observed, pending);
+  const steps = withMemory(observed, suspendOrResume(observed, pending));
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const done = observed.applyFailure === undefined ? steps : NO_STEPS;
@@ -131,6 +131,11 @@ function suspendOrResume({ cluster, capi }: ObservedCluster, pending: Steps): St
   return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
 }
 
+/** First of all: what Cluster API rejects must not keep what it has made from being remembered. */
+function withMemory(observed: ObservedCluster, steps: Steps): Steps {
+  return { ...steps, apply: [...rememberEngine(observed), ...steps.apply] };
+}
+
 /** The lock of the subnet first: no Cluster API object is created before its network is certain. */
 function planSteps(
   observed: ObservedCluster,
@@ -141,7 +146,9 @@ function planSteps(
   const { capi, locks, settings } = observed;
   const desired = decision.capiCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
-  if (capi?.state.deleting) return { apply: lock, remove: [] };
+  const again = planRecreation(observed);
+  if (capi?.state.deleting || again !== undefined)
+    return { apply: lock, remove: again === undefined || capi?.state.deleting ? [] : [again] };
   // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
   if (observed.hasFormerCa) return { apply: lock, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));

@@ -1,8 +1,38 @@
 import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
+import { aPool } from "../node-pool/testing.ts";
+import { makePool } from "../testing.ts";
+import { aCluster } from "../testing-cluster.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { aCondition, NOW, observeBlue, secondsAgo } from "./testing.ts";
+import { conditionOf, topologyOf } from "./testing-plan.ts";
 import { reasonOf, statusAfter } from "./testing-status.ts";
+
+test("taints that Cluster API does not take keep their own new pool out, and nothing else", () => {
+  const taint = { key: "gpu", effect: "NoSchedule" } as const;
+  const tainted = makePool("gpu", { nodeTaints: [taint] });
+  const running = aCluster().withPools(makePool("web"), tainted);
+  const namesOf = (fixture: typeof running) =>
+    topologyOf(fixture.plan())?.workers?.machineDeployments?.map(({ name }) => name);
+  expect(namesOf(running)).toEqual(["web", "gpu"]);
+  const refused = running.with({ taintsRejected: true });
+  expect(namesOf(refused)).toEqual(["web"]);
+  expect(conditionOf(refused.plan(), "Stalled")).toMatchObject({
+    status: "True",
+    reason: "TaintsUnavailable",
+  });
+  // A pool that has its taints is not removed on account of a gate that was closed later.
+  expect(
+    namesOf(running.reconciled().with({ taintsRejected: true }).withSpec({ version: "1.35" })),
+  ).not.toEqual(["web"]);
+});
+
+test("the pool that is kept out says why, and no other one", () => {
+  const fault = { reason: "TaintsUnavailable", message: "The platform cannot. Ask it." };
+  const kept = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }).withCluster({ fault });
+  expect(kept.condition("Stalled")).toMatchObject({ status: "True", reason: "TaintsUnavailable" });
+  expect(aPool().withCluster({ fault }).condition("Stalled")).toMatchObject({ status: "False" });
+});
 
 describe("an apply that Cluster API does not accept", () => {
   const planAfter = (kind: "rejected" | "unavailable", message: string) =>

@@ -1,12 +1,14 @@
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { createStatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { FINALIZER } from "../../shared/crd/names.ts";
+import { FINALIZER, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
 import { createCaches } from "../create-caches.ts";
 import { START, settings } from "../testing.ts";
 import { createProber } from "./probe.ts";
@@ -45,6 +47,18 @@ function makeDeps(): ClusterDeps {
   };
 }
 
+function makeContext(finalizer: string): RunContext {
+  return {
+    client: api.client,
+    recorder: { record: () => undefined },
+    finalizer,
+    ...TEST,
+    statusFieldManager: "test",
+    onWritten: () => undefined,
+    signal: new AbortController().signal,
+  };
+}
+
 test("a deleted cluster waits for a pool that the cache does not show yet, and is gone when that is", async () => {
   const { client, namespace } = api;
   const metadata = { namespace, name: "demo", finalizers: [HELD] };
@@ -61,15 +75,7 @@ test("a deleted cluster waits for a pool that the cache does not show yet, and i
     ...deleted,
     metadata: { ...deleted.metadata, finalizers: [HELD, FINALIZER] },
   });
-  const context: RunContext = {
-    client,
-    recorder: { record: () => undefined },
-    finalizer: HELD,
-    ...TEST,
-    statusFieldManager: "test",
-    onWritten: () => undefined,
-    signal: new AbortController().signal,
-  };
+  const context = makeContext(HELD);
   const run = () => runCluster(deps, objectKey(deleted), context);
 
   expect(await run()).toEqual({ requeueAfterMs: 2_000 });
@@ -79,4 +85,39 @@ test("a deleted cluster waits for a pool that the cache does not show yet, and i
   await expect.poll(() => client.get(nodePoolKind, namespace, "unseen"), { timeout: 60_000 }).toBeUndefined();
   expect(await run()).toEqual({ requeueAfterMs: undefined });
   expect(await readCluster()).toBeUndefined();
+});
+
+test("a cluster that the cache does not show in Cluster API is lost only when the API server does not have it either", async () => {
+  const { client, namespace } = api;
+  const demo = { namespace, name: "demo" };
+  await client.create(clusterKind, { metadata: demo, spec: idleClusterSpec }, TEST);
+  const controlPlaneRef = {
+    apiGroup: "controlplane.cluster.x-k8s.io",
+    kind: "KubeadmControlPlane",
+    name: "demo",
+  };
+  await client.create(capiClusterKind, { metadata: demo, spec: { controlPlaneRef } }, TEST);
+  const deps = makeDeps();
+  const labels = { [LABEL_ORG_ID]: randomUUID() };
+  deps.caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
+  const told: string[] = [];
+  const recorder = { record: ({ reason }: { reason: string }) => told.push(reason) };
+  /** The operator of the stack writes about it, too: the namespace is of no organization for it. */
+  const run = async () => {
+    const found = await client.get(clusterKind, namespace, "demo");
+    if (found === undefined) throw new Error("the cluster is gone");
+    const metadata = { ...found.metadata, finalizers: [FINALIZER] };
+    deps.caches.clusters.set({ ...found, metadata, status: { firstReadyAt: START.toISOString() } });
+    return runCluster(deps, objectKey(found), { ...makeContext(FINALIZER), recorder });
+  };
+
+  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+  expect(told).toEqual([]);
+
+  await client.delete(capiClusterKind, namespace, "demo");
+  await expect
+    .poll(() => client.get(capiClusterKind, namespace, "demo"), { timeout: 60_000 })
+    .toBeUndefined();
+  await expect.poll(run, { timeout: 60_000 }).not.toEqual({ requeueAfterMs: 2_000 });
+  expect(told).toContain("InfrastructureLost");
 });

@@ -3,11 +3,15 @@ import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { metadataOnly } from "../../shared/kube/kind.ts";
+import { splitKey } from "../../shared/kube/object.ts";
 import type { Caches, RunContext } from "../caches.ts";
+import { findRejectionCause } from "../capi/explain.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
@@ -18,7 +22,7 @@ import { reconcileCluster } from "./reconcile.ts";
 import { reportWithoutCluster } from "./without-cluster.ts";
 
 export interface ClusterDeps {
-  client: Pick<KubeClient, "listAll">;
+  client: Pick<KubeClient, "get" | "listAll">;
   caches: Caches;
   settings: ClusterSettings;
   prober: Prober;
@@ -27,8 +31,8 @@ export interface ClusterDeps {
   now(): Date;
 }
 
-/** After this time the cache of pools is looked at again, and the API server asked again. */
-const UNSEEN_POOLS_MS = 2_000;
+/** After this time a cache that lags behind is looked at again, and the API server asked again. */
+const UNSEEN_MS = 2_000;
 
 /**
  * Reconciles one cluster: observe, decide, apply. A failed apply goes into a second decision, so that the status reports
@@ -53,7 +57,9 @@ export async function runCluster(
   for (;;) {
     const plan = deps.throttle(key, observed.cluster.status, reconcileCluster(facts, now));
     if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
-      return { requeueAfterMs: UNSEEN_POOLS_MS };
+      return { requeueAfterMs: UNSEEN_MS };
+    if (beginsLoss(observed, plan) && (await isInCapi(deps, key, context.signal)))
+      return { requeueAfterMs: UNSEEN_MS };
     try {
       await applyPlan({ ...context, kind: clusterKind }, observed.cluster, plan);
       if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;
@@ -63,6 +69,11 @@ export async function runCluster(
       // The status cannot be decided on an object whose metadata has just been written: the retry does it.
       if (failure === undefined || facts.applyFailure !== undefined || plan.metadata !== undefined)
         throw error;
+      // All pools are one object for Cluster API: the others must not wait for one with taints.
+      if (failure.kind === "rejected" && isTaintsRejection(failure) && !facts.taintsRejected) {
+        facts = { ...facts, taintsRejected: true };
+        continue;
+      }
       const isUpgradeRejected =
         failure.kind === "rejected" && facts.upgradeRejection === undefined && isUpgrade(observed, plan);
       facts = isUpgradeRejected
@@ -83,6 +94,20 @@ async function hasPools(
 ): Promise<boolean> {
   const pools = await client.listAll(nodePoolKind, { namespace: metadata.namespace, signal });
   return pools.some((pool) => pool.spec.clusterName === metadata.name && !isReleased(pool));
+}
+
+/** Whether the plan reports for the first time that the Cluster API cluster is gone: tenants are told by webhook at once. */
+function beginsLoss({ cluster, capi, nameTaken }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
+  if (capi !== undefined || nameTaken) return false;
+  const isLost = (conditions: ClusterStatus["conditions"]) =>
+    findCondition(conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
+  return isLost(status?.conditions) && !isLost(cluster.status?.conditions);
+}
+
+/** Asks the API server: after a change of the leader the cache of Cluster API's clusters may lag behind that of locks. */
+async function isInCapi({ client }: ClusterDeps, key: string, signal: AbortSignal): Promise<boolean> {
+  const { namespace, name } = splitKey(key);
+  return (await client.get(metadataOnly(capiClusterKind), namespace, name, { signal })) !== undefined;
 }
 
 /** Whether the plan requests another version from Cluster API than it has. */
@@ -107,6 +132,10 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
   }
   const wasReachable = findCondition(cluster.status?.conditions, "EndpointReachable")?.status === "True";
   return deps.prober.watch(key, { url: state.endpoint.url, ca }, wasReachable);
+}
+
+function isTaintsRejection({ message }: ApplyFailure): boolean {
+  return findRejectionCause(message) === "taints";
 }
 
 /** How applying the Cluster API object failed; undefined for any other failure. */

@@ -10,8 +10,9 @@ import {
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
 import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
-import { clipStatusMessage } from "../../shared/crd/conditions.ts";
+import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import { decideAccess, findAccessReportMs } from "./access-condition.ts";
 import {
@@ -22,6 +23,7 @@ import {
   projectClusterPhase,
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
+import { findReturn } from "./loss.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { decideSummary } from "./summary.ts";
 
@@ -118,7 +120,9 @@ function composeConditions(
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
   const health = checkHealth(cluster, details, unhealthyNodes, settings.degradedAfterSeconds, now);
-  const summary = setConditions(before, decideSummary(facts, details, health.degraded), now, generation);
+  const lost = facts.fault?.reason === INFRASTRUCTURE_LOST ? facts.fault : findReturn(facts.observed);
+  const degraded = lost ?? health.degraded;
+  const summary = setConditions(before, decideSummary(facts, details, degraded), now, generation);
   const requeueAfterMs = earliest([
     findReportWaitMs(summary, now),
     health.requeueAfterMs,
@@ -141,7 +145,7 @@ function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   // The cluster does not wait for a blocked pool that was never created.
   const admitted = observed.pools.filter(({ blocked, capi }) => !blocked || capi !== undefined);
   return admitted.map(({ pool, capi, machines, blocked }) => ({
-    name: pool.metadata.name,
+    name: displayNameOf(pool),
     deleting: pool.metadata.deletionTimestamp !== undefined,
     progress: measurePool(pool, capi, machines, { nodeDegradedAfterSeconds, poolDefaults, blocked }, now),
   }));

@@ -1,7 +1,8 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explain } from "../capi/explain.ts";
-import { isSuspended } from "../identity/identity.ts";
+import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import { type ClusterCondition, clusterCondition, type Facts } from "./conditions.ts";
 import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -58,7 +59,7 @@ function decideStalled(fault: Problem | undefined): ClusterCondition {
 /** What a cluster that was never ready waits for; undefined = nothing. */
 function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
   const { cluster, applyFailure, capi } = observed;
-  const { name } = cluster.metadata;
+  const name = displayNameOf(cluster);
   if (applyFailure !== undefined) {
     return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
@@ -98,7 +99,8 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
   if (observed.capi?.state.paused) return findCondition(conditions, "ClusterAPIPaused");
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  if (ready.status === "False" && (!wasReady || ready.reason === "Deleting")) return ready;
+  const isWhole = [INFRASTRUCTURE_LOST, "Deleting"].includes(ready.reason);
+  if (ready.status === "False" && (!wasReady || isWhole)) return ready;
   const upgrading = findCondition(conditions, "Upgrading");
   if (upgrading?.status === "True") return upgrading;
   const workers = findCondition(conditions, "WorkersReady");
@@ -114,7 +116,7 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
 function describeDeletion(observed: ObservedCluster): string {
   const { capi, pools } = observed;
   if (capi?.state.paused) return `Deletion waits. ${PAUSED}`;
-  const left = pools.map(({ pool }) => pool.metadata.name);
+  const left = pools.map(({ pool }) => displayNameOf(pool));
   if (capi === undefined) {
     return left.length === 0
       ? "Cluster API has deleted the cluster."

@@ -196,6 +196,8 @@ export const CAPABLE: ClassCapabilities = {
     "workerSubnet",
   ]),
   workerClass: "default",
+  workerHealthCheck: undefined,
+  controlPlaneMachines: true,
   kubernetesVersions: [],
 };
 
@@ -214,6 +216,7 @@ export function observeBlue(
     uid: "lock-uid",
     createdAt: secondsAgo(3600),
     lostAt: undefined,
+    engine: "capi" in given && given.capi === undefined ? undefined : "capi-uid",
   };
   return {
     cluster: aCluster(),
@@ -223,6 +226,7 @@ export function observeBlue(
     candidateId: CLUSTER_ID,
     pools: [],
     ...decideOwnership(given.cluster ?? aCluster(), object),
+    lostParts: [],
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", CAPABLE]]),
     packages: {},
@@ -232,13 +236,20 @@ export function observeBlue(
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
     applyFailure: undefined,
     upgradeRejection: undefined,
+    taintsRejected: false,
     settings: {
       platformNamespace: "marina-system",
       plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },
       subnetRange: parseSubnetRange("10.64.0.0/22"),
       platformCIDRs: ["192.0.2.0/24"],
       clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
-      poolDefaults: { drainTimeoutSeconds: 600, scaleDownDelaySeconds: 600, scaleDownUtilizationPercent: 50 },
+      poolDefaults: {
+        drainTimeoutSeconds: 600,
+        scaleDownDelaySeconds: 600,
+        scaleDownUtilizationPercent: 50,
+        volumeDetachTimeoutSeconds: 60,
+        nodeDeletionTimeoutSeconds: 10,
+      },
       degradedAfterSeconds: 60,
       nodeDegradedAfterSeconds: 300,
     },

@@ -6,6 +6,7 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { capiClusterNameOf } from "../capi/kinds.ts";
+import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findFaultOfTenant } from "../cluster-access/status.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
@@ -46,6 +47,11 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   });
   set.listen("machineDeployments", addByCapiLabel);
   set.listen("machines", addByCapiLabel);
+  set.listen("authorities", (change) => {
+    const name = clusterOfAuthority(change.object.metadata);
+    if (name !== undefined && change.type !== "updated")
+      add(toKey(change.object.metadata.namespace, name), change);
+  });
   set.listen("credentials", (change) => {
     const name = clusterOfAdminSecret(change.object.metadata.name);
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);

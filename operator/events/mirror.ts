@@ -8,6 +8,7 @@ import type { Event } from "../../shared/kube/core-kinds.ts";
 import { actionOfEvent, groupOf } from "../capi/events.ts";
 import { isMachineKind } from "../capi/kinds.ts";
 import { toTenantWords } from "../capi/tenant-words.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import type { EventSubject } from "./subject.ts";
 
 /**
@@ -61,7 +62,7 @@ function nameObject(kind: string, name: string, cluster: Cluster, pool: NodePool
   if (kind.endsWith("Machine")) return `Machine ${name}`;
   if (kind.endsWith("ControlPlane")) return "Control plane";
   if (!isMachineKind(kind) || pool === undefined) {
-    return `Cluster ${cluster.spec.displayName ?? cluster.metadata.name}`;
+    return `Cluster ${displayNameOf(cluster)}`;
   }
-  return `Node pool ${pool.spec.displayName ?? pool.metadata.name}`;
+  return `Node pool ${displayNameOf(pool)}`;
 }

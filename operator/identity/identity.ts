@@ -121,9 +121,15 @@ export function isSuspended(cluster: Cluster | undefined): boolean {
   return cluster?.spec.suspend === true && cluster.metadata.deletionTimestamp === undefined;
 }
 
+/** What its owner calls a cluster or pool. One that REST created has another name as an object, which its owner never sees. */
+export function displayNameOf({ metadata, spec }: Named): string {
+  return spec.displayName ?? metadata.name;
+}
+
 /** Names are unique, ignoring case: a cluster's in its organization, a node pool's in its cluster. */
-export function indexByName({ metadata, spec }: Named): string[] {
-  const name = (spec.displayName ?? metadata.name).toLowerCase();
+export function indexByName(object: Named): string[] {
+  const { metadata, spec } = object;
+  const name = displayNameOf(object).toLowerCase();
   const scope = "clusterName" in spec ? toKey(metadata.namespace, spec.clusterName) : metadata.namespace;
   return [`${scope} ${name}`];
 }
@@ -135,7 +141,7 @@ export function findDuplicateName<T extends Named>(store: Store<T>, object: T): 
     .byIndex(INDEX_NAME, key)
     .find((other) => !isDeleting(other) && isOlder(other.metadata, object.metadata));
   if (older === undefined) return undefined;
-  const name = object.spec.displayName ?? object.metadata.name;
+  const name = displayNameOf(object);
   const message = `The name ${name} is taken by the older object ${older.metadata.name}; set another spec.displayName, or delete one of the two.`;
   return { reason: "DuplicateName", message };
 }

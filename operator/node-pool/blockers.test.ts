@@ -67,17 +67,54 @@ test("labels that Cluster API does not sync are reported once the nodes exist, a
   expect(there.with({ syncedNodeLabels: /.*/ }).condition("Stalled")).toMatchObject({ status: "False" });
 });
 
-test("a blocked deletion names the machine, the cause and whom to ask, and raises one Warning", () => {
-  const held = { ...makeMachine("held"), deleting: true, deletion: "Drain: 1 Pod left" };
-  const pool = aPool()
-    .withNodes(2)
-    .reconciled()
-    .deleting()
-    .with({ machines: [held] })
-    .reconciled();
-  const reported = pool.after(56);
-  const message = /machines left: 1\. Machine held is being deleted: Drain: 1 Pod left\. If this lasts, ask/;
-  expect(reported.plan().status?.message).toMatch(message);
-  expect(reported.plan().events).toMatchObject([{ type: "Warning", reason: "Deleting" }]);
-  expect(reported.reconciled().after(60).plan().events).toEqual([]);
+test.each([
+  {
+    stage: "drain",
+    cause: "Drain: 1 Pod left",
+    next: /^.*Node node-held is being drained: Drain: 1 Pod left\. Let these Pods be evicted, .*; after 45 s the node is removed/,
+  },
+  {
+    stage: "volumes",
+    cause: "PersistentVolumeClaim data",
+    next: /Node node-held is drained and waits for its volumes: PersistentVolumeClaim data\. Delete .*; after 60 s the node/,
+  },
+  {
+    stage: "infrastructure",
+    cause: "Waiting for VSphereMachine to be deleted",
+    next: /Node node-held is drained, and the infrastructure deletes its machine: .*\. If this lasts, ask/,
+  },
+  { stage: "other", cause: "hooks", next: /Node node-held is being deleted: hooks\. If this lasts, ask/ },
+] as const)(
+  "a node that does not leave, for its $stage: the pool names it, the cause and the next step within a minute, when it is deleted, scaled or rolled",
+  ({ stage, cause, next }) => {
+    const held = { ...makeMachine("held"), deleting: true, deletion: { stage, cause } };
+    const running = aPool({ drainTimeoutSeconds: 45 }).withNodes(2).reconciled();
+    const changes = [
+      running.deleting(),
+      running.withSpec({ desiredNodes: 1 }).withCapi({ desired: 1, nodes: 2, ready: 2 }),
+      running.withCapi({ desired: 2, nodes: 3, ready: 2, rollingOut: true }),
+    ];
+    for (const change of changes) {
+      const reported = change
+        .with({ machines: [held] })
+        .reconciled()
+        .after(56);
+      expect(reported.plan().status?.message).toMatch(next);
+    }
+    const deleted = running
+      .deleting()
+      .with({ machines: [held] })
+      .reconciled()
+      .after(56);
+    expect(deleted.plan().events).toMatchObject([{ type: "Warning", reason: "Deleting" }]);
+    expect(deleted.reconciled().after(60).plan().events).toEqual([]);
+  },
+);
+
+test("messages call a pool and its cluster what their owner calls them", () => {
+  const fault = { reason: "RejectedByClusterAPI", message: "It is rejected. Change it." };
+  const named = aPool({ displayName: "Web" }).withCluster({ name: "Shop", fault });
+  expect(named.condition("Stalled")?.message).toMatch(/^The node pool Web cannot be changed: /);
+  const lost = named.withCluster({ fault: { reason: "InfrastructureLost", message: "It is gone." } });
+  expect(lost.condition("Stalled")?.message).toMatch(/^The cluster Shop is lost: /);
 });

@@ -18,6 +18,8 @@ export function composeDesiredPool(pool: NodePool, defaults: PoolDefaults): Desi
       effect,
     })),
     drainTimeoutSeconds: spec.drainTimeoutSeconds ?? defaults.drainTimeoutSeconds,
+    volumeDetachTimeoutSeconds: defaults.volumeDetachTimeoutSeconds,
+    nodeDeletionTimeoutSeconds: defaults.nodeDeletionTimeoutSeconds,
     scaleDownDelaySeconds: spec.scaleDownDelaySeconds ?? defaults.scaleDownDelaySeconds,
     scaleDownUtilizationPercent: spec.scaleDownUtilizationPercent ?? defaults.scaleDownUtilizationPercent,
   };

@@ -3,7 +3,9 @@ import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../sh
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { count } from "../../shared/program/plural.ts";
-import { findRejection, findUnpropagatedLabels } from "./blockers.ts";
+import { isDeleting } from "../identity/identity.ts";
+import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blockers.ts";
+import { describeLeavingMachine } from "./leaving.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
 
@@ -25,7 +27,11 @@ export function decidePoolConditions(
     upToDate.status === "False" && upToDate,
   ].find((condition) => condition !== false);
   // Labels that nodes lack are reported once the nodes are there.
-  const stalled = fault ?? rejection ?? (change === undefined ? findUnpropagatedLabels(observed) : undefined);
+  const stalled =
+    fault ??
+    (isDeleting(observed.pool) ? undefined : findLostCluster(observed)) ??
+    rejection ??
+    (change === undefined ? findUnpropagatedLabels(observed) : undefined);
   return [
     ready,
     scaling,
@@ -77,6 +83,8 @@ function decideReady(
     const message = `There is no cluster ${pool.spec.clusterName} in this namespace yet; create it.`;
     return notReady("WaitingForCluster", message);
   }
+  const lost = findLostCluster(observed);
+  if (lost !== undefined) return notReady(lost.reason, lost.message);
   if (progress.unhealthy.length > 0) {
     const names = progress.unhealthy.map((machine) => machine.node ?? machine.name);
     return notReady("NodesUnhealthy", describeUnhealthyNodes(names));
@@ -90,14 +98,13 @@ function decideReady(
 
 /** What a pool that was never ready waits for. */
 function findInitialWait(observed: ObservedPool, progress: PoolProgress): Problem {
-  const { pool, cluster } = observed;
-  const { clusterName } = pool.spec;
+  const { cluster } = observed;
   const isAbsent = progress.state === "absent";
   if (cluster?.deleting) {
-    return { reason: "WaitingForCluster", message: `The cluster ${clusterName} is being deleted.` };
+    return { reason: "WaitingForCluster", message: `The cluster ${cluster.name} is being deleted.` };
   }
   if (isAbsent && cluster?.fault !== undefined) {
-    const message = `The cluster ${clusterName} is stalled: ${cluster.fault.message}`;
+    const message = `The cluster ${cluster.name} is stalled: ${cluster.fault.message}`;
     return { reason: "WaitingForCluster", message };
   }
   if (isAbsent && !cluster?.controlPlaneInitialized) {
@@ -120,7 +127,9 @@ function decideScaling(
   rejection: Problem | undefined,
 ): PoolCondition {
   const { desiredNodes, nodes, readyNodes } = progress;
-  if (progress.state !== "scaling") {
+  const isMadeAgain =
+    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && desiredNodes > 0;
+  if (progress.state !== "scaling" && !isMadeAgain) {
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
   if (rejection !== undefined) return poolCondition("Scaling", "True", rejection.reason, rejection.message);
@@ -134,7 +143,14 @@ function decideScaling(
     return poolCondition("Scaling", "True", "UpgradeInProgress", message);
   }
   const counts = `Scaling to ${count(desiredNodes, "node")}: ${nodes} ${exist(nodes)}, ${readyNodes} ${readyNodes === 1 ? "is" : "are"} ready.`;
-  return poolCondition("Scaling", "True", "Scaling", `${counts}${describeLateMachine(progress)}`);
+  const autoscaling = decideAutoscaling(observed);
+  const waitsForAutoscaler = isAutoscaled(observed.pool.spec) && observed.capi?.replicas !== desiredNodes;
+  if (waitsForAutoscaler && observed.capi !== undefined && autoscaling.status !== "True") {
+    const message = `The pool needs at least ${count(desiredNodes, "node")}, ${nodes} ${exist(nodes)}. ${autoscaling.message}`;
+    return poolCondition("Scaling", "True", autoscaling.reason, message);
+  }
+  const cause = describeLeavingMachine(observed) || describeLateMachine(progress);
+  return poolCondition("Scaling", "True", "Scaling", `${counts}${cause}`);
 }
 
 function decideUpToDate(
@@ -147,7 +163,12 @@ function decideUpToDate(
   const isBehind = progress.version !== undefined && target !== undefined && progress.version !== target;
   const { upToDateNodes, desiredNodes } = progress;
   if (progress.state === "rollingOut") {
-    return poolCondition(type, "False", "RollingOut", describeRollout(upToDateNodes, desiredNodes));
+    return poolCondition(
+      type,
+      "False",
+      "RollingOut",
+      `${describeRollout(upToDateNodes, desiredNodes)}${describeLeavingMachine(observed)}`,
+    );
   }
   if (isBehind) {
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
@@ -158,7 +179,8 @@ function decideUpToDate(
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
     const isCounted = upToDateNodes < desiredNodes;
     const counts = isCounted ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them` : "";
-    return poolCondition(type, "False", "Updating", `The new settings are being applied${counts}.`);
+    const message = `The new settings are being applied${counts}.${describeLeavingMachine(observed)}`;
+    return poolCondition(type, "False", "Updating", message);
   }
   return progress.state === "absent"
     ? poolCondition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")
@@ -227,13 +249,12 @@ function describeRange(spec: NodePoolSpec): string {
 }
 
 /** What is left of a pool, and of the first machine being deleted what blocks it, with the next step. */
-function describeDeletion({ pool, cluster, machines }: ObservedPool): string {
-  if (cluster?.suspended) return `Deletion waits: the cluster ${pool.spec.clusterName} is suspended.`;
+function describeDeletion(observed: ObservedPool): string {
+  const { cluster, machines } = observed;
+  if (cluster?.suspended) return `Deletion waits: the cluster ${cluster.name} is suspended.`;
   if (machines.length === 0) return "The pool is being deleted.";
   const left = `The pool is being deleted; machines left: ${machines.length}.`;
-  const blocked = machines.find(({ deletion }) => deletion !== undefined);
-  if (blocked === undefined) return left;
-  return `${left} Machine ${blocked.name} is being deleted: ${blocked.deletion}. If this lasts, ask the platform's operator to look at it.`;
+  return `${left}${describeLeavingMachine(observed)}`;
 }
 
 /** The oldest machine that has not joined, what it waits for, and the next step. */

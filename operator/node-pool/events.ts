@@ -7,6 +7,7 @@ import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/c
 import { count } from "../../shared/program/plural.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import { identifyChange } from "../identity/identify-change.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */
@@ -64,7 +65,7 @@ export function composePoolEvent(
     [LABEL_NODE_POOL_ID]: idOf(pool) ?? candidateId,
     ...(cluster?.id !== undefined && { [LABEL_CLUSTER_ID]: cluster.id }),
   };
-  const note = `Node pool ${pool.spec.displayName ?? pool.metadata.name}: ${message}`;
+  const note = `Node pool ${displayNameOf(pool)}: ${message}`;
   return { regarding: referTo(nodePoolKind, pool.metadata), type, reason, action, note, labels };
 }
 

@@ -11,7 +11,7 @@ import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
 import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
-import { findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
+import { displayNameOf, findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
 import { findPoolOverQuota } from "../quota/observe.ts";
@@ -54,6 +54,8 @@ export interface PoolAutoscaler {
 
 /** The cluster of a pool, as far as the pool is concerned. */
 export interface ObservedOwner {
+  /** What its owner calls it. */
+  name: string;
   id: string | undefined;
   deleting: boolean;
   suspended: boolean;
@@ -144,6 +146,7 @@ function observeOwner(cluster: Cluster | undefined, capi: CapiState | undefined)
   if (cluster === undefined) return undefined;
   const stalled = findCondition(cluster.status?.conditions, "Stalled");
   return {
+    name: displayNameOf(cluster),
     id: idOf(cluster),
     deleting: cluster.metadata.deletionTimestamp !== undefined,
     suspended: isSuspended(cluster),

@@ -1,6 +1,6 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
@@ -13,7 +13,7 @@ export interface PoolProgress {
    * unhealthy nodes are missing.
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
-  /** A fixed pool has the number in its spec, an autoscaled or blocked one the number in Cluster API. */
+  /** A fixed pool has the number in its spec, a blocked one that in Cluster API, and so has an autoscaled one from its minimum on. */
   desiredNodes: number;
   nodes: number;
   readyNodes: number;
@@ -48,12 +48,12 @@ export function measurePool(
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const desiredNodes =
-    isAutoscaled(pool.spec) || blocked ? (capi?.replicas ?? pool.spec.desiredNodes) : pool.spec.desiredNodes;
+  const desiredNodes = findDesiredNodes(pool, capi, blocked);
   const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
-  const nodes = capi?.nodes ?? last?.nodes ?? 0;
-  const readyNodes = capi?.readyNodes ?? last?.readyNodes ?? 0;
+  const counted = capi === undefined ? countMachines(machines) : last;
+  const nodes = capi?.nodes ?? counted?.nodes ?? 0;
+  const readyNodes = capi?.readyNodes ?? counted?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
   const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
@@ -70,7 +70,7 @@ export function measurePool(
     readyNodes,
     hasSettings: isUpdated,
     upToDateNodes: Math.min(
-      capi?.upToDateNodes ?? last?.upToDateNodes ?? 0,
+      capi?.upToDateNodes ?? counted?.upToDateNodes ?? 0,
       upToDate.length < machines.length ? upToDate.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
@@ -81,6 +81,19 @@ export function measurePool(
       .sort((left, right) => compare(left.createdAt, right.createdAt) || compare(left.name, right.name)),
     nextUnhealthyInMs: earliest(pending),
   };
+}
+
+/** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
+function findDesiredNodes({ spec }: NodePool, capi: CapiPoolState | undefined, blocked: boolean): number {
+  const given = capi?.replicas ?? spec.desiredNodes;
+  if (blocked) return given;
+  return isAutoscaled(spec) ? Math.max(given, autoscalingRange(spec).minNodes) : spec.desiredNodes;
+}
+
+/** Of a MachineDeployment that is gone, what is left. */
+function countMachines(machines: readonly CapiMachine[]) {
+  const readyNodes = machines.filter(({ ready }) => ready).length;
+  return { nodes: machines.length, readyNodes, upToDateNodes: readyNodes };
 }
 
 function compare(left: string, right: string): number {

@@ -23,6 +23,7 @@ export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneIniti
 /** A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one. */
 export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
   const cluster: ObservedOwner = {
+    name: "demo",
     id: "cluster-id",
     deleting: false,
     suspended: false,

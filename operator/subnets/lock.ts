@@ -19,6 +19,8 @@ export interface SubnetLock {
   createdAt: string;
   /** When it was found without its cluster, which the operator did not delete. */
   lostAt: string | undefined;
+  /** The uid of the last Cluster API cluster that was made on it; undefined = the cluster is still being created. */
+  engine: string | undefined;
 }
 
 /** Reads a lock; undefined for any other ConfigMap. */
@@ -29,7 +31,8 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
   if (clusterId === undefined || subnet === undefined) return undefined;
   const { name, uid, creationTimestamp = "", annotations } = metadata;
   const lostAt = annotations?.[ANNOTATION_LOST_AT];
-  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, lostAt };
+  const engine = data?.engine;
+  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, lostAt, engine };
 }
 
 /**
@@ -58,6 +61,18 @@ export function compareLocks(left: SubnetLock, right: SubnetLock): number {
 /** Releases a subnet. */
 export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
   return { verb: "delete", kind: configMapKind, namespace, name: lock.name, uid: lock.uid };
+}
+
+/**
+ * Notes in a lock which Cluster API cluster was made on it. Written after that exists, so that a crash in between leaves a
+ * creation under way, and from then on an absent one is a loss.
+ */
+export function markEngine(namespace: string, { name, uid }: SubnetLock, engine: string): Step {
+  const operations: JsonPatchOperation[] = [
+    { op: "test", path: "/metadata/uid", value: uid },
+    { op: "add", path: "/data/engine", value: engine },
+  ];
+  return { verb: "patch", kind: configMapKind, namespace, name, operations };
 }
 
 /** Notes in a lock since when its cluster is missing; `undefined`: the cluster exists again. */

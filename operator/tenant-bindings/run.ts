@@ -97,7 +97,7 @@ async function issueAdminByTenant(
   if (issue.kind === "keep") return;
   const { ca } = await readCapiAccess(deps, cluster, context.signal);
   if (issue.kind === "compare" && issue.caCertificate === ca.certificate) {
-    await recordRevision(deps, credential, issue, ca.revision, context);
+    await recordRevision(deps, credential, basis, ca.revision, context);
     return;
   }
   const issued = await requestCredential(deps, tenant, objectKey(cluster), basis);

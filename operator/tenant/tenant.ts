@@ -32,6 +32,8 @@ export interface Tenant {
   server: string;
   authority: Authority;
   state: CapiState;
+  /** The uid of the Cluster API cluster. */
+  engine: string;
 }
 
 /** Connects the operator to tenant clusters. */
@@ -78,10 +80,10 @@ export function findTenant(
   caches: Pick<Caches, "clusters" | "capiClusters" | "authorities">,
   key: string,
 ): Tenant | undefined {
-  const state = findCapi(caches, key).capi?.state;
+  const { state, object } = findCapi(caches, key).capi ?? {};
   const authority = findAuthority(caches, key);
   if (state?.endpoint === undefined || authority === undefined) return undefined;
-  return { state, server: state.endpoint.url, authority };
+  return { state, server: state.endpoint.url, authority, engine: object?.metadata.uid ?? "" };
 }
 
 /**

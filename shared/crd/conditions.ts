@@ -6,6 +6,12 @@ const MAX_CONDITION_MESSAGE_LENGTH = 4096;
 /** Longest `status.message`. */
 export const MAX_STATUS_MESSAGE_LENGTH = 1024;
 
+/** What was there before is not there any more. */
+export const INFRASTRUCTURE_LOST = "InfrastructureLost";
+
+/** The platform cannot set taints of nodes, so node pools with taints are not created. */
+export const TAINTS_UNAVAILABLE = "TaintsUnavailable";
+
 export const conditionStatuses = ["True", "False", "Unknown"] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 
@@ -71,7 +77,10 @@ export const CONDITION_REASONS = {
     "AuthorizedCIDRsUnavailable",
     "NameTaken",
     "NodePoolsMissing",
+    INFRASTRUCTURE_LOST,
+    "WaitingForIdentity",
     "LabelsNotPropagated",
+    TAINTS_UNAVAILABLE,
     "QuotaExceeded",
   ],
 } as const;

@@ -175,6 +175,8 @@ export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Re
     MARINA_METRICS_PORT: String(input.operatorPort),
     MARINA_PLANS: JSON.stringify(plansFor(input)),
     MARINA_PLATFORM_CIDRS: PLATFORM_CIDRS.join(","),
+    // As the flag of Cluster API's core manager says (cluster-api.ts).
+    MARINA_SYNCED_NODE_LABELS: ".*",
     // There is no kubelet to run it: the Deployment is created and never runs.
     MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
   };

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
+import {
+  capiClusterKind,
+  conditionOf,
+  createEngineer,
+  type Engineer,
+  machineDeploymentKind,
+  waitForCluster,
+} from "../testing/custom-resources.ts";
+import { createTenant, expectStatus } from "../testing/tenant.ts";
+import { openWebhookEndpoint } from "../testing/webhook-endpoint.ts";
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const ENGINE = "clusters.cluster.x-k8s.io";
+const TEST = { fieldManager: "test" };
+
+let engineer: Engineer;
+let orgID: string;
+
+beforeAll(async () => {
+  orgID = expectStatus(201, await alice.call("createOrganization", { body: { name: "Lost" } })).id;
+  engineer = await createEngineer(stack, orgID);
+});
+afterAll(() => engineer?.close());
+
+function readEngine(name: string) {
+  return engineer.client.get(capiClusterKind, engineer.namespace, name);
+}
+
+function deleteByHand(resource: string, name: string): Promise<unknown> {
+  return kubectl(["delete", resource, name, `-n=${engineer.namespace}`, "--wait=false"]);
+}
+
+function waitUntilLost(name: string): Promise<Cluster> {
+  return waitFor(`${name} to be lost`, async () => {
+    const cluster = await engineer.getCluster(name);
+    const ready = conditionOf(cluster, "Ready");
+    const isStalled = conditionOf(cluster, "Stalled")?.reason === "InfrastructureLost";
+    if (isStalled && ready?.reason === "InfrastructureLost" && cluster.status?.phase === "Degraded")
+      return cluster;
+    throw new Error(JSON.stringify(cluster.status));
+  });
+}
+
+describe.concurrent("lost", () => {
+  test("the cluster, when it was ready: REST and webhooks tell, and an empty one is made by the platform's word alone", async () => {
+    const endpoint = openWebhookEndpoint(stack);
+    const hook = { url: endpoint.url, events: ["cluster.degraded" as const] };
+    await endpoint.useSecret(
+      expectStatus(201, await alice.call("createWebhook", { orgID, body: hook })).secret,
+    );
+    const pool = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+    const body = { name: "shop", k8s_version: "1.34", node_pools: [pool] };
+    const { id: clusterID } = expectStatus(202, await alice.call("createCluster", { orgID, body }));
+    const status = async () => expectStatus(200, await alice.call("getCluster", { orgID, clusterID })).status;
+    await waitFor("the cluster to run", async () => (await status()) === "running");
+    const clusters = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
+    const name = clusters.find(({ spec }) => spec.displayName === "shop")?.metadata.name ?? "";
+    const before = (await readEngine(name)).metadata.uid;
+
+    await deleteByHand(ENGINE, name);
+    await waitUntilLost(name);
+    await waitFor("Cluster API to have deleted it", async () => (await readEngine(name)) === undefined);
+    const lost = await waitUntilLost(name);
+    expect(lost.status?.message).toContain(ANNOTATION_RECREATE);
+    expect(lost.status?.transitions?.map(({ type }) => type)).toEqual(["Ready", "Degraded"]);
+    await waitFor("REST to show it", async () => (await status()) === "degraded");
+    await waitFor("the webhook", async () => {
+      const events = (await endpoint.list()).map((delivery) => JSON.parse(delivery.body));
+      return events.some(({ data }) => data.cluster_id === clusterID && data.reason === "InfrastructureLost");
+    });
+    const events = await engineer.listEvents(name);
+    expect(events.map(({ reason }) => reason)).toContain("InfrastructureLost");
+    // Any change makes the operator look again: it still makes nothing.
+    const { metadata } = await engineer.patchCluster(name, { spec: { displayName: "lost" } });
+    await waitFor("the change to be seen", async () => {
+      const { status: seen } = await engineer.getCluster(name);
+      return seen?.observedGeneration === metadata.generation;
+    });
+    expect(await readEngine(name)).toBeUndefined();
+
+    await kubectl([
+      "annotate",
+      "clusters.cloud.marina.dev",
+      name,
+      `${ANNOTATION_RECREATE}=${clusterID}`,
+      `-n=${engineer.namespace}`,
+    ]);
+    const back = await waitForCluster(engineer, name);
+    expect((await readEngine(name)).metadata.uid).not.toBe(before);
+    expect(back.metadata.annotations ?? {}).not.toHaveProperty([ANNOTATION_RECREATE]);
+    expect(back.status?.transitions?.at(-1)?.type).toBe("Recovered");
+    await waitFor("REST to show it", async () => (await status()) === "running");
+  });
+
+  test("the cluster, while it was created: it is not created again, and can be deleted", async () => {
+    await engineer.createCluster("early", {});
+    await waitFor("Cluster API's object", () => readEngine("early"));
+    await deleteByHand(ENGINE, "early");
+    await waitUntilLost("early");
+    await waitFor("Cluster API to have deleted it", async () => (await readEngine("early")) === undefined);
+    expect((await waitUntilLost("early")).status?.firstReadyAt).toBeUndefined();
+    await engineer.client.delete(clusterKind, engineer.namespace, "early");
+    await waitFor("it to be gone", async () => {
+      return (await engineer.client.get(clusterKind, engineer.namespace, "early")) === undefined;
+    });
+  });
+
+  test("the control plane, then the CA: each is told by its name, and what is restored is adopted", async () => {
+    const { client, namespace } = engineer;
+    await engineer.createCluster("parts", {});
+    await waitForCluster(engineer, "parts");
+    const ca = await client.get(secretKind, namespace, "parts-ca");
+    const kubeconfig = async () => (await client.get(secretKind, namespace, nameAdminSecret("parts")))?.data;
+    const before = await waitFor("the admin kubeconfig", kubeconfig);
+    await deleteByHand("secret", "parts-ca");
+    expect((await waitUntilLost("parts")).status?.message).toContain("certificate authority");
+    const restored = {
+      metadata: { namespace, name: "parts-ca", labels: ca?.metadata.labels },
+      data: ca?.data,
+      type: "cluster.x-k8s.io/secret",
+    };
+    await client.apply(secretKind, restored, { ...TEST, force: true });
+    await waitForCluster(engineer, "parts");
+    expect(await kubeconfig()).toEqual(before);
+
+    const { controlPlaneRef } = (await readEngine("parts")).spec;
+    await deleteByHand(`${controlPlaneRef.kind}.${controlPlaneRef.apiGroup}`, controlPlaneRef.name);
+    expect((await waitUntilLost("parts")).status?.message).toContain("control plane");
+  });
+
+  test("the machines of a pool: Cluster API makes them again, and the pool says so until they are ready", async () => {
+    const { client, namespace } = engineer;
+    await engineer.createCluster("workers", {});
+    await engineer.createPool("workers", "workers", { desiredNodes: 1 });
+    await waitForCluster(engineer, "workers");
+    const list = () =>
+      client.listAll(machineDeploymentKind, {
+        namespace,
+        labelSelector: "cluster.x-k8s.io/cluster-name=workers",
+      });
+    const [first] = await waitFor("the node", async () => {
+      const isReady = (await engineer.getPool("workers")).status?.readyNodes === 1;
+      return isReady ? list() : undefined;
+    });
+    await deleteByHand("machinedeployments.cluster.x-k8s.io", first?.metadata.name ?? "");
+    await waitFor("another node", async () => {
+      const [second] = await list();
+      const { phase, readyNodes } = (await engineer.getPool("workers")).status ?? {};
+      return second?.metadata.uid !== first?.metadata.uid && phase === "Ready" && readyNodes === 1;
+    });
+    expect((await engineer.getCluster("workers")).status?.transitions?.map(({ type }) => type)).toEqual([
+      "Ready",
+    ]);
+  });
+});

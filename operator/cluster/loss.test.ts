@@ -1,0 +1,213 @@
+import { describe, expect, test } from "vitest";
+import { ANNOTATION_IDENTITY, ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
+import { aPool } from "../node-pool/testing.ts";
+import { CLUSTER_ID, makeCondition, makePool } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { conditionOf, stepsOf } from "./testing-plan.ts";
+
+const created = () => aCluster().reconciled();
+const remembered = () => created().reconciled();
+const ready = () => aCluster().withPools(makePool("web")).ready().reconciled();
+const gone = (fixture: ClusterFixture) => fixture.with({ capi: undefined });
+
+function annotated(fixture: ClusterFixture, annotations: Record<string, string>): ClusterFixture {
+  const { cluster } = fixture.observed;
+  const metadata = { ...cluster.metadata, annotations: { ...cluster.metadata.annotations, ...annotations } };
+  return fixture.with({ cluster: { ...cluster, metadata } });
+}
+
+const recreated = (fixture: ClusterFixture, id = CLUSTER_ID) =>
+  annotated(fixture, { [ANNOTATION_RECREATE]: id });
+
+function deletingInCapi(fixture: ClusterFixture): ClusterFixture {
+  const object = fixture.capiObject();
+  const metadata = { ...object.metadata, deletionTimestamp: fixture.now.toISOString() };
+  return fixture.withCapi({ ...object, metadata });
+}
+
+function without(type: string): (fixture: ClusterFixture) => ClusterFixture {
+  const deleted = makeCondition(type, "False", { reason: "ObjectDeleted", message: "has been deleted" });
+  return (fixture) => fixture.withCapiConditions([deleted]);
+}
+
+/** Cluster API has a cluster of this name that Marina did not make. */
+function replacedByForeign(fixture: ClusterFixture): ClusterFixture {
+  const object = fixture.capiObject();
+  return fixture.withCapi({ ...object, metadata: { ...object.metadata, labels: {}, ownerReferences: [] } });
+}
+
+/** A restored object has its label. */
+function named(fixture: ClusterFixture): ClusterFixture {
+  const { cluster } = fixture.observed;
+  const metadata = { ...cluster.metadata, labels: { "cloud.marina.dev/id": CLUSTER_ID } };
+  return fixture.with({ cluster: { ...cluster, metadata } });
+}
+
+/** What the memory of a cluster was before it lost its Cluster API cluster. */
+function withoutMemory(fixture: ClusterFixture): ClusterFixture {
+  const { own } = fixture.observed.locks;
+  const locks = { ...fixture.observed.locks, own: own && { ...own, engine: undefined } };
+  return fixture.with({ locks });
+}
+
+test("what Cluster API has made is remembered in the lock of the subnet, after it was made and once", () => {
+  expect(stepsOf(aCluster().plan())).toEqual(["create configmaps", "apply clusters"]);
+  expect(stepsOf(created().plan())).toEqual(["patch configmaps"]);
+  expect(remembered().observed.locks.own?.engine).toBe(created().capiObject().metadata.uid);
+  expect(stepsOf(remembered().plan())).toEqual([]);
+});
+
+test("what Cluster API has made is remembered before a change that it rejects, and while it is suspended", () => {
+  const [first] = stepsOf(created().withSpec({ version: "1.35" }).plan());
+  expect(first).toBe("patch configmaps");
+  expect(stepsOf(created().withSpec({ suspend: true }).plan())).toEqual([
+    "patch configmaps",
+    "patch clusters",
+  ]);
+});
+
+describe("lost", () => {
+  test.each<[string, ClusterFixture]>([
+    ["the cluster, while it was created", gone(remembered())],
+    ["the cluster, when it was ready", gone(ready())],
+    [
+      "the cluster and the lock, when it was ready",
+      gone(ready()).with({ locks: { own: undefined, taken: new Set() } }),
+    ],
+    ["the cluster and what the lock remembers, when it was ready", withoutMemory(gone(ready()))],
+    ["the cluster, in an upgrade", gone(ready().withSpec({ version: "1.35" }).reconciled())],
+    ["the cluster, while it is suspended", gone(ready().withSpec({ suspend: true }).reconciled())],
+    ["the cluster, after a restore", gone(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }))],
+    ["the cluster, and a foreign one has its name", replacedByForeign(ready())],
+    ["the cluster, which Cluster API is still deleting", deletingInCapi(ready())],
+    ["the control plane", without("ControlPlaneAvailable")(ready())],
+    ["the infrastructure", without("InfrastructureReady")(ready())],
+    ["the cluster, to be created again as another", recreated(gone(ready()), "another id")],
+  ])("%s: degraded and stalled at once, with a transition, and nothing is made or deleted", (_, fixture) => {
+    const labelled = fixture.observed.cluster.metadata.labels === undefined ? named(fixture) : fixture;
+    const plan = labelled.plan();
+    expect(plan.status?.phase).toBe("Degraded");
+    expect(conditionOf(plan, "Ready")).toMatchObject({ status: "False", reason: "InfrastructureLost" });
+    expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "InfrastructureLost" });
+    expect(plan.status?.transitions?.at(-1)).toMatchObject({
+      type: "Degraded",
+      reason: "InfrastructureLost",
+    });
+    expect(plan.status?.message).toContain(
+      `set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id`,
+    );
+    expect(plan.events).toContainEqual(
+      expect.objectContaining({ type: "Warning", reason: "InfrastructureLost" }),
+    );
+    expect([plan.apply, plan.remove]).toEqual([[], []]);
+    expect(labelled.reconciled().plan().status).toBeUndefined();
+  });
+});
+
+test.each<[string, ClusterFixture]>([
+  ["whose lock was taken and whose Cluster API cluster was not made yet", gone(withoutMemory(created()))],
+  [
+    "that its class refuses",
+    aCluster()
+      .with({ applyFailure: { kind: "rejected", message: "no" } })
+      .reconciled()
+      .after(1),
+  ],
+])("a cluster %s is being created, not lost", (_, fixture) => {
+  expect(fixture.reconciled().observed.cluster.status?.phase).not.toBe("Degraded");
+  expect(stepsOf(gone(fixture).with({ applyFailure: undefined }).plan())).toContain("apply clusters");
+});
+
+test("a lost cluster is created again by the annotation with its id alone, degraded until it is back", () => {
+  const lost = gone(ready()).reconciled();
+  const again = recreated(lost);
+  expect(stepsOf(again.plan())).toEqual(["apply clusters"]);
+  const plan = again.plan();
+  expect(plan.status?.phase).toBe("Degraded");
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "False" });
+  expect(conditionOf(plan, "Reconciling")).toMatchObject({ status: "True", reason: "InfrastructureLost" });
+  const made = again.reconciled();
+  const back = made.reconciled().capiConverged().reconciled();
+  expect(back.observed.cluster.metadata.annotations ?? {}).not.toHaveProperty([ANNOTATION_RECREATE]);
+  expect(back.observed.cluster.status).toMatchObject({ phase: "Ready" });
+  expect(back.observed.cluster.status?.transitions?.map(({ type }) => type)).toEqual([
+    "Ready",
+    "Degraded",
+    "Recovered",
+  ]);
+});
+
+test("what is left of a cluster that lost its control plane is deleted first, when it is to be created again", () => {
+  const again = recreated(without("ControlPlaneAvailable")(ready()).reconciled());
+  expect(stepsOf(again.plan())).toEqual(["delete clusters"]);
+  const deleting = deletingInCapi(again);
+  expect(stepsOf(deleting.plan())).toEqual([]);
+  expect(deleting.plan().metadata?.dropAnnotations ?? []).not.toContain(ANNOTATION_RECREATE);
+  expect(stepsOf(gone(deleting).plan())).toEqual(["apply clusters"]);
+});
+
+test("a cluster that comes back is adopted, and its subnet remembers it", () => {
+  const object = ready().capiObject();
+  const lost = gone(ready()).reconciled();
+  const restored = lost.withCapi({
+    ...object,
+    metadata: { ...object.metadata, uid: "uid-restored", ownerReferences: [] },
+  });
+  const back = restored.reconciled();
+  expect(back.observed.locks.own?.engine).toBe("uid-restored");
+  expect(back.observed.cluster.status).toMatchObject({ phase: "Ready" });
+});
+
+test("the word for a cluster that is not lost is removed, so that it does not count later", () => {
+  expect(recreated(ready()).plan().metadata?.dropAnnotations).toEqual([ANNOTATION_RECREATE]);
+});
+
+test("a lost cluster can be deleted, and its subnet is free", () => {
+  const deleted = gone(ready()).reconciled().deleting().with({ pools: [] });
+  expect(stepsOf(deleted.plan())).toContain("delete configmaps");
+  expect(deleted.plan().releaseFinalizer).toBe(true);
+});
+
+test("the node pools of a lost cluster are lost with it, and count the nodes that are left", () => {
+  const fault = { reason: "InfrastructureLost", message: "It is gone. Restore it." };
+  const running = aPool().withNodes(2).reconciled();
+  const lost = running.withCluster({ fault }).with({ capi: undefined });
+  expect(lost.condition("Ready")).toMatchObject({ status: "False", reason: "InfrastructureLost" });
+  expect(lost.condition("Stalled")).toMatchObject({ status: "True", reason: "InfrastructureLost" });
+  expect(lost.plan().status).toMatchObject({ phase: "Failed", nodes: 0, readyNodes: 0 });
+});
+
+test("a node pool that Cluster API makes again is scaling until its nodes are there", () => {
+  const running = aPool().withNodes(2).reconciled();
+  const absent = running.with({ capi: undefined });
+  expect(absent.plan().status).toMatchObject({ phase: "Scaling", nodes: 0 });
+});
+
+const noLocks = { own: undefined, taken: new Set<string>() };
+test.each([
+  { when: "11 minutes, with its lock", locks: aCluster().ready().reconciled().observed.locks },
+  { when: "31 days, without its lock", locks: noLocks },
+])(
+  "what is restored after $when ends with the same subnet and the restored cluster adopted, in either order",
+  ({ locks }) => {
+    const before = aCluster().ready().reconciled();
+    const subnet = before.observed.cluster.status?.workerSubnet;
+    const object = before.capiObject();
+    const metadata = { ...object.metadata, uid: "uid-restored", ownerReferences: [] };
+    const { observed } = named(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }));
+    const cluster = { ...observed.cluster, metadata: { ...observed.cluster.metadata, uid: "uid-new" } };
+    const ours = aCluster().with({ cluster, locks, probe: { ok: true, message: "" } });
+    const ends = [ours.reconciled(), ours].map((fixture) =>
+      fixture
+        .withCapi({ ...object, metadata })
+        .reconciled()
+        .reconciled()
+        .reconciled(),
+    );
+    for (const { observed: end } of ends) {
+      expect(end.cluster.status).toMatchObject({ phase: "Ready", workerSubnet: subnet });
+      expect(end.capi?.object.metadata.ownerReferences).toMatchObject([{ uid: "uid-new" }]);
+      expect(end.locks.own).toMatchObject({ subnet, engine: "uid-restored" });
+    }
+  },
+);
