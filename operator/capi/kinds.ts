@@ -78,6 +78,7 @@ export interface CapiCluster extends KubeObject {
     paused?: boolean;
     controlPlaneEndpoint?: { host?: string; port?: number };
     clusterNetwork?: CapiNetwork;
+    infrastructureRef?: CapiReference;
     topology?: CapiTopology;
   };
   status?: {
@@ -136,7 +137,7 @@ export interface Machine extends KubeObject {
 
 export interface ClusterClass extends KubeObject {
   spec?: {
-    variables?: { name: string }[];
+    variables?: { name: string; schema?: { openAPIV3Schema?: { maxItems?: number } } }[];
     workers?: { machineDeployments?: { class: string }[] };
     kubernetesVersions?: string[];
   };

@@ -5,12 +5,15 @@ import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { kubectl, readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { installDefinitions, type ProviderDefinitions } from "../../e2e/testing/infrastructure-provider.ts";
+import { authorizeCIDRs } from "../cluster/network-policy.ts";
 import { readClusterClass } from "./cluster-class.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
 
 const CHART = join(import.meta.dirname, "..", "..", "charts", "marina-classes");
 const CONTROL_PLANE_REPLICAS = 3;
+/** From where the platform reaches the endpoints, which the operator adds to every list. */
+const PLATFORM_CIDRS = ["198.51.100.7/32"];
 const run = promisify(execFile);
 
 // biome-ignore lint/suspicious/noExplicitAny: an object of any provider
@@ -106,6 +109,7 @@ export async function openClassTest(shipped: ShippedClass) {
     `${shipped.infrastructure.kind}${suffix}s.infrastructure.cluster.x-k8s.io`.toLowerCase();
 
   function compose({ version = "1.34.2", nodes = 2, machine, taints, workerSubnet }: Change): DesiredCluster {
+    const subnet = workerSubnet ?? "10.64.3.0/24";
     return {
       namespace,
       name: "classes",
@@ -116,11 +120,11 @@ export async function openClassTest(shipped: ShippedClass) {
       controlPlaneReplicas: CONTROL_PLANE_REPLICAS,
       plan: undefined,
       publicEndpoint: true,
-      authorizedCIDRs: undefined,
       apiServerRateLimit: undefined,
-      workerSubnet: workerSubnet ?? "10.64.3.0/24",
+      workerSubnet: subnet,
       clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
       ...shipped.wishes,
+      authorizedCIDRs: authorizeCIDRs(shipped.wishes.authorizedCIDRs, subnet, PLATFORM_CIDRS),
       pools: [
         {
           name: "web",

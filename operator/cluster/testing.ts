@@ -195,6 +195,8 @@ export const CAPABLE: ClassCapabilities = {
     "apiServerRateLimit",
     "workerSubnet",
   ]),
+  maxAuthorizedCIDRs: undefined,
+  mayIgnoreAuthorizedCIDRs: false,
   workerClass: "default",
   kubernetesVersions: [],
 };
@@ -229,6 +231,7 @@ export function observeBlue(
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: lock, taken: new Set([lock.subnet]) },
     probe: { ok: true, message: "" },
+    infrastructure: undefined,
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
     applyFailure: undefined,
     upgradeRejection: undefined,
