@@ -65,7 +65,11 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
   };
   const capabilities = {
     variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
+    maxAuthorizedCIDRs: undefined,
+    mayIgnoreAuthorizedCIDRs: false,
     workerClass: "default",
+    workerHealthCheck: undefined,
+    controlPlaneMachines: true,
     kubernetesVersions: [],
   };
   return withAppliedHash(composeCapiCluster(desired, capabilities), ANNOTATION);

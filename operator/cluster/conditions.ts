@@ -6,14 +6,16 @@ import {
 } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { readVariable } from "../capi/cluster-state.ts";
 import { explainRejection } from "../capi/explain.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
+import { isRestricted } from "./network-policy.ts";
 import type { ObservedCluster } from "./observe.ts";
 
-type Conditions = readonly ConditionLike<ClusterConditionType>[];
+type Conditions = readonly ConditionLike[];
 
 export type ClusterCondition = NewCondition<ClusterConditionType>;
 
@@ -28,6 +30,10 @@ export interface ClusterPool {
 export interface Facts {
   observed: ObservedCluster;
   fault: Problem | undefined;
+  /** What an accepted cluster waits for before anything of it is made. */
+  wait: Problem | undefined;
+  /** Why a part of the network policy alone waits, while everything else is done. */
+  policyFault: Problem | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -48,10 +54,13 @@ export function clusterCondition(
   return { type, status, reason, message: clipConditionMessage(message) };
 }
 
-/** All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. */
+/**
+ * All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. Those that say
+ * nothing for most of a cluster's life (Upgrading, ClusterAPIPaused, Suspended) are there only while they say something.
+ */
 export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
-  return [
+  const decided = [
     decideControlPlane(observed),
     decideWorkers(facts),
     decideEndpoint(observed),
@@ -60,6 +69,7 @@ export function decideClusterConditions(facts: Facts): ClusterCondition[] {
     decidePaused(observed),
     decideSuspended(observed),
   ];
+  return decided.filter((condition) => condition !== undefined);
 }
 
 function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterCondition {
@@ -80,11 +90,15 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
   return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 
-function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): ClusterCondition {
+function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts): ClusterCondition {
   const type = "WorkersReady";
   if (cluster.metadata.deletionTimestamp !== undefined) {
     const message = all.length === 0 ? "The workers are deleted." : "The workers are being deleted.";
     return clusterCondition(type, "False", "Deleting", message);
+  }
+  if (pools.length === 0 && !capi?.state.controlPlaneInitialized) {
+    const message = "The cluster has no node pools yet; those that it gets start after its control plane.";
+    return clusterCondition(type, "Unknown", "WaitingForControlPlane", message);
   }
   if (pools.length === 0)
     return clusterCondition(type, "True", "NoNodePools", "The cluster has no node pools.");
@@ -102,13 +116,11 @@ function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): Clu
   return clusterCondition(type, "True", "Available", "All nodes are ready.");
 }
 
+/** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */
 function describeOpenPools(open: readonly ClusterPool[]): string {
-  const counts = open.map(
-    ({ name, progress }) => `${name} ${progress.readyNodes} of ${progress.desiredNodes}`,
-  );
   const [late] = open.flatMap(({ progress }) => progress.joining);
   const cause = late === undefined ? "" : ` Machine ${late.name} has not joined: ${late.waitsFor}.`;
-  return `Nodes ready by pool: ${counts.join(", ")}.${cause}`;
+  return `Node pools that do not have all their nodes as specified: ${open.map(({ name }) => name).join(", ")}.${cause}`;
 }
 
 function decideEndpoint(observed: ObservedCluster): ClusterCondition {
@@ -137,17 +149,38 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
 
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  if (facts.applied || (facts.fault === undefined && isStillInForce(facts, type)))
-    return clusterCondition(type, "True", "Applied", "The network rules are in force.");
-  if (facts.fault !== undefined) {
-    return clusterCondition(
-      type,
-      "False",
-      facts.fault.reason,
-      "The requested network rules are not in force.",
-    );
+  const { observed, fault, policyFault } = facts;
+  if (policyFault !== undefined)
+    return clusterCondition(type, "False", policyFault.reason, policyFault.message);
+  const isIgnorable = mayBeIgnored(observed);
+  if (isIgnorable && (facts.applied || fault === undefined)) {
+    const message =
+      "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
+    return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
-  return clusterCondition(type, "False", "Provisioning", "The network rules are being applied.");
+  const isInForce =
+    (fault === undefined && isStillInForce(facts, type)) || (facts.applied && isEnforced(observed));
+  if (isInForce && !isIgnorable)
+    return clusterCondition(type, "True", "Applied", "The network rules are in force.");
+  if (fault !== undefined)
+    return clusterCondition(type, "False", fault.reason, "The requested network rules are not in force.");
+  const last = findCondition(observed.cluster.status?.conditions, type)?.status ?? "Unknown";
+  const status = last === "Unknown" ? "Unknown" : "False";
+  return clusterCondition(type, status, "Provisioning", "The network rules are being applied.");
+}
+
+function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
+  const { classRef } = capi?.state ?? {};
+  if (classRef === undefined || !isRestricted(cluster)) return false;
+  return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
+}
+
+/** Whether the provider has acted on the whole list that Cluster API has; without a list there is nothing to enforce. */
+function isEnforced({ cluster, capi, infrastructure }: ObservedCluster): boolean {
+  if (!isRestricted(cluster)) return true;
+  const list = capi === undefined ? [] : (readVariable(capi.object, "authorizedCIDRs") ?? []);
+  const isListed = (network: unknown) => infrastructure?.listed.has(String(network)) === true;
+  return infrastructure?.isSettled === true && Array.isArray(list) && list.every(isListed);
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */
@@ -160,14 +193,11 @@ function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): b
   );
 }
 
-function decideUpgrading(facts: Facts): ClusterCondition {
+function decideUpgrading(facts: Facts): ClusterCondition | undefined {
   const { target, running } = facts;
-  const type = "Upgrading";
-  if (running === undefined || target === undefined || running === target) {
-    return clusterCondition(type, "False", "NotUpgrading", "No upgrade is in progress.");
-  }
+  if (running === undefined || target === undefined || running === target) return undefined;
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
-  return clusterCondition(type, "True", "Upgrading", message);
+  return clusterCondition("Upgrading", "True", "Upgrading", message);
 }
 
 /** Cluster API upgrades the control plane first, then one pool after another. */
@@ -190,29 +220,20 @@ function describeStage({ observed, pools, running }: Facts): string {
     : `the control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
 }
 
-function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition {
-  const type = "ClusterAPIPaused";
-  if (capi?.state.paused !== true) {
-    return clusterCondition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
-  }
+function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition | undefined {
+  if (capi?.state.paused !== true) return undefined;
   return isSuspended(cluster)
-    ? clusterCondition(type, "True", "Suspended", SUSPENDED)
-    : clusterCondition(type, "True", "Paused", PAUSED);
+    ? clusterCondition("ClusterAPIPaused", "True", "Suspended", SUSPENDED)
+    : clusterCondition("ClusterAPIPaused", "True", "Paused", PAUSED);
 }
 
 /** True once Cluster API has confirmed its pause. */
-function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition {
-  const type = "Suspended";
-  if (!isSuspended(cluster))
-    return clusterCondition(type, "False", "NotSuspended", "The cluster is not suspended.");
-  return capi === undefined || capi.state.paused
-    ? clusterCondition(type, "True", "Suspended", SUSPENDED)
-    : clusterCondition(
-        type,
-        "False",
-        "Suspending",
-        "The cluster is being suspended: Cluster API is being paused.",
-      );
+function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition | undefined {
+  if (!isSuspended(cluster)) return undefined;
+  if (capi === undefined || capi.state.paused)
+    return clusterCondition("Suspended", "True", "Suspended", SUSPENDED);
+  const message = "The cluster is being suspended: Cluster API is being paused.";
+  return clusterCondition("Suspended", "False", "Suspending", message);
 }
 
 /** The phase summarizes the conditions for people; it is never read back. */

@@ -1,5 +1,4 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explain } from "../capi/explain.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
@@ -9,34 +8,42 @@ import type { ObservedCluster } from "./observe.ts";
 
 const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;
 
-type Conditions = readonly ConditionLike<ClusterConditionType>[];
+type Conditions = readonly ConditionLike[];
 
 interface Wait {
   reason: string;
   message: string;
 }
 
-/** The summary conditions Ready, Reconciling and Stalled, decided together so that they never contradict each other. */
+/**
+ * The summary conditions Ready, Reconciling and, while only a person can help, Stalled, decided together so that they never
+ * contradict each other.
+ */
 export function decideSummary(
   facts: Facts,
   conditions: Conditions,
   degraded: Problem | undefined,
 ): ClusterCondition[] {
-  const { fault } = facts;
+  const { observed, fault, policyFault } = facts;
   const ready = decideReady(facts, conditions, degraded);
   const progress = fault === undefined ? findProgress(facts, conditions, ready) : undefined;
-  return [ready, decideReconciling(progress, fault), decideStalled(fault)];
+  // A cluster that is being created is not stalled by a part that alone waits.
+  const isCreated = observed.cluster.status?.firstReadyAt !== undefined;
+  const stalled = fault ?? (isCreated && progress === undefined ? policyFault : undefined);
+  const reconciling = decideReconciling(progress, stalled);
+  if (stalled === undefined) return [ready, reconciling];
+  return [ready, reconciling, clusterCondition("Stalled", "True", stalled.reason, stalled.message)];
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
-  const { observed, fault } = facts;
+  const { observed, fault, wait: accepted } = facts;
   const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
   if (degraded !== undefined) return notReady(degraded);
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  const wait = wasReady ? undefined : (fault ?? findInitialWait(observed, conditions));
+  const wait = wasReady ? undefined : (fault ?? accepted ?? findInitialWait(observed, conditions));
   return wait === undefined
     ? clusterCondition("Ready", "True", "Available", "The cluster is available.")
     : notReady(wait);
@@ -48,12 +55,6 @@ function decideReconciling(progress: Wait | undefined, fault: Problem | undefine
   if (fault !== undefined) return clusterCondition("Reconciling", "False", fault.reason, fault.message);
   const message = "The cluster is as specified.";
   return clusterCondition("Reconciling", "False", "ReconciliationSucceeded", message);
-}
-
-function decideStalled(fault: Problem | undefined): ClusterCondition {
-  return fault === undefined
-    ? clusterCondition("Stalled", "False", "NotStalled", "No blocking problem.")
-    : clusterCondition("Stalled", "True", fault.reason, fault.message);
 }
 
 /** What a cluster that was never ready waits for; undefined = nothing. */
@@ -72,7 +73,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
     return { reason: "WaitingForControlPlane", message };
   }
   const workers = findCondition(conditions, "WorkersReady");
-  if (workers?.status === "False") {
+  if (workers !== undefined && workers.status !== "True") {
     return { reason: "WaitingForNodes", message: `${workers.message} ${ADVICE}` };
   }
   if (state.available?.status !== "True") {
