@@ -35,8 +35,8 @@ export function addDocumentRoutes(router: Router, publicUrl: string): void {
     return document;
   };
 
-  const search = ({ search: find }: Reference, query: string) => {
-    const found = searches.get(query) ?? find(query).then(prepare);
+  const search = (built: Reference, query: string) => {
+    const found = searches.get(query) ?? built.search(query).then(prepare);
     searches.delete(query);
     searches.set(query, found);
     if (searches.size > KEPT_SEARCHES) searches.delete(searches.keys().next().value ?? query);

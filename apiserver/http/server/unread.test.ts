@@ -41,7 +41,7 @@ async function serve(responseSeconds: number) {
   const { address } = running;
   return {
     /** Resolves once the response has begun. */
-    async leaveUnread(path: string, method = "GET"): Promise<Socket> {
+    leaveUnread: async (path: string, method = "GET"): Promise<Socket> => {
       const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1" });
       socket.on("error", () => undefined);
       sockets.push(socket);

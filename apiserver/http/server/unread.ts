@@ -37,7 +37,7 @@ async function keepWithin(
   const { status, headers } = c.res;
   const bytes = new Uint8Array(await c.res.arrayBuffer());
   const account = budget.open(findHolders(c));
-  outgoing.once("close", account.close);
+  outgoing.once("close", () => account.close());
   try {
     if (c.req.method === "GET" && status < 400) account.add(bytes.byteLength);
     else account.force(bytes.byteLength);
