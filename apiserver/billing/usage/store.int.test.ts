@@ -71,11 +71,13 @@ test("a cluster has the name that it has now, and without a record that of its u
     createdAt: FROM,
   });
   const read = await readUsageIntervals(api.deps.db, [organizationId, other], { from: FROM, to: TO });
-  const names = read.map((row) => [row.organizationId === organizationId, row.clusterName]);
-  expect(names.sort()).toEqual([
-    [false, "before"],
-    [true, "after"],
-  ]);
+  const names = new Map(read.map((row) => [row.organizationId, row.clusterName]));
+  expect(names).toEqual(
+    new Map([
+      [organizationId, "after"],
+      [other, "before"],
+    ]),
+  );
 });
 
 test("intervals of other organizations are not read, and quantities are exact to the last byte", async () => {
