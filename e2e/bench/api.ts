@@ -73,8 +73,13 @@ async function withSides<T>(
 
 /** Projected by a second API server, which has ended when it is measured. */
 async function compareReads(stack: Stack, sides: SideBySide, load: Load): Promise<Figure[]> {
+  let paths: Awaited<ReturnType<typeof createClusters>>;
   const projector = await startSecondApiserver(dirname(stack.infoFile), { MARINA_ROLES: "projector" });
-  const paths = await createClusters(stack, sides).finally(() => projector.stop());
+  try {
+    paths = await createClusters(stack, sides);
+  } finally {
+    await projector.stop();
+  }
   return compareWithKubernetes(stack, DIR, { sides, paths, load });
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Figure, isNearlyWithin, isWithin } from "./figures.ts";
+import { boundByKept, type Figure, isNearlyWithin, isWithin } from "./figures.ts";
 
 const figure = (value: number, bounds: Pick<Figure, "limit" | "atLeast">): Figure => ({
   name: "API to floor",
@@ -21,4 +21,15 @@ test.each([
 ])("%s", (_case, value, bounds, within, nearly) => {
   expect(isWithin(figure(value, bounds))).toBe(within);
   expect(isNearlyWithin(figure(value, bounds))).toBe(nearly);
+});
+
+test.each([
+  ["a limit that was kept stays", { limit: 3 }, 2.5, { limit: 3 }],
+  ["one that was missed gives way to what was reached", { limit: 3 }, 3.5, { limit: 3.5 }],
+  ["a lower bound that was kept stays", { atLeast: 3 }, 3.5, { atLeast: 3 }],
+  ["one that was missed gives way too", { atLeast: 3 }, 2, { atLeast: 2 }],
+  ["nothing was kept", { limit: 3 }, undefined, { limit: 3 }],
+  ["there is no limit", {}, 7, {}],
+])("%s", (_case, bounds, kept, expected) => {
+  expect(boundByKept(figure(1, bounds), kept)).toEqual(figure(1, expected));
 });

@@ -55,6 +55,14 @@ export function isNearlyWithin({ value, limit = Infinity, atLeast = -Infinity }:
   return value <= limit * (1 + TOLERANCE) && value >= atLeast / (1 + TOLERANCE);
 }
 
+/** The figure with the one kept last as its limit where that misses the limit: then it must at least not become worse. */
+export function boundByKept(figure: Figure, kept: number | undefined): Figure {
+  const { limit, atLeast } = figure;
+  if (kept === undefined) return figure;
+  if (limit !== undefined) return { ...figure, limit: Math.max(limit, kept) };
+  return atLeast === undefined ? figure : { ...figure, atLeast: Math.min(atLeast, kept) };
+}
+
 function readFile(): KeptFigures {
   return existsSync(FILE) ? JSON.parse(readFileSync(FILE, "utf8")) : {};
 }
