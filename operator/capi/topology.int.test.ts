@@ -66,6 +66,8 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
   const capabilities = {
     variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
     workerClass: "default",
+    workerHealthCheck: undefined,
+    controlPlaneMachines: true,
     kubernetesVersions: [],
   };
   return withAppliedHash(composeCapiCluster(desired, capabilities), ANNOTATION);

@@ -96,7 +96,8 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
     kind: "KubeadmControlPlane",
     name: "demo",
   };
-  await client.create(capiClusterKind, { metadata: demo, spec: { controlPlaneRef } }, TEST);
+  const capi = { metadata: demo, spec: { controlPlaneRef } };
+  await client.create(capiClusterKind, capi, TEST);
   const deps = makeDeps();
   const labels = { [LABEL_ORG_ID]: randomUUID() };
   deps.caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
