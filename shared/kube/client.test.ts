@@ -50,7 +50,7 @@ test.each<{
     sent: {
       method: "POST",
       path,
-      query: "fieldManager=me&dryRun=All",
+      query: "fieldManager=me&fieldValidation=Ignore&dryRun=All",
       type: "application/json",
       body: { ...identity, metadata: { namespace: "n", name: "a" } },
     },
@@ -66,7 +66,7 @@ test.each<{
     sent: {
       method: "PATCH",
       path: `${path}/a/status`,
-      query: "fieldManager=me&force=true",
+      query: "fieldManager=me&fieldValidation=Ignore&force=true",
       type: "application/apply-patch+yaml",
       body: { ...identity, metadata: { namespace: "n", name: "a" } },
     },
@@ -77,7 +77,7 @@ test.each<{
     sent: {
       method: "PATCH",
       path: `${path}/a`,
-      query: "fieldManager=me",
+      query: "fieldManager=me&fieldValidation=Ignore",
       type: "application/merge-patch+json",
       body: { spec: { size: 2 } },
     },
@@ -88,7 +88,7 @@ test.each<{
     sent: {
       method: "PATCH",
       path: `${path}/a`,
-      query: "fieldManager=me",
+      query: "fieldManager=me&fieldValidation=Ignore",
       type: "application/json-patch+json",
       body: [{ op: "remove", path: "/spec/note" }],
     },
