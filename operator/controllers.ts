@@ -79,7 +79,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
-    throttle: createStatusThrottle(),
+    throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     now,
   };
   const poolDeps = {

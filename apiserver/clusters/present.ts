@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
-import type { ClusterSpec } from "../../shared/crd/cluster.ts";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import { type ClusterSpec, clusterConditionTypes } from "../../shared/crd/cluster.ts";
 import {
   compareKubernetesVersions,
   findUpgrade,
@@ -66,8 +67,10 @@ export function auditCluster(spec: ClusterSpec, objectName: string): Record<stri
 
 type Conditions = NonNullable<ProjectedCluster["object"]["status"]>["conditions"];
 
-function presentConditions(conditions: Conditions): ClusterRecord["conditions"] {
-  return (conditions ?? []).map(({ type, status, reason, message, lastTransitionTime }) => ({
+/** Marina's own conditions: what other controllers report of the object is for those who work with Kubernetes. */
+function presentConditions(conditions: Conditions = []): ClusterRecord["conditions"] {
+  const own = clusterConditionTypes.flatMap((type) => findCondition(conditions, type) ?? []);
+  return own.map(({ type, status, reason, message, lastTransitionTime }) => ({
     type,
     status,
     reason,

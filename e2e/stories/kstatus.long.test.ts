@@ -4,6 +4,7 @@ import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import {
+  conditionOf,
   createEngineer,
   type Engineer,
   machineKind,
@@ -200,7 +201,7 @@ async function waitForRest(): Promise<void> {
       (object) =>
         object.status?.observedGeneration === object.metadata.generation &&
         statusOf(object, "Reconciling") === "False" &&
-        statusOf(object, "Stalled") === "False",
+        conditionOf(object, "Stalled") === undefined,
     );
   });
 }

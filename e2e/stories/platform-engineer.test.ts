@@ -41,8 +41,10 @@ test("a platform engineer lists, awaits and describes a tenant's cluster with ku
     return row?.includes("1/1") || row?.includes(" 1 ") ? row : undefined;
   });
   const { stdout: table } = await kubectl(["get", "clusters", "-A"]);
-  expect(table.split("\n")[0]).toMatch(/NAMESPACE\s+NAME\s+PHASE\s+VERSION\s+NODES\s+PLAN\s+AGE/);
-  expect(await getClusterRow(name)).toMatch(/Ready\s+1\.34\.2/);
+  expect(table.split("\n")[0]).toMatch(
+    /NAMESPACE\s+NAME\s+READY\s+REASON\s+PHASE\s+VERSION\s+NODES\s+DISPLAYNAME\s+AGE/,
+  );
+  expect(await getClusterRow(name)).toMatch(/True\s+Available\s+Ready\s+1\.34\.2\s+1\s+Seen from below/);
 
   const description = await waitFor("the complete description", async () => {
     const { stdout } = await kubectl(["describe", "clusters.cloud.marina.dev", name, "-n", namespace]);

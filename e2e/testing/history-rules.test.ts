@@ -9,7 +9,6 @@ const DONE = {
   Ready: of("True"),
   UpToDate: of("True"),
   Reconciling: of("False"),
-  Stalled: of("False"),
   Scaling: of("False"),
 };
 

@@ -120,7 +120,8 @@ function isDone({ metadata, status }: NodePool): boolean {
   return (
     status?.observedGeneration === metadata.generation &&
     are(["Ready", "UpToDate"], "True") &&
-    are(["Reconciling", "Stalled", "Scaling"], "False")
+    are(["Reconciling", "Scaling"], "False") &&
+    findOf(status, "Stalled") === undefined
   );
 }
 

@@ -31,7 +31,7 @@ import { composeFailure } from "./failure.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
 import { type AccessDecision, type GrantTarget, isLive, reconcileAccess } from "./reconcile.ts";
-import { type AccessOutcome, composeAccessStatus } from "./status.ts";
+import { type AccessOutcome, composeAccessStatus, ownAccessStatus } from "./status.ts";
 
 export interface AccessDeps {
   client: Pick<KubeClient, "get">;
@@ -184,7 +184,7 @@ async function reportFailure(
   const outcome = composeFailure(access, part, error);
   if (outcome === undefined) return undefined;
   const status = composeAccessStatus(access, outcome, deps.now());
-  await apply(deps.throttle(objectKey(access), access.status, composePlan({ status })));
+  await apply(deps.throttle(objectKey(access), ownAccessStatus(access.status), composePlan({ status })));
   return outcome;
 }
 

@@ -1,10 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
-import { findCondition, type NewCondition, setConditions } from "../../shared/controller/conditions.ts";
+import {
+  findCondition,
+  type NewCondition,
+  setConditions,
+  withOwnConditions,
+} from "../../shared/controller/conditions.ts";
 import { formatTime } from "../../shared/controller/time.ts";
-import type {
-  ClusterAccess,
-  ClusterAccessConditionType,
-  ClusterAccessStatus,
+import {
+  type ClusterAccess,
+  type ClusterAccessConditionType,
+  type ClusterAccessStatus,
+  clusterAccessConditionTypes,
 } from "../../shared/crd/cluster-access.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { IssuedAccess } from "./issue.ts";
@@ -36,6 +42,11 @@ export type AccessOutcome =
   | { kind: "waiting"; reason: string; message: string }
   | { kind: "rejected"; reason: string; message: string };
 
+/** What the operator writes of a status: the conditions of other controllers are no part of it. */
+export function ownAccessStatus(status: ClusterAccessStatus | undefined): ClusterAccessStatus | undefined {
+  return status && withOwnConditions(status, clusterAccessConditionTypes);
+}
+
 /** The whole status of an access; undefined when it did not change. What was issued stays in it. */
 export function composeAccessStatus(
   access: ClusterAccess,
@@ -64,7 +75,7 @@ export function composeAccessStatus(
     generation,
   );
   const status = { observedGeneration: generation, conditions, ...issued };
-  return isDeepStrictEqual(status, last) ? undefined : status;
+  return isDeepStrictEqual(status, ownAccessStatus(last)) ? undefined : status;
 }
 
 function decideConditions(outcome: AccessOutcome): NewCondition<ClusterAccessConditionType>[] {

@@ -10,17 +10,12 @@ import type { ObservedCluster } from "./observe.ts";
 /** A failure that ends earlier is not reported: the API server of a tenant has just started, or is being replaced. */
 const REPORTED_AFTER_MS = 10_000;
 
-/** Whether kubeconfigs of the cluster are issued, and bound in its API. */
-export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondition {
+/** Why kubeconfigs of the cluster cannot be issued, or bound in its API; undefined = they are, or it is too early. */
+export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondition | undefined {
   const type = "AccessReady";
   const { cluster, capi, access } = observed;
   const name = displayNameOf(cluster);
-  if (isDeleting(cluster))
-    return clusterCondition(type, "False", "Deleting", "Access ends with the cluster.");
-  if (capi?.state.controlPlaneInitialized !== true) {
-    const message = "Access is given as soon as the control plane is up.";
-    return clusterCondition(type, "False", "WaitingForControlPlane", message);
-  }
+  if (isDeleting(cluster) || capi?.state.controlPlaneInitialized !== true) return undefined;
   const { kubeconfig, bindings } = access.attempts;
   // The cause is one of the platform, which its log names.
   if (findReported(kubeconfig, now) !== undefined) {
@@ -47,7 +42,7 @@ export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondi
     const message = `Kubeconfigs whose rights the API server of ${name} refuses: ${count(BINDINGS_FAILED)}. ${ADVICE}`;
     return clusterCondition(type, "False", "BindingsFailed", message);
   }
-  return clusterCondition(type, "True", "Available", "Kubeconfigs of the cluster are issued.");
+  return undefined;
 }
 
 /** In how many ms a failure is reported that is not yet; undefined = there is none. */

@@ -13,7 +13,7 @@ import { DEGRADED_REASONS } from "./health.ts";
 import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
 import type { ObservedCluster } from "./observe.ts";
 
-type Conditions = readonly ConditionLike<ClusterConditionType>[];
+type Conditions = readonly ConditionLike[];
 
 export type ClusterCondition = NewCondition<ClusterConditionType>;
 
@@ -48,10 +48,13 @@ export function clusterCondition(
   return { type, status, reason, message: clipConditionMessage(message) };
 }
 
-/** All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. */
+/**
+ * All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. Those that say
+ * nothing for most of a cluster's life (Upgrading, ClusterAPIPaused, Suspended) are there only while they say something.
+ */
 export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
-  return [
+  const decided = [
     decideControlPlane(observed),
     decideWorkers(facts),
     decideEndpoint(observed),
@@ -60,6 +63,7 @@ export function decideClusterConditions(facts: Facts): ClusterCondition[] {
     decidePaused(observed),
     decideSuspended(observed),
   ];
+  return decided.filter((condition) => condition !== undefined);
 }
 
 function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterCondition {
@@ -80,11 +84,15 @@ function decideControlPlane({ cluster, capi }: ObservedCluster): ClusterConditio
   return clusterCondition(type, "False", "ControlPlaneUnavailable", message);
 }
 
-function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): ClusterCondition {
+function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts): ClusterCondition {
   const type = "WorkersReady";
   if (cluster.metadata.deletionTimestamp !== undefined) {
     const message = all.length === 0 ? "The workers are deleted." : "The workers are being deleted.";
     return clusterCondition(type, "False", "Deleting", message);
+  }
+  if (pools.length === 0 && !capi?.state.controlPlaneInitialized) {
+    const message = "The cluster has no node pools yet; those that it gets start after its control plane.";
+    return clusterCondition(type, "Unknown", "WaitingForControlPlane", message);
   }
   if (pools.length === 0)
     return clusterCondition(type, "True", "NoNodePools", "The cluster has no node pools.");
@@ -102,13 +110,11 @@ function decideWorkers({ observed: { cluster, pools: all }, pools }: Facts): Clu
   return clusterCondition(type, "True", "Available", "All nodes are ready.");
 }
 
+/** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */
 function describeOpenPools(open: readonly ClusterPool[]): string {
-  const counts = open.map(
-    ({ name, progress }) => `${name} ${progress.readyNodes} of ${progress.desiredNodes}`,
-  );
   const [late] = open.flatMap(({ progress }) => progress.joining);
   const cause = late === undefined ? "" : ` Machine ${late.name} has not joined: ${late.waitsFor}.`;
-  return `Nodes ready by pool: ${counts.join(", ")}.${cause}`;
+  return `Node pools that do not have all their nodes as specified: ${open.map(({ name }) => name).join(", ")}.${cause}`;
 }
 
 function decideEndpoint(observed: ObservedCluster): ClusterCondition {
@@ -147,7 +153,9 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
       "The requested network rules are not in force.",
     );
   }
-  return clusterCondition(type, "False", "Provisioning", "The network rules are being applied.");
+  const last = findCondition(facts.observed.cluster.status?.conditions, type)?.status ?? "Unknown";
+  const status = last === "Unknown" ? "Unknown" : "False";
+  return clusterCondition(type, status, "Provisioning", "The network rules are being applied.");
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */
@@ -160,14 +168,11 @@ function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): b
   );
 }
 
-function decideUpgrading(facts: Facts): ClusterCondition {
+function decideUpgrading(facts: Facts): ClusterCondition | undefined {
   const { target, running } = facts;
-  const type = "Upgrading";
-  if (running === undefined || target === undefined || running === target) {
-    return clusterCondition(type, "False", "NotUpgrading", "No upgrade is in progress.");
-  }
+  if (running === undefined || target === undefined || running === target) return undefined;
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
-  return clusterCondition(type, "True", "Upgrading", message);
+  return clusterCondition("Upgrading", "True", "Upgrading", message);
 }
 
 /** Cluster API upgrades the control plane first, then one pool after another. */
@@ -190,29 +195,20 @@ function describeStage({ observed, pools, running }: Facts): string {
     : `the control plane runs ${step}; nodes up to date by pool: ${counts.join(", ")}`;
 }
 
-function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition {
-  const type = "ClusterAPIPaused";
-  if (capi?.state.paused !== true) {
-    return clusterCondition(type, "False", "NotPaused", "Cluster API is reconciling this cluster.");
-  }
+function decidePaused({ cluster, capi }: ObservedCluster): ClusterCondition | undefined {
+  if (capi?.state.paused !== true) return undefined;
   return isSuspended(cluster)
-    ? clusterCondition(type, "True", "Suspended", SUSPENDED)
-    : clusterCondition(type, "True", "Paused", PAUSED);
+    ? clusterCondition("ClusterAPIPaused", "True", "Suspended", SUSPENDED)
+    : clusterCondition("ClusterAPIPaused", "True", "Paused", PAUSED);
 }
 
 /** True once Cluster API has confirmed its pause. */
-function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition {
-  const type = "Suspended";
-  if (!isSuspended(cluster))
-    return clusterCondition(type, "False", "NotSuspended", "The cluster is not suspended.");
-  return capi === undefined || capi.state.paused
-    ? clusterCondition(type, "True", "Suspended", SUSPENDED)
-    : clusterCondition(
-        type,
-        "False",
-        "Suspending",
-        "The cluster is being suspended: Cluster API is being paused.",
-      );
+function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition | undefined {
+  if (!isSuspended(cluster)) return undefined;
+  if (capi === undefined || capi.state.paused)
+    return clusterCondition("Suspended", "True", "Suspended", SUSPENDED);
+  const message = "The cluster is being suspended: Cluster API is being paused.";
+  return clusterCondition("Suspended", "False", "Suspending", message);
 }
 
 /** The phase summarizes the conditions for people; it is never read back. */

@@ -19,6 +19,7 @@ import type { AccessHealth } from "../tenant/access-health.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
+import { ownClusterStatus } from "./status.ts";
 import { reportWithoutCluster } from "./without-cluster.ts";
 
 export interface ClusterDeps {
@@ -55,7 +56,7 @@ export async function runCluster(
   }
   let facts = observed;
   for (;;) {
-    const plan = deps.throttle(key, observed.cluster.status, reconcileCluster(facts, now));
+    const plan = deps.throttle(key, ownClusterStatus(observed.cluster.status), reconcileCluster(facts, now));
     if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
     if (beginsLoss(observed, plan) && (await isInCapi(deps, key, context.signal)))

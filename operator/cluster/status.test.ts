@@ -38,6 +38,49 @@ test("usage that an agent of the platform reports is no part of the status that 
   expect(status).not.toHaveProperty("usage");
 });
 
+test("conditions of other controllers are no part of the status that is written, and cause no write", () => {
+  const { cluster, ...observed } = converged();
+  const foreign = { type: "example.com/BackedUp", status: "True", reason: "Done", message: "" } as const;
+  const conditions = [
+    { ...foreign, lastTransitionTime: secondsAgo(60) },
+    ...(cluster.status?.conditions ?? []),
+  ];
+  const noted = { ...cluster, status: { ...cluster.status, conditions } };
+  expect(reconcileCluster({ ...observed, cluster: noted }, NOW).status).toBeUndefined();
+  const changed = { ...noted, metadata: { ...noted.metadata, generation: 9 } };
+  const written = reconcileCluster({ ...observed, cluster: changed }, NOW).status?.conditions;
+  expect(written?.map(({ type }) => type)).toEqual([
+    "Ready",
+    "ControlPlaneReady",
+    "WorkersReady",
+    "EndpointReachable",
+    "NetworkPolicyApplied",
+    "Reconciling",
+  ]);
+});
+
+describe("conditions are Unknown until they are known", () => {
+  const initialized = (status: "True" | "False") => ({
+    conditions: [aCondition("ControlPlaneInitialized", status)],
+  });
+  const applied = { generation: 2 };
+  test.each<[string, string, Partial<ObservedCluster> & { capiFacts?: CapiFacts }, string]>([
+    ["WorkersReady", "without pools before the control plane is up", { capi: undefined }, "Unknown"],
+    ["WorkersReady", "without pools while it starts", { capiFacts: initialized("False") }, "Unknown"],
+    ["WorkersReady", "without pools once it is up", { capiFacts: initialized("True") }, "True"],
+    ["EndpointReachable", "before the first probe", { probe: undefined }, "Unknown"],
+    ["NetworkPolicyApplied", "of a cluster that is not made yet", { capi: undefined }, "Unknown"],
+    [
+      "NetworkPolicyApplied",
+      "of a cluster that Cluster API has not observed",
+      { capiFacts: { metadata: applied } },
+      "Unknown",
+    ],
+  ])("%s %s", (type, _name, rest, expected) => {
+    expect(findCondition(statusAfter(observeBlue(rest)).conditions, type)?.status).toBe(expected);
+  });
+});
+
 describe("before the first Ready", () => {
   const pools = [aClusterPool()];
   test.each<[string, Partial<ObservedCluster> & { capiFacts?: CapiFacts }, string]>([

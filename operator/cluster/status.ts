@@ -7,9 +7,15 @@ import {
   type Problem,
   REPORT_WAIT_AFTER_MS,
   setConditions,
+  withOwnConditions,
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
-import type { ClusterConditionType, ClusterStatus, ClusterTransition } from "../../shared/crd/cluster.ts";
+import {
+  type ClusterConditionType,
+  type ClusterStatus,
+  type ClusterTransition,
+  clusterConditionTypes,
+} from "../../shared/crd/cluster.ts";
 import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { displayNameOf } from "../identity/identity.ts";
@@ -29,7 +35,7 @@ import { decideSummary } from "./summary.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
-type Conditions = readonly ConditionLike<ClusterConditionType>[];
+type Conditions = readonly ConditionLike[];
 
 /** What this reconcile decided, as far as the status reports it. */
 export interface StatusInput {
@@ -82,7 +88,7 @@ export function composeClusterStatus(
     ...optional("targetVersion", target),
     ...optional("workerSubnet", input.subnet ?? last?.workerSubnet),
     ...optional("firstReadyAt", firstReadyAt),
-    nodePools: countPools(observed),
+    nodePools: countPools(observed, pools),
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     ...optional("message", message && clipStatusMessage(message)),
@@ -92,15 +98,21 @@ export function composeClusterStatus(
 }
 
 /**
- * The status to write; undefined when nothing changed. `usage` is not part of it: an agent of the platform writes it, as
- * another field manager, and applying a status without it leaves it unchanged.
+ * What the operator writes of a status. `usage` is no part of it, nor are the conditions of other controllers: they are
+ * written by other field managers, and applying a status without them leaves them unchanged.
  */
+export function ownClusterStatus(status: ClusterStatus | undefined): ClusterStatus | undefined {
+  if (status === undefined) return undefined;
+  const { usage: _, ...own } = status;
+  return withOwnConditions(own, clusterConditionTypes);
+}
+
+/** The status to write; undefined when nothing changed. */
 export function changedStatus(
   last: ClusterStatus | undefined,
   next: ClusterStatus,
 ): ClusterStatus | undefined {
-  const { usage: _, ...own } = last ?? {};
-  return isDeepStrictEqual(last && own, next) ? undefined : next;
+  return isDeepStrictEqual(ownClusterStatus(last), next) ? undefined : next;
 }
 
 function composeConditions(
@@ -109,13 +121,9 @@ function composeConditions(
 ): { conditions: ConditionLike<ClusterConditionType>[]; requeueAfterMs: number | undefined } {
   const { cluster, settings } = facts.observed;
   const generation = cluster.metadata.generation ?? 0;
-  const before: Conditions = cluster.status?.conditions ?? [];
-  const details = setConditions(
-    before,
-    [...decideClusterConditions(facts), decideAccess(facts.observed, now)],
-    now,
-    generation,
-  );
+  const before = cluster.status?.conditions ?? [];
+  const access = decideAccess(facts.observed, now) ?? [];
+  const details = setConditions(before, [decideClusterConditions(facts), access].flat(), now, generation);
   const unhealthyNodes = facts.pools.flatMap((pool) =>
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
@@ -129,7 +137,8 @@ function composeConditions(
     findAccessReportMs(facts.observed, now),
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
-  return { conditions: [...summary, ...details], requeueAfterMs };
+  const { conditions } = withOwnConditions({ conditions: [...summary, ...details] }, clusterConditionTypes);
+  return { conditions, requeueAfterMs };
 }
 
 /** A control plane serves its version before Cluster API reports the first rollout as converged. */
@@ -159,11 +168,19 @@ function composeAddresses({ capi, cluster }: ObservedCluster) {
   return { apiServerURL: endpoint.url, ...(cluster.spec.publicEndpoint && { publicAddress: endpoint.host }) };
 }
 
-function countPools(observed: ObservedCluster): { total: number; ready: number } {
-  const pools = observed.pools.map(({ pool }) => pool);
-  const ready = pools.filter(
-    ({ metadata, status }) => status?.phase === "Ready" && status.observedGeneration === metadata.generation,
+/** A pool of a new cluster counts once it has its nodes: its own status says so a moment later. */
+function countPools(
+  { cluster, pools }: ObservedCluster,
+  measured: readonly ClusterPool[],
+): { total: number; ready: number } {
+  const isNew = cluster.status?.firstReadyAt === undefined;
+  const complete = new Set(
+    measured.filter(({ progress }) => isNew && progress.state === "converged").map(({ name }) => name),
   );
+  const ready = pools.filter(({ pool: { metadata, status } }) => {
+    const isReady = status?.phase === "Ready" && status.observedGeneration === metadata.generation;
+    return isReady || complete.has(metadata.name);
+  });
   return { total: pools.length, ready: ready.length };
 }
 

@@ -1,5 +1,4 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import type { ClusterConditionType } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { explain } from "../capi/explain.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
@@ -9,14 +8,17 @@ import type { ObservedCluster } from "./observe.ts";
 
 const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;
 
-type Conditions = readonly ConditionLike<ClusterConditionType>[];
+type Conditions = readonly ConditionLike[];
 
 interface Wait {
   reason: string;
   message: string;
 }
 
-/** The summary conditions Ready, Reconciling and Stalled, decided together so that they never contradict each other. */
+/**
+ * The summary conditions Ready, Reconciling and, while only a person can help, Stalled, decided together so that they never
+ * contradict each other.
+ */
 export function decideSummary(
   facts: Facts,
   conditions: Conditions,
@@ -25,7 +27,9 @@ export function decideSummary(
   const { fault } = facts;
   const ready = decideReady(facts, conditions, degraded);
   const progress = fault === undefined ? findProgress(facts, conditions, ready) : undefined;
-  return [ready, decideReconciling(progress, fault), decideStalled(fault)];
+  const reconciling = decideReconciling(progress, fault);
+  if (fault === undefined) return [ready, reconciling];
+  return [ready, reconciling, clusterCondition("Stalled", "True", fault.reason, fault.message)];
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
@@ -50,12 +54,6 @@ function decideReconciling(progress: Wait | undefined, fault: Problem | undefine
   return clusterCondition("Reconciling", "False", "ReconciliationSucceeded", message);
 }
 
-function decideStalled(fault: Problem | undefined): ClusterCondition {
-  return fault === undefined
-    ? clusterCondition("Stalled", "False", "NotStalled", "No blocking problem.")
-    : clusterCondition("Stalled", "True", fault.reason, fault.message);
-}
-
 /** What a cluster that was never ready waits for; undefined = nothing. */
 function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
   const { cluster, applyFailure, capi } = observed;
@@ -72,7 +70,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
     return { reason: "WaitingForControlPlane", message };
   }
   const workers = findCondition(conditions, "WorkersReady");
-  if (workers?.status === "False") {
+  if (workers !== undefined && workers.status !== "True") {
     return { reason: "WaitingForNodes", message: `${workers.message} ${ADVICE}` };
   }
   if (state.available?.status !== "True") {

@@ -47,5 +47,5 @@ export function withConditions(observed: ObservedCluster, ...conditions: ReturnT
 
 export function reasonOf(status: ClusterStatus, type: "Ready" | "Reconciling" | "Stalled" | "Upgrading") {
   const condition = findCondition(status.conditions, type);
-  return `${condition?.status} ${condition?.reason}`;
+  return condition && `${condition.status} ${condition.reason}`;
 }

@@ -11,7 +11,10 @@ import type { PoolProgress } from "./progress.ts";
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
-/** All conditions of a pool, from what was observed. */
+/**
+ * All conditions of a pool, from what was observed. Autoscaling is one of an autoscaled pool only, and Stalled is there only
+ * while a person has to act.
+ */
 export function decidePoolConditions(
   observed: ObservedPool,
   progress: PoolProgress,
@@ -36,11 +39,9 @@ export function decidePoolConditions(
     ready,
     scaling,
     upToDate,
-    decideAutoscaling(observed),
+    ...(isAutoscaled(observed.pool.spec) ? [decideAutoscaling(observed)] : []),
     decideReconciling(change, stalled),
-    stalled === undefined
-      ? poolCondition("Stalled", "False", "NotStalled", "No blocking problem.")
-      : poolCondition("Stalled", "True", stalled.reason, stalled.message),
+    ...(stalled === undefined ? [] : [poolCondition("Stalled", "True", stalled.reason, stalled.message)]),
   ];
 }
 
@@ -182,9 +183,14 @@ function decideUpToDate(
     const message = `The new settings are being applied${counts}.${describeLeavingMachine(observed)}`;
     return poolCondition(type, "False", "Updating", message);
   }
-  return progress.state === "absent"
+  return lacksNodes(progress)
     ? poolCondition(type, "Unknown", "WaitingForNodes", "There are no nodes yet.")
     : poolCondition(type, "True", "UpToDate", "All nodes are as specified.");
+}
+
+/** Whether nothing is known of nodes: none of those that the pool is to have has joined. */
+function lacksNodes({ state, desiredNodes, nodes, joining }: PoolProgress): boolean {
+  return state === "absent" || (desiredNodes > 0 && nodes <= joining.length);
 }
 
 /** A rollout has begun before its counter of nodes that are up to date follows. */
@@ -212,14 +218,6 @@ function exist(amount: number): string {
 /** Whether the cluster autoscaler manages the number of nodes. */
 function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondition {
   const type = "Autoscaling";
-  if (!isAutoscaled(pool.spec)) {
-    return poolCondition(
-      type,
-      "False",
-      "FixedSize",
-      "The pool has the number of nodes that its owner specified.",
-    );
-  }
   if (!autoscaler.configured) {
     const message =
       "The platform runs no cluster autoscaler; ask its operator for one. The number of nodes stays as it is.";

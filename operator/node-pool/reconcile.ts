@@ -8,7 +8,7 @@ import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findLeftover, NO_LEFTOVER } from "./leftover.ts";
 import type { ObservedPool } from "./observe.ts";
 import { findRequests } from "./replacements.ts";
-import { composePoolStatus, findPoolIdentityFault } from "./status.ts";
+import { composePoolStatus, findPoolIdentityFault, ownPoolStatus } from "./status.ts";
 
 type PoolPlan = Plan<NodePoolStatus>;
 
@@ -25,7 +25,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const identityFault = findPoolIdentityFault(observed);
   const fault = identityFault ?? (deleting ? undefined : observed.blocker);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
-  const changed = isDeepStrictEqual(status, pool.status) ? undefined : status;
+  const changed = isDeepStrictEqual(status, ownPoolStatus(pool.status)) ? undefined : status;
   const isServed = !deleting && identityFault === undefined;
   const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
   return composePlan({

@@ -7,6 +7,7 @@ import type { Caches, RunContext } from "../caches.ts";
 import { describeLeftover } from "./leftover.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
+import { ownPoolStatus } from "./status.ts";
 
 export interface PoolDeps {
   caches: Caches;
@@ -21,7 +22,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   const now = deps.now();
   const observed = observePool(deps.caches, deps.settings, key);
   if (observed === undefined) return undefined;
-  const plan = deps.throttle(key, observed.pool.status, reconcilePool(observed, now));
+  const plan = deps.throttle(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
   await applyPlan({ ...context, kind: nodePoolKind }, observed.pool, plan);
   if (plan.releaseFinalizer && observed.capi !== undefined) {
     deps.log.warn({ pool: key }, describeLeftover(observed));

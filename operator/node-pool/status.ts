@@ -6,16 +6,18 @@ import {
   type Problem,
   REPORT_WAIT_AFTER_MS,
   setConditions,
+  withOwnConditions,
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
 import { clipStatusMessage } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { idOf } from "../../shared/crd/identity.ts";
-import type {
-  NodePoolConditionType,
-  NodePoolPhase,
-  NodePoolStatus,
-  NodePoolTransition,
+import {
+  type NodePoolConditionType,
+  type NodePoolPhase,
+  type NodePoolStatus,
+  type NodePoolTransition,
+  nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { findIdentityFault, isDeleting, readIdentity } from "../identity/identity.ts";
 import { decidePoolConditions } from "./conditions.ts";
@@ -27,7 +29,7 @@ import { followReplacements } from "./replacements.ts";
 /** A cluster that is applied together with its pools is not reported as missing in between. */
 const REPORT_MISSING_CLUSTER_AFTER_MS = 5_000;
 
-type Conditions = readonly ConditionLike<NodePoolConditionType>[];
+type Conditions = readonly ConditionLike[];
 type NewTransition = Omit<NodePoolTransition, "sequence" | "at">;
 
 /** The whole status of a pool, and in how many ms it changes by the passing of time alone. */
@@ -74,6 +76,11 @@ export function composePoolStatus(
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
   };
   return { status, requeueAfterMs: earliest([reportWaitMs, progress.nextUnhealthyInMs]) };
+}
+
+/** What the operator writes of a status: the conditions of other controllers are no part of it. */
+export function ownPoolStatus(status: NodePoolStatus | undefined): NodePoolStatus | undefined {
+  return status && withOwnConditions(status, nodePoolConditionTypes);
 }
 
 /** Why the pool is not reconciled for its identity; undefined = it is. */

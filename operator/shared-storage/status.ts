@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type NewCondition, setConditions } from "../../shared/controller/conditions.ts";
+import { type NewCondition, setConditions, withOwnConditions } from "../../shared/controller/conditions.ts";
 import { formatTime, remainingMs } from "../../shared/controller/time.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import {
@@ -7,6 +7,7 @@ import {
   type StorageInventory,
   type StorageInventoryConditionType,
   type StorageInventoryStatus,
+  storageInventoryConditionTypes,
 } from "../../shared/crd/storage-inventory.ts";
 import type { StorageError } from "./driver.ts";
 import type { ListedPool } from "./pool-list.ts";
@@ -33,10 +34,11 @@ const NOT_STALLED = {
  * older than 5 minutes. Without new figures the last ones stay, with their time.
  */
 export function composeInventoryStatus(
-  { metadata, status: last }: StorageInventory,
+  { metadata, status: found }: StorageInventory,
   outcome: InventoryOutcome,
   now: Date,
 ): StorageInventoryStatus | undefined {
+  const last = found && withOwnConditions(found, storageInventoryConditionTypes);
   const generation = metadata.generation ?? 0;
   const conditions = setConditions<StorageInventoryConditionType>(
     last?.conditions ?? [],

@@ -12,7 +12,7 @@ export interface ConditionLike<Type extends string = string> {
   reason: string;
   message: string;
   lastTransitionTime: string;
-  observedGeneration: number;
+  observedGeneration?: number | undefined;
 }
 
 /** A condition as a reconcile decides it; `setConditions` adds times and generation. */
@@ -26,7 +26,7 @@ export type NewCondition<Type extends string> = Omit<
  * that are not in `next` are removed.
  */
 export function setConditions<Type extends string>(
-  previous: readonly ConditionLike<Type>[],
+  previous: readonly ConditionLike[],
   next: readonly NewCondition<Type>[],
   now: Date,
   observedGeneration: number,
@@ -42,11 +42,25 @@ export function setConditions<Type extends string>(
   });
 }
 
-export function findCondition<Type extends string>(
-  conditions: readonly ConditionLike<Type>[] | undefined,
+/** The condition of this type; undefined = there is none. */
+export function findCondition<Found extends ConditionLike, Type extends Found["type"]>(
+  conditions: readonly Found[] | undefined,
   type: Type,
-): ConditionLike<Type> | undefined {
-  return conditions?.find((condition) => condition.type === type);
+): (Found & { type: Type }) | undefined {
+  return conditions?.find((condition): condition is Found & { type: Type } => condition.type === type);
+}
+
+/**
+ * A status with the conditions of these types alone, in their order. Those of other types belong to other controllers:
+ * applying a status without them leaves them unchanged.
+ */
+export function withOwnConditions<Status extends { conditions?: readonly ConditionLike[] | undefined }>(
+  status: Status,
+  types: readonly string[],
+): Status {
+  const { conditions } = status;
+  if (conditions === undefined) return status;
+  return { ...status, conditions: types.flatMap((type) => findCondition(conditions, type) ?? []) };
 }
 
 /** How long a condition has had its current status, in ms; 0 for a missing condition. */

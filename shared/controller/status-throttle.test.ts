@@ -5,6 +5,7 @@ import { createStatusThrottle, type StatusThrottle } from "./status-throttle.ts"
 
 interface Status {
   conditions: ConditionLike[];
+  pools?: number;
   nodes: number;
   message?: string;
   phase?: string;
@@ -28,12 +29,14 @@ const withNewMessage: Status = {
   nodes: 0,
 };
 
+const status = "True" as const;
+
 let nowMs: number;
 let throttle: StatusThrottle;
 
 beforeEach(() => {
   nowMs = 1_000;
-  throttle = createStatusThrottle(() => nowMs);
+  throttle = createStatusThrottle({ counters: ["pools"], nowMs: () => nowMs });
 });
 
 function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Status> {
@@ -103,6 +106,31 @@ test.each<[string, Status]>([
   expect(throttle("a", written, planOf(next)).status).toBe(next);
 });
 
+describe("counters alone", () => {
+  const counted = (pools: number): Status => ({ ...written, pools });
+
+  test("are written once they have had their values for 20 s", () => {
+    expect(throttle("a", written, planOf(counted(1)))).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 20_000,
+    });
+    nowMs += 19_000;
+    expect(throttle("a", written, planOf(counted(2)))).toMatchObject({ requeueAfterMs: 20_000 });
+    nowMs += 19_999;
+    expect(throttle("a", written, planOf(counted(2)))).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 1,
+    });
+    nowMs += 1;
+    expect(throttle("a", written, planOf(counted(2))).status).toEqual(counted(2));
+  });
+
+  test("are written at once together with another change", () => {
+    const next = { ...counted(1), conditions: [{ ...ready, status }] };
+    expect(throttle("a", written, planOf(next)).status).toBe(next);
+  });
+});
+
 describe("while an object is being created", () => {
   const machine = { uid: "1", ready: false };
   const stalled = { ...ready, type: "Stalled", reason: "NotStalled" };
@@ -150,15 +178,24 @@ describe("while an object is being created", () => {
 
   test.each<[string, Partial<Status>]>([
     ["its end", { phase: "Ready" }],
+    ["a condition that is not True any more", { conditions: [ready] }],
     ["a failure", { conditions: [ready, { ...stalled, status: "True", reason: "QuotaExceeded" }] }],
     ["another generation", { observedGeneration: 2 }],
     ["another machine", { machines: [machine, { uid: "2", ready: false }] }],
     ["a transition", { transitions: [{ type: "Ready" }] }],
     ["a replacement", { replacements: [{ machineUID: "1" }] }],
   ])("%s is written at once", (_name, change) => {
+    const before = { ...creating, conditions: [ready, stalled, { ...ready, type: "Endpoint", status }] };
+    throttle("a", undefined, planOf(before));
+    const next = { ...before, nodes: 1, ...change };
+    expect(throttle("a", before, planOf(next)).status).toBe(next);
+  });
+
+  test("counters alone are not written, and nothing waits for them", () => {
     throttle("a", undefined, planOf(creating));
-    const next = { ...creating, nodes: 1, ...change };
-    expect(throttle("a", creating, planOf(next)).status).toBe(next);
+    nowMs += 60_000;
+    const plan = throttle("a", creating, planOf({ ...creating, pools: 1 }));
+    expect(plan).toMatchObject({ status: undefined, requeueAfterMs: undefined });
   });
 
   test("a status that comes with an Event is written at once", () => {

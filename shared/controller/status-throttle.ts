@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ConditionLike } from "./conditions.ts";
+import { type ConditionLike, findCondition } from "./conditions.ts";
 import type { Plan } from "./plan.ts";
 import { earliest } from "./time.ts";
 
@@ -31,46 +31,113 @@ export type StatusThrottle = <Status extends StatusLike>(
   plan: Plan<Status>,
 ) => Plan<Status>;
 
+export interface StatusThrottleOptions {
+  /** Fields of the status that count other objects, and so change whenever one of these does. */
+  counters?: readonly string[];
+  nowMs?: () => number;
+}
+
+/** What the throttle remembers of an object. */
+interface Memory {
+  writtenAtMs: number | undefined;
+  /** Counters that are not written yet, and since when they have had these values. */
+  resting: { counters: unknown; sinceMs: number } | undefined;
+  touchedAtMs: number;
+}
+
 /**
  * Throttles changes of details: a status that differs from the last one only in its messages, or in the progress of a
  * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then; one that differs
- * only in why a creation is not complete yet, and has no `message` to report it, 60 s after it. Everything else is written at
- * once, with the current details, and so is every status that comes with an Event.
+ * only in why a creation is not complete yet, and has no `message` to report it, 60 s after it. One that differs only in its
+ * counters is written once these have not changed for 20 s, and during a creation not at all. Everything else is written at
+ * once, with the current details; so is every status that comes with an Event, and every one with a condition that was True
+ * and is not any more.
  */
-export function createStatusThrottle(nowMs: () => number = () => performance.now()): StatusThrottle {
-  /** The oldest first. */
-  const writtenAtMs = new Map<string, number>();
+export function createStatusThrottle({
+  counters = [],
+  nowMs = () => performance.now(),
+}: StatusThrottleOptions = {}): StatusThrottle {
+  /** The one touched longest ago first. */
+  const memories = new Map<string, Memory>();
 
-  function forgetOld(now: number): void {
-    for (const [key, atMs] of writtenAtMs) {
-      if (now - atMs < CAUSES_EVERY_MS) return;
-      writtenAtMs.delete(key);
+  function recall(key: string, now: number): Memory {
+    for (const [other, { touchedAtMs }] of memories) {
+      if (now - touchedAtMs < CAUSES_EVERY_MS) break;
+      memories.delete(other);
     }
+    const memory = memories.get(key) ?? { writtenAtMs: undefined, resting: undefined, touchedAtMs: now };
+    memory.touchedAtMs = now;
+    memories.delete(key);
+    memories.set(key, memory);
+    return memory;
   }
 
   return (key, last, plan) => {
-    if (plan.status === undefined) return plan;
-    const now = nowMs();
-    forgetOld(now);
-    const atMs = writtenAtMs.get(key);
-    const everyMs = last === undefined ? 0 : intervalOf(last, plan as Plan<StatusLike>);
-    if (atMs !== undefined && now - atMs < everyMs) {
-      const waitMs = atMs + everyMs - now;
-      return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
+    const known = memories.get(key);
+    if (plan.status === undefined) {
+      if (known !== undefined) known.resting = undefined;
+      return plan;
     }
-    writtenAtMs.delete(key);
-    writtenAtMs.set(key, now);
-    return plan;
+    const now = nowMs();
+    const memory = recall(key, now);
+    const waitMs = last === undefined ? 0 : findWaitMs(memory, last, plan as Plan<StatusLike>, counters, now);
+    if (waitMs === 0) {
+      Object.assign(memory, { writtenAtMs: now, resting: undefined });
+      return plan;
+    }
+    return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
   };
 }
 
-/** How long after the last write a plan is written: 0 unless it changes details only, which no Event reports. */
-function intervalOf(last: StatusLike, { status: next = {}, events }: Plan<StatusLike>): number {
-  const isSame = (view: (status: StatusLike) => unknown) => isDeepStrictEqual(view(last), view(next));
-  const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING && events.length === 0;
+/** In how many ms the status of a plan may be written: 0 = now, undefined = when anything else of it changes. */
+function findWaitMs(
+  memory: Memory,
+  last: StatusLike,
+  plan: Plan<StatusLike>,
+  counters: readonly string[],
+  now: number,
+): number | undefined {
+  const { status: next = {}, events } = plan;
+  if (events.length > 0 || correctsTrue(last, next)) return 0;
+  const before = splitCounters(last, counters);
+  const after = splitCounters(next, counters);
+  const isSame = (view: (status: StatusLike) => unknown) =>
+    isDeepStrictEqual(view(before.rest), view(after.rest));
+  const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING;
+  if (isSame((status) => status)) {
+    if (isBeingCreated) return undefined;
+    const isResting = isDeepStrictEqual(memory.resting?.counters, after.counters);
+    const resting = (isResting && memory.resting) || { counters: after.counters, sinceMs: now };
+    memory.resting = resting;
+    return remaining(resting.sinceMs, DETAILS_EVERY_MS, now);
+  }
   if (!isSame(withoutMessages) && !(isBeingCreated && isSame(withoutProgress))) return 0;
   const isUnexplained = isBeingCreated && next.message === undefined;
-  return isUnexplained && isSame(withoutCauses) ? CAUSES_EVERY_MS : DETAILS_EVERY_MS;
+  const everyMs = isUnexplained && isSame(withoutCauses) ? CAUSES_EVERY_MS : DETAILS_EVERY_MS;
+  return memory.writtenAtMs === undefined ? 0 : remaining(memory.writtenAtMs, everyMs, now);
+}
+
+function remaining(sinceMs: number, durationMs: number, now: number): number {
+  return Math.max(0, sinceMs + durationMs - now);
+}
+
+/** Whether a condition that was True is not any more: who waits for it must not be misled. */
+function correctsTrue(last: StatusLike, next: StatusLike): boolean {
+  const isTrue = (status: StatusLike, type: string) =>
+    findCondition(status.conditions, type)?.status === "True";
+  return (last.conditions ?? []).some(({ type }) => isTrue(last, type) && !isTrue(next, type));
+}
+
+function splitCounters(
+  status: StatusLike,
+  names: readonly string[],
+): { counters: unknown; rest: StatusLike } {
+  const entries = Object.entries(status);
+  const isCounter = ([name]: [string, unknown]) => names.includes(name);
+  return {
+    counters: Object.fromEntries(entries.filter(isCounter)),
+    rest: Object.fromEntries(entries.filter((entry) => !isCounter(entry))),
+  };
 }
 
 /** What is written at once while an object is being created: what is decided later builds on it. */

@@ -142,7 +142,7 @@ const clusterTransitionSchema = z
     previousVersion: kubernetesVersion("Kubernetes version before an upgrade.").optional(),
     reason: reason("Why it happened, as a CamelCase reason.").optional(),
   })
-  .meta({ description: "An event in the life of the cluster." });
+  .meta({ description: "An event in the life of the cluster.", "x-kubernetes-map-type": "atomic" });
 
 const usageSchema = z
   .object({

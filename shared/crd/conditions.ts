@@ -22,9 +22,6 @@ export const CONDITION_REASONS = {
     "Available",
     "ReconciliationSucceeded",
     "NotStalled",
-    "NotPaused",
-    "NotSuspended",
-    "NotUpgrading",
     "NotScaling",
     "UpToDate",
     "EndpointReachable",
@@ -32,7 +29,6 @@ export const CONDITION_REASONS = {
     "NoNodePools",
     "Applied",
     "Enabled",
-    "FixedSize",
   ],
   /** A change is being made. */
   progressing: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Suspending", "Deleting"],
@@ -85,11 +81,26 @@ export const CONDITION_REASONS = {
   ],
 } as const;
 
-/** Conditions of one kind, as a Kubernetes list keyed by type. Same shape as the Condition of the Kubernetes API. */
-export function conditionsSchema<const Types extends readonly [string, ...string[]]>(types: Types) {
+/** Conditions of an object at most, those of other controllers included. */
+const MAX_CONDITIONS = 32;
+
+/** As in the Kubernetes API: CamelCase, or with the domain of the controller that reports it in front. */
+const CONDITION_TYPE_PATTERN =
+  /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?[A-Za-z]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
+
+/**
+ * Conditions of one kind, as a Kubernetes list keyed by type, whose items have one owner each. The operator reports `types`;
+ * other controllers may add their own. Same shape as the Condition of the Kubernetes API.
+ */
+export function conditionsSchema(types: readonly string[]) {
   const condition = z
     .object({
-      type: z.enum(types).meta({ description: "What the condition is about." }),
+      type: z
+        .string()
+        .min(1)
+        .max(316)
+        .regex(CONDITION_TYPE_PATTERN)
+        .meta({ description: "What the condition is about." }),
       status: z.enum(conditionStatuses).meta({ description: "True, False, or Unknown." }),
       reason: reason("Why the condition has this status, in one CamelCase word, for programs."),
       message: z
@@ -97,26 +108,17 @@ export function conditionsSchema<const Types extends readonly [string, ...string
         .max(MAX_CONDITION_MESSAGE_LENGTH)
         .meta({ description: "Why the condition has this status, in a sentence for people." }),
       lastTransitionTime: timestamp("When the status last changed from one value to another."),
-      observedGeneration: observedGenerationSchema,
+      observedGeneration: observedGenerationSchema.optional(),
     })
-    .meta({ description: "One aspect of the state of the object." });
+    .meta({ description: "One aspect of the state of the object.", "x-kubernetes-map-type": "atomic" });
   return z
     .array(condition)
-    .max(types.length)
+    .max(MAX_CONDITIONS)
     .meta({
-      description: `Aspects of the state, one entry per type: ${types.join(", ")}.`,
+      description: `Aspects of the state, one entry per type. The operator reports: ${types.join(", ")}.`,
       "x-kubernetes-list-type": "map",
       "x-kubernetes-list-map-keys": ["type"],
     });
-}
-
-export interface Condition<Type extends string = string> {
-  type: Type;
-  status: ConditionStatus;
-  reason: string;
-  message: string;
-  lastTransitionTime: string;
-  observedGeneration: number;
 }
 
 /** Shortens a text to the maximum length of a condition's message, so that a long error never blocks a status write. */

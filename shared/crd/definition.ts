@@ -29,8 +29,26 @@ export interface ResourceDefinition {
   defaultStatus?: object;
   rules: readonly RootRule[];
   printerColumns: readonly PrinterColumn[];
+  /** JSON paths of fields that `kubectl get --field-selector` takes. */
+  selectableFields?: readonly string[];
   scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
 }
+
+/** Two columns for every kind with a Ready condition: whether it is ready, and why or why not in one word. */
+export const readyColumns: readonly PrinterColumn[] = [
+  {
+    name: "Ready",
+    type: "string",
+    jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+    description: "The Ready condition.",
+  },
+  {
+    name: "Reason",
+    type: "string",
+    jsonPath: '.status.conditions[?(@.type=="Ready")].reason',
+    description: "Why it is ready or not.",
+  },
+];
 
 export const ageColumn: PrinterColumn = {
   name: "Age",

@@ -6,6 +6,7 @@ import {
   type PrinterColumn,
   type ResourceDefinition,
   type RootRule,
+  readyColumns,
   statusIdRule,
 } from "./definition.ts";
 import { UNOBSERVED_STATUS } from "./fields.ts";
@@ -32,11 +33,11 @@ const messageColumn: PrinterColumn = {
   priority: 1,
 };
 
-const readyColumn: PrinterColumn = {
-  name: "Ready",
+const displayNameColumn: PrinterColumn = {
+  name: "DisplayName",
   type: "string",
-  jsonPath: '.status.conditions[?(@.type=="Ready")].status',
-  description: "The Ready condition.",
+  jsonPath: ".spec.displayName",
+  description: "Name that people and the REST API use.",
 };
 
 const numbersOf = (version: string) => `${version}.replace('v', '').split('.').map(part, int(part))`;
@@ -77,7 +78,9 @@ export const clusterDefinition: ResourceDefinition = {
   status: clusterStatusSchema,
   defaultStatus: UNOBSERVED_STATUS,
   rules: [...objectNameRules, ...versionRules, statusIdRule],
+  selectableFields: [".status.phase"],
   printerColumns: [
+    ...readyColumns,
     phaseColumn,
     {
       name: "Version",
@@ -86,11 +89,13 @@ export const clusterDefinition: ResourceDefinition = {
       description: "Kubernetes version in use.",
     },
     { name: "Nodes", type: "integer", jsonPath: ".status.nodes.ready", description: "Nodes that are ready." },
+    displayNameColumn,
     {
       name: "Plan",
       type: "string",
       jsonPath: ".spec.plan",
       description: "Plan by which the cluster is billed.",
+      priority: 1,
     },
     {
       name: "Endpoint",
@@ -118,17 +123,25 @@ export const nodePoolDefinition: ResourceDefinition = {
     statusReplicasPath: ".status.nodes",
     labelSelectorPath: ".status.selector",
   },
+  selectableFields: [".spec.clusterName", ".status.phase"],
   printerColumns: [
     { name: "Cluster", type: "string", jsonPath: ".spec.clusterName", description: "Cluster of the pool." },
+    ...readyColumns,
     phaseColumn,
     { name: "Nodes", type: "integer", jsonPath: ".status.nodes", description: "Nodes that exist." },
-    { name: "Ready", type: "integer", jsonPath: ".status.readyNodes", description: "Nodes that are ready." },
+    {
+      name: "ReadyNodes",
+      type: "integer",
+      jsonPath: ".status.readyNodes",
+      description: "Nodes that are ready.",
+    },
     {
       name: "Version",
       type: "string",
       jsonPath: ".status.version",
       description: "Kubernetes version of the nodes.",
     },
+    displayNameColumn,
     {
       name: "vCPUs",
       type: "integer",
@@ -164,6 +177,7 @@ export const clusterAccessDefinition: ResourceDefinition = {
   status: clusterAccessStatusSchema,
   defaultStatus: UNOBSERVED_STATUS,
   rules: objectNameRules,
+  selectableFields: [".spec.clusterName"],
   printerColumns: [
     {
       name: "Cluster",
@@ -172,7 +186,7 @@ export const clusterAccessDefinition: ResourceDefinition = {
       description: "Cluster of the access.",
     },
     { name: "Subject", type: "string", jsonPath: ".spec.subject", description: "User of the access." },
-    readyColumn,
+    ...readyColumns,
     {
       name: "Expires",
       type: "string",

@@ -53,16 +53,30 @@ describe("kubectl get", () => {
     expect(await kubectl("get", shortName, "-o", "name")).toBe(names);
   });
 
+  test.each([
+    ["nodepools", "spec.clusterName=shop", "nodepool.cloud.marina.dev/ovens\n"],
+    ["nodepools", "spec.clusterName=bakery", ""],
+    ["clusters", "status.phase=Deleting", ""],
+    ["nodepools", "status.phase=Deleting", ""],
+    ["clusteraccesses", "spec.clusterName=bakery", ""],
+  ])("%s can be selected by %s", async (plural, selector, names) => {
+    expect(await kubectl("get", plural, "--field-selector", selector, "-o", "name")).toBe(names);
+  });
+
   test("marina lists all of Marina's kinds", async () => {
     const printed = await kubectl("get", "marina", "-o", "name");
     expect(printed).toBe("cluster.cloud.marina.dev/bakery\nnodepool.cloud.marina.dev/ovens\n");
   });
 
   test.each([
-    ["clusters", ["NAME", "PHASE", "VERSION", "NODES", "PLAN", "AGE"], ["ENDPOINT", "MESSAGE"]],
+    [
+      "clusters",
+      ["NAME", "READY", "REASON", "PHASE", "VERSION", "NODES", "DISPLAYNAME", "AGE"],
+      ["PLAN", "ENDPOINT", "MESSAGE"],
+    ],
     [
       "nodepools",
-      ["NAME", "CLUSTER", "PHASE", "NODES", "READY", "VERSION", "AGE"],
+      ["NAME", "CLUSTER", "READY", "REASON", "PHASE", "NODES", "READYNODES", "VERSION", "DISPLAYNAME", "AGE"],
       ["VCPUS", "MEMORY", "DISK", "MESSAGE"],
     ],
   ])("%s prints the default columns, and all with -o wide", async (plural, columns, wideColumns) => {

@@ -77,7 +77,7 @@ describe("in the schemas of all kinds", () => {
 
   test("only keywords of structural schemas are used", () => {
     const allowed = new Set(
-      "type description properties required items additionalProperties enum default format pattern minimum maximum minLength maxLength minItems maxItems maxProperties x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-validations".split(
+      "type description properties required items additionalProperties enum default format pattern minimum maximum minLength maxLength minItems maxItems maxProperties x-kubernetes-list-type x-kubernetes-list-map-keys x-kubernetes-map-type x-kubernetes-validations".split(
         " ",
       ),
     );

@@ -34,6 +34,9 @@ export function buildCustomResourceDefinition(definition: ResourceDefinition): J
             ...(definition.scale === undefined ? {} : { scale: definition.scale }),
           },
           additionalPrinterColumns: definition.printerColumns.map(presentColumn),
+          ...(definition.selectableFields && {
+            selectableFields: definition.selectableFields.map((jsonPath) => ({ jsonPath })),
+          }),
         },
       ],
     },

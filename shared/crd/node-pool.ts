@@ -175,7 +175,7 @@ const nodePoolTransitionSchema = z
     newNode: z.string().max(253).optional().meta({ description: "Name of the node that replaced it." }),
     reason: reason("Why it happened, as a CamelCase reason.").optional(),
   })
-  .meta({ description: "An event in the life of the node pool." });
+  .meta({ description: "An event in the life of the node pool.", "x-kubernetes-map-type": "atomic" });
 
 const counter = (description: string) => integer(0, 1_000_000, description).optional();
 

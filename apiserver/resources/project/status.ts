@@ -69,8 +69,7 @@ export function statusMessageOf(object: Pick<Cluster | NodePool, "metadata" | "s
   if (!isDeleting && isUnobserved(object))
     return "The request was accepted and is carried out within moments.";
   if (status?.message !== undefined) return status.message;
-  const conditions: Parameters<typeof findCondition<string>>[0] = status?.conditions;
-  const reconciling = findCondition(conditions, "Reconciling");
+  const reconciling = findCondition(status?.conditions, "Reconciling");
   return reconciling?.status === "True" ? reconciling.message : undefined;
 }
 

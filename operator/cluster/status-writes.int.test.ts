@@ -1,0 +1,32 @@
+import { isDeepStrictEqual } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { createEngineer, type Engineer, statusOf } from "../../e2e/testing/custom-resources.ts";
+
+/** Writes of a status in a creation: at its edges, and on a slow machine one more for each 20 s. */
+const AT_EDGES = 6;
+const DETAILS_EVERY_MS = 20_000;
+
+let engineer: Engineer;
+beforeAll(async () => {
+  engineer = await createEngineer(readStack());
+});
+afterAll(() => engineer.close());
+
+test("the creation of a cluster with a pool of one node writes the status of each at its edges only", async () => {
+  const { history } = engineer;
+  const begunAt = Date.now();
+  await engineer.createCluster("counted", {});
+  await engineer.createPool("workers", "counted", {});
+  await waitFor("both to settle", async () => {
+    const both = [await engineer.getCluster("counted"), await engineer.getPool("workers")];
+    return both.every((it) => statusOf(it, "Ready") === "True" && statusOf(it, "Reconciling") === "False");
+  });
+  const allowed = AT_EDGES + Math.floor((Date.now() - begunAt) / DETAILS_EVERY_MS);
+  for (const name of ["counted", "workers"]) {
+    const statuses = history.of(name).map(({ status }) => status);
+    const writes = statuses.slice(1).filter((status, index) => !isDeepStrictEqual(status, statuses[index]));
+    expect(writes.length).toBeGreaterThan(1);
+    expect(writes.length).toBeLessThanOrEqual(allowed);
+  }
+});
