@@ -16,6 +16,7 @@ import { runAutoscaler } from "./autoscaler/run.ts";
 import { watchAutoscalers } from "./autoscaler/watch.ts";
 import type { CacheSet, RunContext } from "./caches.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
+import { createInfrastructureReader } from "./cluster/read-infrastructure.ts";
 import { runCluster } from "./cluster/run.ts";
 import { watchClusters } from "./cluster/watch.ts";
 import { runAccess } from "./cluster-access/run.ts";
@@ -79,6 +80,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
+    infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     now,
   };

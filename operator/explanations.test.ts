@@ -156,12 +156,13 @@ describe("after a minute every wait and failure is explained in a sentence with 
   test("every reason has such an explanation", () => {
     const { progressing, waiting, degraded, stalled } = CONDITION_REASONS;
     const explained = new Set(kinds.map(([, reason]) => reason));
-    // An autoscaler that is starting, and access that fails, hold up no change: their own conditions explain them.
+    // An autoscaler that is starting, rules that cannot be verified, and access that fails, hold up no change: their own
+    // conditions explain them.
     const unexplained = [...progressing, ...waiting, ...degraded, ...stalled].filter(
       (reason) => !explained.has(reason),
     );
     const access = ["CredentialsFailed", "BindingsFailed", "TenantAPIUnreachable"];
-    expect(unexplained).toEqual(["WaitingForAutoscaler", ...access]);
+    expect(unexplained).toEqual(["WaitingForAutoscaler", "RequestedOnly", ...access]);
     const known: readonly string[] = Object.values(CONDITION_REASONS).flat();
     expect(
       kinds.flatMap(([, , observe]) => observe().reasons).filter((reason) => !known.includes(reason)),

@@ -52,6 +52,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     catalogue: ["1.33.6", "1.34.2", "1.35.1", "1.36.0"].map((version) => ({ version, status: "supported" })),
     locks: { own: undefined, taken: new Set() },
     probe: undefined,
+    infrastructure: undefined,
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
     applyFailure: undefined,
     upgradeRejection: undefined,

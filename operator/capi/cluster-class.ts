@@ -1,8 +1,15 @@
 import type { CapiHealthCheck, ClusterClass } from "./kinds.ts";
 
+/** On a ClusterClass: `requested-only` says that its infrastructure may ignore the authorized CIDRs without a word. */
+const ANNOTATION_AUTHORIZED_CIDRS_MODE = "cloud.marina.dev/authorized-cidrs-enforcement";
+
 /** What a ClusterClass supports, and so what Marina may send it. */
 export interface ClassCapabilities {
   variables: ReadonlySet<string>;
+  /** The longest list of networks that it takes, those of platform and workers included; undefined = any. */
+  maxAuthorizedCIDRs: number | undefined;
+  /** Whether its infrastructure may ignore that list without a word, so that nothing shows that the list is in force. */
+  mayIgnoreAuthorizedCIDRs: boolean;
   /** The class of workers that every pool uses: the first that the ClusterClass lists. */
   workerClass: string | undefined;
   /** The health check of that class; undefined = it has none. */
@@ -15,10 +22,14 @@ export interface ClassCapabilities {
 
 /** Reads a ClusterClass. Variables of its patches and of its extensions count alike. */
 export function readClusterClass(clusterClass: ClusterClass): ClassCapabilities {
+  const { annotations } = clusterClass.metadata;
   const declared = [...(clusterClass.spec?.variables ?? []), ...(clusterClass.status?.variables ?? [])];
   const [workers] = clusterClass.spec?.workers?.machineDeployments ?? [];
   return {
     variables: new Set(declared.map((variable) => variable.name)),
+    maxAuthorizedCIDRs: (clusterClass.spec?.variables ?? []).find(({ name }) => name === "authorizedCIDRs")
+      ?.schema?.openAPIV3Schema?.maxItems,
+    mayIgnoreAuthorizedCIDRs: annotations?.[ANNOTATION_AUTHORIZED_CIDRS_MODE] === "requested-only",
     workerClass: workers?.class,
     workerHealthCheck: workers?.healthCheck,
     controlPlaneMachines: clusterClass.spec?.controlPlane?.machineInfrastructure !== undefined,

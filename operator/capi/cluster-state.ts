@@ -107,8 +107,13 @@ function readLateRejection(cluster: CapiCluster): CapiState["lateRejection"] {
   return TRANSIENT_ERROR.test(message) ? undefined : { message, since: reconciled.lastTransitionTime };
 }
 
+/** The value of a variable in the live topology; undefined = it has none. */
+export function readVariable(cluster: CapiCluster, variable: string): unknown {
+  return cluster.spec?.topology?.variables?.find(({ name }) => name === variable)?.value;
+}
+
 function readWorkerSubnet(cluster: CapiCluster): string | undefined {
-  const value = cluster.spec?.topology?.variables?.find(({ name }) => name === "workerSubnet")?.value;
+  const value = readVariable(cluster, "workerSubnet");
   return typeof value === "string" ? value : undefined;
 }
 

@@ -92,6 +92,7 @@ export interface CapiCluster extends KubeObject {
     paused?: boolean;
     controlPlaneEndpoint?: { host?: string; port?: number };
     clusterNetwork?: CapiNetwork;
+    infrastructureRef?: CapiReference;
     topology?: CapiTopology;
   };
   status?: {
@@ -150,7 +151,7 @@ export interface Machine extends KubeObject {
 
 export interface ClusterClass extends KubeObject {
   spec?: {
-    variables?: { name: string }[];
+    variables?: { name: string; schema?: { openAPIV3Schema?: { maxItems?: number } } }[];
     controlPlane?: { machineInfrastructure?: object };
     workers?: { machineDeployments?: { class: string; healthCheck?: CapiHealthCheck }[] };
     kubernetesVersions?: string[];

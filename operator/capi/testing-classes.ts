@@ -5,6 +5,7 @@ import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { kubectl, readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { installDefinitions, type ProviderDefinitions } from "../../e2e/testing/infrastructure-provider.ts";
+import { authorizeCIDRs } from "../cluster/network-policy.ts";
 import { readClusterClass } from "./cluster-class.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
@@ -16,6 +17,8 @@ const MACHINE_DELETION = {
   volumeDetachTimeoutSeconds: 60,
   nodeDeletionTimeoutSeconds: 10,
 };
+/** From where the platform reaches the endpoints, which the operator adds to every list. */
+const PLATFORM_CIDRS = ["198.51.100.7/32"];
 const run = promisify(execFile);
 
 // biome-ignore lint/suspicious/noExplicitAny: an object of any provider
@@ -111,6 +114,7 @@ export async function openClassTest(shipped: ShippedClass) {
     `${shipped.infrastructure.kind}${suffix}s.infrastructure.cluster.x-k8s.io`.toLowerCase();
 
   function compose({ version = "1.34.2", nodes = 2, machine, taints, workerSubnet }: Change): DesiredCluster {
+    const subnet = workerSubnet ?? "10.64.3.0/24";
     return {
       namespace,
       name: "classes",
@@ -122,11 +126,11 @@ export async function openClassTest(shipped: ShippedClass) {
       controlPlaneDeletion: MACHINE_DELETION,
       plan: undefined,
       publicEndpoint: true,
-      authorizedCIDRs: undefined,
       apiServerRateLimit: undefined,
-      workerSubnet: workerSubnet ?? "10.64.3.0/24",
+      workerSubnet: subnet,
       clusterNetwork: { pods: ["192.168.0.0/16"], services: ["10.128.0.0/12"] },
       ...shipped.wishes,
+      authorizedCIDRs: authorizeCIDRs(shipped.wishes.authorizedCIDRs, subnet, PLATFORM_CIDRS),
       pools: [
         {
           name: "web",

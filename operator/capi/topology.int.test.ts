@@ -65,6 +65,8 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
   };
   const capabilities = {
     variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
+    maxAuthorizedCIDRs: undefined,
+    mayIgnoreAuthorizedCIDRs: false,
     workerClass: "default",
     kubernetesVersions: [],
   };

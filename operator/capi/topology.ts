@@ -34,8 +34,8 @@ export interface DesiredCluster {
 }
 
 /**
- * What the class does not support of the desired state, in sentences; empty = nothing. Applying less than the desired state
- * could leave the cluster more open than its owner requested, so any entry means: apply nothing.
+ * What the class does not support of the desired state; empty = nothing. Applying less than the desired state could leave the
+ * cluster more open than its owner requested, so any entry means: apply nothing.
  */
 export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapabilities): string[] {
   const missing = (name: string) => !capabilities.variables.has(name);
@@ -46,7 +46,7 @@ export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapa
     faults.push("a rate limit of the API server");
   }
   if (desired.pools.length > 0 && capabilities.workerClass === undefined) faults.push("node pools");
-  return faults.map((what) => `The cluster class ${desired.classRef.name} does not support ${what}.`);
+  return faults;
 }
 
 /**

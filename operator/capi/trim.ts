@@ -49,7 +49,9 @@ export function trimCapiCluster(cluster: CapiCluster): CapiCluster {
       ...trimMetadata(metadata),
       ...pick(metadata, ["labels", "annotations", "ownerReferences"]),
     },
-    ...(spec && { spec: pick(spec, ["paused", "controlPlaneEndpoint", "clusterNetwork", "topology"]) }),
+    ...(spec && {
+      spec: pick(spec, ["paused", "controlPlaneEndpoint", "clusterNetwork", "infrastructureRef", "topology"]),
+    }),
     ...(status && {
       status: {
         ...pick(status, ["observedGeneration", "phase"]),

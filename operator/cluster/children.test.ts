@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { authorizeCIDRs, decideChildren } from "./children.ts";
+import { decideChildren } from "./children.ts";
+import { authorizeCIDRs } from "./network-policy.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } from "./testing.ts";
 
@@ -48,13 +49,8 @@ describe("the topology", () => {
   test.each([
     ["a private endpoint", aCluster({ publicEndpoint: false }), "publicEndpoint"],
     ["authorized CIDRs", aCluster({ network: { authorizedCIDRs: ["10.0.0.0/8"] } }), "authorizedCIDRs"],
-    [
-      "a rate limit",
-      aCluster({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 9 } } }),
-      "apiServerRateLimit",
-    ],
-  ])("is not applied when the class does not support %s", (message, cluster, variable) => {
-    const fault = faultOf(observeBlue({ cluster, classes: poor(variable) }));
+  ])("of a new cluster is not applied when the class does not support %s", (message, cluster, variable) => {
+    const fault = faultOf(observeBlue({ cluster, capi: undefined, classes: poor(variable) }));
     expect(fault).toMatchObject({ reason: "UnsupportedByClass" });
     expect(fault?.message).toContain(message);
   });
@@ -74,7 +70,9 @@ describe("the topology", () => {
     ({ list, platform, reasons }) => {
       const cluster = aCluster(list === undefined ? {} : { network: { authorizedCIDRs: list } });
       const { settings } = observeBlue();
-      const fault = faultOf(observeBlue({ cluster, settings: { ...settings, platformCIDRs: platform } }));
+      const fault = faultOf(
+        observeBlue({ cluster, capi: undefined, settings: { ...settings, platformCIDRs: platform } }),
+      );
       const faults = fault === undefined ? [] : [fault];
       const message = expect.stringContaining("MARINA_PLATFORM_CIDRS");
       expect(faults).toEqual(reasons.map((reason) => ({ reason, message })));

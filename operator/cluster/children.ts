@@ -13,6 +13,7 @@ import { composeNameTaken, composeOwnerReference } from "../identity/ownership.t
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import { chooseNetwork, findNetworkFault } from "./network.ts";
+import { chooseNetworkPolicy, composePrivateEndpointWait, composeUnsupported } from "./network-policy.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { findPackageFault } from "./package.ts";
 import { findPoolRegistrationWait } from "./registration.ts";
@@ -29,10 +30,21 @@ export type Decision =
       subnet: string;
       capiCluster: CapiCluster;
       fault: Problem | undefined;
+      /** Why a part of the network policy alone waits. */
+      policyFault: Problem | undefined;
     }
-  | { ok: false; fault: Problem; target: string | undefined };
+  | {
+      ok: false;
+      fault: Problem;
+      target: string | undefined;
+      /** It is accepted and waits: the platform can carry it one day. */
+      isWait?: boolean;
+    };
 
-/** The Cluster API object for this cluster and its pools; a class without a capability they need means: apply nothing. */
+/**
+ * The Cluster API object for this cluster and its pools. A new cluster whose class cannot carry its authorized CIDRs or its
+ * private endpoint is not made; of one that exists the list stays as it is in force.
+ */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
   const forbidden = findPackageFault(observed);
@@ -55,11 +67,6 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   }
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
   const { target, version, fault } = choice;
-  if (excludesPlatform(observed)) {
-    const message =
-      "The platform cannot limit who reaches the API endpoint: remove authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
-    return fail("AuthorizedCIDRsUnavailable", message, target);
-  }
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
     const message = `The platform has no free /24 network left for the workers of ${displayNameOf(cluster)}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
@@ -68,35 +75,31 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   const clusterNetwork = chooseNetwork(observed);
   const overlapping = findNetworkFault(observed, clusterNetwork, subnet);
   if (overlapping !== undefined) return { ok: false, fault: overlapping, target };
+  const policy = chooseNetworkPolicy(observed, choice, subnet);
+  if (policy.listFault !== undefined && observed.capi === undefined)
+    return { ok: false, fault: policy.listFault, target };
   const desired: DesiredCluster = {
     ...describeCluster(observed, plan, id),
     classRef: choice.classRef,
     version,
     workerSubnet: subnet,
     clusterNetwork,
-    authorizedCIDRs: authorizeCIDRs(cluster.spec.network?.authorizedCIDRs, subnet, settings.platformCIDRs),
+    authorizedCIDRs: policy.authorizedCIDRs,
+    apiServerRateLimit: policy.apiServerRateLimit,
     pools: composeDesiredPools(observed, now),
   };
-  const unsupported = findUnsupported(desired, choice.capabilities);
-  if (unsupported.length > 0) {
-    const message = `${unsupported.join(" ")} Leave it out, or ask the platform's operator for a class that has it.`;
-    return fail("UnsupportedByClass", message, target);
-  }
-  const composed = composeCapiCluster(desired, choice.capabilities);
-  const left = fault ?? findTaintsFault(observed);
-  return {
-    ok: true,
-    target,
-    subnet,
-    fault: left,
-    capiCluster: withAppliedHash(composed, ANNOTATION_APPLIED),
-  };
-}
-
-/** A list without the platform's own networks closes the endpoint to the platform itself. */
-function excludesPlatform({ cluster, settings }: ObservedCluster): boolean {
-  const tenants = cluster.spec.network?.authorizedCIDRs ?? [];
-  return tenants.length > 0 && settings.platformCIDRs.length === 0;
+  if (
+    !desired.publicEndpoint &&
+    observed.capi === undefined &&
+    !choice.capabilities.variables.has("publicEndpoint")
+  )
+    return { ok: false, fault: composePrivateEndpointWait(choice.classRef.name), target, isWait: true };
+  const [unsupported] = findUnsupported(desired, choice.capabilities);
+  if (unsupported !== undefined)
+    return { ok: false, fault: composeUnsupported(choice.classRef.name, unsupported), target };
+  const capiCluster = withAppliedHash(composeCapiCluster(desired, choice.capabilities), ANNOTATION_APPLIED);
+  const policyFault = policy.listFault ?? policy.limitFault;
+  return { ok: true, target, subnet, fault: fault ?? findTaintsFault(observed), policyFault, capiCluster };
 }
 
 /** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
@@ -224,16 +227,5 @@ function describeCluster(observed: ObservedCluster, plan: PlanMapping, id: strin
     controlPlaneDeletion: observed.settings.poolDefaults,
     plan: spec.plan,
     publicEndpoint: spec.publicEndpoint,
-    apiServerRateLimit: spec.network?.apiServerRateLimit,
   };
-}
-
-/** An empty list means any source. Workers and the platform itself are always authorized, and not shown to tenants. */
-export function authorizeCIDRs(
-  tenants: readonly string[] | undefined,
-  workerSubnet: string,
-  platform: readonly string[],
-): string[] | undefined {
-  if (tenants === undefined || tenants.length === 0) return undefined;
-  return [...new Set([...tenants, workerSubnet, ...platform])];
 }

@@ -6,11 +6,13 @@ import {
 } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { readVariable } from "../capi/cluster-state.ts";
 import { explainRejection } from "../capi/explain.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
+import { isRestricted } from "./network-policy.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 type Conditions = readonly ConditionLike[];
@@ -28,6 +30,10 @@ export interface ClusterPool {
 export interface Facts {
   observed: ObservedCluster;
   fault: Problem | undefined;
+  /** What an accepted cluster waits for before anything of it is made. */
+  wait: Problem | undefined;
+  /** Why a part of the network policy alone waits, while everything else is done. */
+  policyFault: Problem | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -143,19 +149,38 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
 
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  if (facts.applied || (facts.fault === undefined && isStillInForce(facts, type)))
-    return clusterCondition(type, "True", "Applied", "The network rules are in force.");
-  if (facts.fault !== undefined) {
-    return clusterCondition(
-      type,
-      "False",
-      facts.fault.reason,
-      "The requested network rules are not in force.",
-    );
+  const { observed, fault, policyFault } = facts;
+  if (policyFault !== undefined)
+    return clusterCondition(type, "False", policyFault.reason, policyFault.message);
+  const isIgnorable = mayBeIgnored(observed);
+  if (isIgnorable && (facts.applied || fault === undefined)) {
+    const message =
+      "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
+    return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
-  const last = findCondition(facts.observed.cluster.status?.conditions, type)?.status ?? "Unknown";
+  const isInForce =
+    (fault === undefined && isStillInForce(facts, type)) || (facts.applied && isEnforced(observed));
+  if (isInForce && !isIgnorable)
+    return clusterCondition(type, "True", "Applied", "The network rules are in force.");
+  if (fault !== undefined)
+    return clusterCondition(type, "False", fault.reason, "The requested network rules are not in force.");
+  const last = findCondition(observed.cluster.status?.conditions, type)?.status ?? "Unknown";
   const status = last === "Unknown" ? "Unknown" : "False";
   return clusterCondition(type, status, "Provisioning", "The network rules are being applied.");
+}
+
+function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
+  const { classRef } = capi?.state ?? {};
+  if (classRef === undefined || !isRestricted(cluster)) return false;
+  return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
+}
+
+/** Whether the provider has acted on the whole list that Cluster API has; without a list there is nothing to enforce. */
+function isEnforced({ cluster, capi, infrastructure }: ObservedCluster): boolean {
+  if (!isRestricted(cluster)) return true;
+  const list = capi === undefined ? [] : (readVariable(capi.object, "authorizedCIDRs") ?? []);
+  const isListed = (network: unknown) => infrastructure?.listed.has(String(network)) === true;
+  return infrastructure?.isSettled === true && Array.isArray(list) && list.every(isListed);
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */

@@ -11,6 +11,7 @@ import { createId } from "../../shared/program/id.ts";
 import { hasLostCa } from "../admin-kubeconfig/observe.ts";
 import type { Caches } from "../caches.ts";
 import { type ClassCapabilities, readClusterClass } from "../capi/cluster-class.ts";
+import type { InfrastructureState } from "../capi/infrastructure.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
@@ -92,6 +93,8 @@ export interface ObservedCluster {
   locks: { own: SubnetLock | undefined; taken: ReadonlySet<string> };
   /** The last probe of the endpoint; undefined = not probed yet. */
   probe: ProbeResult | undefined;
+  /** What the provider says of its object; undefined = not read, or unreadable. */
+  infrastructure: InfrastructureState | undefined;
   /** How giving access to it goes. */
   access: ObservedAccessHealth;
   applyFailure: ApplyFailure | undefined;
@@ -146,6 +149,7 @@ export function observeCluster(
     packages: caches.readPackages(),
     locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
     probe: found.probe,
+    infrastructure: undefined,
     access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
     applyFailure: undefined,
     upgradeRejection: undefined,

@@ -65,13 +65,17 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const done = observed.applyFailure === undefined ? steps : NO_STEPS;
+  const wait = !decision.ok && decision.isWait ? decision.fault : undefined;
+  const decided = rejection.fault ?? (wait === undefined ? decision.fault : undefined);
   const input: StatusInput = {
     observed,
-    fault: missing.length > 0 ? composeMissingPools(observed, missing) : (rejection.fault ?? decision.fault),
+    fault: missing.length > 0 ? composeMissingPools(observed, missing) : decided,
+    wait,
     id,
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
+    policyFault: decision.ok ? decision.policyFault : undefined,
     applied:
       decision.ok && isObserved(observed, pending) && rejection.fault === undefined && missing.length === 0,
   };
@@ -111,10 +115,12 @@ interface Steps {
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
 const NOTHING_DECIDED = {
+  wait: undefined,
   id: undefined,
   target: undefined,
   subnet: undefined,
   clusterClass: undefined,
+  policyFault: undefined,
   applied: false,
 };
 

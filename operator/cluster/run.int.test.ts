@@ -43,6 +43,7 @@ function makeDeps(): ClusterDeps {
       random: () => 0,
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
+    infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     now: () => START,
   };

@@ -16,8 +16,10 @@ import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
+import { needsInfrastructure } from "./network-policy.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
+import type { InfrastructureReader } from "./read-infrastructure.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
 import { reportWithoutCluster } from "./without-cluster.ts";
@@ -28,6 +30,7 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   accessHealth: Pick<AccessHealth, "find" | "forget">;
+  infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   now(): Date;
 }
@@ -54,7 +57,10 @@ export async function runCluster(
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
   }
-  let facts = observed;
+  const infrastructure = needsInfrastructure(observed)
+    ? await deps.infrastructure.read(observed, context.signal)
+    : undefined;
+  let facts: ObservedCluster = { ...observed, infrastructure };
   for (;;) {
     const plan = deps.throttle(key, ownClusterStatus(observed.cluster.status), reconcileCluster(facts, now));
     if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))

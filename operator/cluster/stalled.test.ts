@@ -40,18 +40,27 @@ test.each([
   expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
 });
 
-test.each([
-  { what: "a private endpoint", spec: { publicEndpoint: false } },
-  { what: "authorized CIDRs", spec: { network: { authorizedCIDRs: ["198.51.100.0/24"] } } },
-  {
-    what: "a rate limit",
-    spec: { network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 1 } } },
-  },
-])("a class that does not support $what leads to no cluster instead of a more open one", ({ spec }) => {
+test("a class that does not support authorized CIDRs leads to no cluster instead of a more open one", () => {
   const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet"])]]);
-  const plan = aCluster(spec).with({ classes }).plan();
+  const plan = aCluster({ network: { authorizedCIDRs: ["198.51.100.0/24"] } })
+    .with({ classes })
+    .plan();
   expect(stepsOf(plan)).toEqual([]);
   expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "UnsupportedByClass" });
+});
+
+test("a private endpoint is accepted; where the class has none the cluster waits, and nothing is made", () => {
+  const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet"])]]);
+  const plan = aCluster({ publicEndpoint: false }).with({ classes }).plan();
+  expect(stepsOf(plan)).toEqual([]);
+  expect(plan.status?.phase).toBe("Provisioning");
+  expect(conditionOf(plan, "Stalled")).toBeUndefined();
+  for (const [type, status] of [
+    ["Ready", "False"],
+    ["Reconciling", "True"],
+  ] as const) {
+    expect(conditionOf(plan, type)).toMatchObject({ status, reason: "UnsupportedByClass" });
+  }
 });
 
 test("a running cluster whose change is rejected stays Ready and reports the rejection", () => {

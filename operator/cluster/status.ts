@@ -30,6 +30,7 @@ import {
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
+import { findInfrastructureReadMs } from "./network-policy.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { decideSummary } from "./summary.ts";
 
@@ -46,6 +47,10 @@ export interface StatusInput {
   target: string | undefined;
   subnet: string | undefined;
   clusterClass: string | undefined;
+  /** What an accepted cluster waits for before anything of it is made. */
+  wait: Problem | undefined;
+  /** Why a part of the network policy alone waits. */
+  policyFault: Problem | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
   applied: boolean;
 }
@@ -64,6 +69,8 @@ export function composeClusterStatus(
   const facts: Facts = {
     observed,
     fault: input.fault,
+    wait: input.wait,
+    policyFault: input.policyFault,
     pools: pools.filter((pool) => !pool.deleting),
     target,
     running,
@@ -135,6 +142,7 @@ function composeConditions(
     findReportWaitMs(summary, now),
     health.requeueAfterMs,
     findAccessReportMs(facts.observed, now),
+    facts.applied ? findInfrastructureReadMs(facts.observed, now) : undefined,
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
   const { conditions } = withOwnConditions({ conditions: [...summary, ...details] }, clusterConditionTypes);

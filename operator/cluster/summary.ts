@@ -24,23 +24,26 @@ export function decideSummary(
   conditions: Conditions,
   degraded: Problem | undefined,
 ): ClusterCondition[] {
-  const { fault } = facts;
+  const { observed, fault, policyFault } = facts;
   const ready = decideReady(facts, conditions, degraded);
   const progress = fault === undefined ? findProgress(facts, conditions, ready) : undefined;
-  const reconciling = decideReconciling(progress, fault);
-  if (fault === undefined) return [ready, reconciling];
-  return [ready, reconciling, clusterCondition("Stalled", "True", fault.reason, fault.message)];
+  // A cluster that is being created is not stalled by a part that alone waits.
+  const isCreated = observed.cluster.status?.firstReadyAt !== undefined;
+  const stalled = fault ?? (isCreated && progress === undefined ? policyFault : undefined);
+  const reconciling = decideReconciling(progress, stalled);
+  if (stalled === undefined) return [ready, reconciling];
+  return [ready, reconciling, clusterCondition("Stalled", "True", stalled.reason, stalled.message)];
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
-  const { observed, fault } = facts;
+  const { observed, fault, wait: accepted } = facts;
   const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
   if (degraded !== undefined) return notReady(degraded);
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  const wait = wasReady ? undefined : (fault ?? findInitialWait(observed, conditions));
+  const wait = wasReady ? undefined : (fault ?? accepted ?? findInitialWait(observed, conditions));
   return wait === undefined
     ? clusterCondition("Ready", "True", "Available", "The cluster is available.")
     : notReady(wait);

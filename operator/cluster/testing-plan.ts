@@ -13,6 +13,9 @@ export function topologyOf({ apply }: Plan<unknown>) {
 }
 
 /** A condition in the status of a plan. */
-export function conditionOf(plan: Plan<{ conditions?: { type: string }[] | undefined }>, type: string) {
+export function conditionOf<Condition extends { type: string }>(
+  plan: Plan<{ conditions?: Condition[] | undefined }>,
+  type: string,
+) {
   return plan.status?.conditions?.find((condition) => condition.type === type);
 }

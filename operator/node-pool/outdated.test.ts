@@ -42,3 +42,19 @@ test("new settings that every node has are not counted as such while Cluster API
     message: "The new settings are being applied.",
   });
 });
+
+test.each([
+  { what: "Cluster API has not created it", pool: aPool(), status: "Unknown" },
+  { what: "it has no machine", pool: aPool().withCapi({ desired: 2, nodes: 0 }), status: "Unknown" },
+  {
+    what: "no machine has joined",
+    pool: aPool()
+      .withCapi({ desired: 1, nodes: 1, ready: 0 })
+      .with({ machines: [makeMachine("a", { phase: "Provisioning", nodeRef: {} })] }),
+    status: "Unknown",
+  },
+  { what: "its nodes have joined", pool: aPool().withNodes(2), status: "True" },
+  { what: "it is to have no nodes", pool: aPool({ desiredNodes: 0 }).withNodes(0), status: "True" },
+])("whether its nodes are up to date is $status while $what", ({ pool, status }) => {
+  expect(pool.condition("UpToDate")?.status).toBe(status);
+});

@@ -69,22 +69,6 @@ test("a pool of no nodes is ready when Cluster API has created it", () => {
 });
 
 test.each([
-  { what: "Cluster API has not created it", pool: aPool(), status: "Unknown" },
-  { what: "it has no machine", pool: aPool().withCapi({ desired: 2, nodes: 0 }), status: "Unknown" },
-  {
-    what: "no machine has joined",
-    pool: aPool()
-      .withCapi({ desired: 1, nodes: 1, ready: 0 })
-      .with({ machines: [makeMachine("a", { phase: "Provisioning", nodeRef: {} })] }),
-    status: "Unknown",
-  },
-  { what: "its nodes have joined", pool: aPool().withNodes(2), status: "True" },
-  { what: "it is to have no nodes", pool: aPool({ desiredNodes: 0 }).withNodes(0), status: "True" },
-])("whether its nodes are up to date is $status while $what", ({ pool, status }) => {
-  expect(pool.condition("UpToDate")?.status).toBe(status);
-});
-
-test.each([
   { what: "more nodes are requested", pool: aPool().withNodes(2).withSpec({ desiredNodes: 4 }) },
   { what: "fewer nodes are requested", pool: aPool().withNodes(2).withSpec({ desiredNodes: 1 }) },
   { what: "nodes exist that are not ready", pool: aPool().withCapi({ desired: 2, nodes: 2, ready: 1 }) },

@@ -1,6 +1,9 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { clusterStatusSchema } from "./cluster.ts";
+import { clusterConditionTypes, clusterStatusSchema } from "./cluster.ts";
 import { clipConditionMessage, clipStatusMessage, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
+import { nodePoolConditionTypes } from "./node-pool.ts";
 
 describe("a message", () => {
   test("that fits is left as it is", () => {
@@ -14,4 +17,29 @@ describe("a message", () => {
     expect(message.endsWith("…")).toBe(true);
     expect(clusterStatusSchema.safeParse({ message }).success).toBe(true);
   });
+});
+
+test("docs/conditions.md has every condition of clusters and node pools, and no other", () => {
+  const text = readFileSync(join(import.meta.dirname, "..", "..", "docs", "conditions.md"), "utf8");
+  const [, clusters = "", pools = ""] = text.split(/^\| condition of .*$/m);
+  const namesIn = (table: string) => [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name);
+  expect(namesIn(clusters).toSorted()).toEqual([...clusterConditionTypes].toSorted());
+  expect(namesIn(pools).toSorted()).toEqual([...nodePoolConditionTypes].toSorted());
+});
+
+test.each<[string, boolean]>([
+  ["Ready", true],
+  ["example.com/BackedUp", true],
+  ["", false],
+  ["not a type", false],
+  ["/BackedUp", false],
+])("the type %j of a condition is valid: %s", (type, isValid) => {
+  const condition = {
+    type,
+    status: "True",
+    reason: "Done",
+    message: "",
+    lastTransitionTime: "2026-01-01T00:00:00Z",
+  };
+  expect(clusterStatusSchema.safeParse({ conditions: [condition] }).success).toBe(isValid);
 });

@@ -39,6 +39,7 @@ export const CONDITION_REASONS = {
     "WaitingForEndpoint",
     "WaitingForNodes",
     "WaitingForAutoscaler",
+    "RequestedOnly",
     "UpgradeInProgress",
     "Paused",
     "Suspended",

@@ -6,6 +6,9 @@ labels:
   app.kubernetes.io/part-of: marina
 annotations:
   helm.sh/resource-policy: keep
+  {{- with .mayIgnoreAuthorizedCIDRs }}
+  cloud.marina.dev/authorized-cidrs-enforcement: requested-only
+  {{- end }}
 {{- end }}
 
 {{/* What kubeadm tells the kubelet of a machine. */}}
@@ -121,7 +124,7 @@ The variables that Marina sets, of those in the list `variables`. `sizes` are al
   schema:
     openAPIV3Schema:
       type: array
-      maxItems: 512
+      maxItems: {{ .maxAuthorizedCIDRs | default 512 }}
       items: { type: string, maxLength: 43 }
 {{- end }}
 {{- if has "workerSubnet" .variables }}

@@ -105,8 +105,11 @@ function toTemplate({ kind, spec }: KindSchema): KindSchema {
   };
 }
 
-/** The eight CustomResourceDefinitions of the provider, and the role that gives Cluster API access to them. */
-export function buildManifests(): { crds: Manifest[]; role: Manifest } {
+/**
+ * The eight CustomResourceDefinitions of the provider, the role that gives Cluster API access to them, and that of the operator
+ * (a user of Kubernetes), whose chart gives it the groups of Cluster API only.
+ */
+export function buildManifests(operator: string): { crds: Manifest[]; roles: Manifest[] } {
   const group = localClusterKind.group;
   const role: Manifest = {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -114,5 +117,20 @@ export function buildManifests(): { crds: Manifest[]; role: Manifest } {
     metadata: { name: "marina-local-provider", labels: AGGREGATE_LABEL },
     rules: [{ apiGroups: [group], resources: ["*"], verbs: ["*"] }],
   };
-  return { crds: [...KINDS, ...KINDS.map(toTemplate)].map(toDefinition), role };
+  const metadata = { name: "marina-local-provider-reader" };
+  const reader: Manifest = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRole",
+    metadata,
+    rules: [{ apiGroups: [group], resources: [localClusterKind.plural], verbs: ["get"] }],
+  };
+  const binding: Manifest = {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata,
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: metadata.name },
+    subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: operator }],
+  };
+  const crds = [...KINDS, ...KINDS.map(toTemplate)].map(toDefinition);
+  return { crds, roles: [role, reader, binding] };
 }

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { buildManifests, type Config, FRONT_ENTRY, PROVIDER_ENTRY } from "../local-provider/program.ts";
 import type { KubeApi } from "./kube-api.ts";
+import { userOf } from "./marina.ts";
 import type { Ports } from "./ports.ts";
 import { requireHttpOk } from "./probes.ts";
 import type { Node } from "./supervisor.ts";
@@ -69,8 +70,8 @@ export function localProviderNodes(deps: LocalProviderDeps): Node[] {
       name: "local-provider CRDs",
       after: ["kube-apiserver"],
       async run() {
-        const { crds, role } = buildManifests();
-        await kube.apply([...crds, role]);
+        const { crds, roles } = buildManifests(userOf("operator"));
+        await kube.apply([...crds, ...roles]);
         await kube.waitEstablished(
           crds.map((crd) => crd.metadata.name),
           180_000,

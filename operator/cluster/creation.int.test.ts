@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
-import { createEngineer, type Engineer, statusOf } from "../../e2e/testing/custom-resources.ts";
+import { conditionOf, createEngineer, type Engineer, statusOf } from "../../e2e/testing/custom-resources.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
 
 /** Writes of a status in a creation: at its edges, and on a slow machine one more for each 20 s. */
 const AT_EDGES = 6;
@@ -29,4 +30,17 @@ test("the creation of a cluster with a pool of one node writes the status of eac
     expect(writes.length).toBeGreaterThan(1);
     expect(writes.length).toBeLessThanOrEqual(allowed);
   }
+});
+
+test("authorized CIDRs are in force once the provider's object has them, and are not said to be before", async () => {
+  const { history } = engineer;
+  const patch = { spec: { network: { authorizedCIDRs: ["127.0.0.0/8"] } } };
+  const { generation } = (await engineer.patchCluster("counted", patch)).metadata;
+  const isInForce = (cluster: Cluster) => {
+    const condition = conditionOf(cluster, "NetworkPolicyApplied");
+    return condition?.status === "True" && condition.observedGeneration === generation;
+  };
+  await waitFor("the list to be in force", async () => isInForce(await engineer.getCluster("counted")));
+  const ofChange = history.of("counted").filter(({ status }) => status?.observedGeneration === generation);
+  expect(statusOf(ofChange[0] as Cluster, "NetworkPolicyApplied")).toBe("False");
 });

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "vitest";
+import { makeClass, makePool } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { needsInfrastructure } from "./network-policy.ts";
+import type { ObservedCluster } from "./observe.ts";
+import { conditionOf, topologyOf } from "./testing-plan.ts";
+
+const LIST = ["198.51.100.0/24"];
+const OTHER = ["203.0.113.0/24"];
+const RATE_LIMIT = { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 10 } };
+const POLICY = "NetworkPolicyApplied";
+
+const classOf = (capabilities: object) =>
+  new Map([["marina-system/standard-v1", { ...makeClass(), ...capabilities }]]);
+const withoutVariable = (name: string) =>
+  classOf({ variables: new Set([...makeClass().variables].filter((variable) => variable !== name)) });
+const restricted = (authorizedCIDRs: string[]) => ({ network: { authorizedCIDRs } });
+const settled = (...listed: string[]): Partial<ObservedCluster> => ({
+  infrastructure: { isSettled: true, listed: new Set(listed) },
+});
+
+/** The list that Cluster API has. */
+function listOf(fixture: ClusterFixture): unknown {
+  const variables = fixture.capiObject().spec?.topology?.variables;
+  return variables?.find(({ name }) => name === "authorizedCIDRs")?.value;
+}
+
+describe("a part of the network policy that cannot be carried waits alone", () => {
+  const { settings } = aCluster().observed;
+  test.each<{ what: string; spec: object; change: Partial<ObservedCluster>; reason: string }>([
+    {
+      what: "a rate limit without a variable",
+      spec: { network: RATE_LIMIT },
+      change: { classes: withoutVariable("apiServerRateLimit") },
+      reason: "UnsupportedByClass",
+    },
+    {
+      what: "a list without a variable",
+      spec: restricted(LIST),
+      change: { classes: withoutVariable("authorizedCIDRs") },
+      reason: "UnsupportedByClass",
+    },
+    {
+      what: "a list that is too long",
+      spec: restricted([...LIST, ...OTHER]),
+      change: { classes: classOf({ maxAuthorizedCIDRs: 3 }) },
+      reason: "UnsupportedByClass",
+    },
+    {
+      what: "a list that would keep the platform out",
+      spec: restricted(LIST),
+      change: { settings: { ...settings, platformCIDRs: [] } },
+      reason: "AuthorizedCIDRsUnavailable",
+    },
+  ])("$what: pools are scaled, and the condition says why", ({ spec, change, reason }) => {
+    const pool = makePool("web", { desiredNodes: 7 });
+    const fixture = aCluster().withPools(makePool("web")).ready().with(change).withSpec(spec);
+    const pools = fixture.observed.pools.map((one) => ({ ...one, pool }));
+    expect(topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments).toMatchObject([
+      { replicas: 7 },
+    ]);
+    const plan = fixture.plan();
+    expect(plan.apply).toEqual([]);
+    expect(plan.status).toMatchObject({ phase: "Ready", message: conditionOf(plan, POLICY)?.message });
+    expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason });
+    expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason });
+  });
+
+  test("the list that is in force stays until another one can be carried", () => {
+    const before = aCluster(restricted(LIST)).ready();
+    const tooLong = before
+      .with({ classes: classOf({ maxAuthorizedCIDRs: 3 }) })
+      .withSpec(restricted([...LIST, ...OTHER]));
+    expect(tooLong.plan().apply).toEqual([]);
+    expect(listOf(tooLong.reconciled())).toEqual(listOf(before));
+    expect(listOf(before)).toContain(LIST[0]);
+  });
+
+  test("a new cluster is made without the rate limit, and is not stalled while it comes up", () => {
+    const fixture = aCluster({ network: RATE_LIMIT }).with({
+      classes: withoutVariable("apiServerRateLimit"),
+    });
+    const plan = fixture.plan();
+    expect(topologyOf(plan)).toMatchObject({ version: "v1.34.2" });
+    expect(plan.status?.phase).toBe("Provisioning");
+    expect(conditionOf(plan, POLICY)).toMatchObject({ status: "False", reason: "UnsupportedByClass" });
+    expect(fixture.ready().observed.cluster.status?.phase).toBe("Ready");
+  });
+
+  test("a new cluster is not made without its list", () => {
+    const plan = aCluster(restricted(LIST))
+      .with({ classes: withoutVariable("authorizedCIDRs") })
+      .plan();
+    expect(topologyOf(plan)).toBeUndefined();
+    expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "UnsupportedByClass" });
+  });
+});
+
+describe("the condition of the network rules is True only when the infrastructure has shown it", () => {
+  const applied = aCluster().ready().withSpec(restricted(LIST)).reconciled().capiConverged();
+  const all = () => (listOf(applied) as string[]) ?? [];
+
+  test("Cluster API has the list", () => {
+    expect(all()).toContain(LIST[0]);
+  });
+
+  test.each<[string, () => Partial<ObservedCluster>, string]>([
+    ["it was not read", () => ({}), "False"],
+    ["it has another list", () => settled(...OTHER), "False"],
+    ["it is not settled", () => ({ infrastructure: { isSettled: false, listed: new Set(all()) } }), "False"],
+    ["it has the list and is settled", () => settled(...all()), "True"],
+  ])("%s", (_what, change, status) => {
+    const plan = applied.with(change()).plan();
+    const { conditions } = plan.status ?? applied.observed.cluster.status ?? {};
+    expect(conditions?.find(({ type }) => type === POLICY)?.status).toBe(status);
+  });
+
+  test.each([
+    [0, 5_000],
+    [60, 60_000],
+  ])("it is looked at again until then: %i s after the change in %i ms", (seconds, requeueAfterMs) => {
+    expect(applied.after(seconds).plan().requeueAfterMs).toBe(requeueAfterMs);
+  });
+
+  test("one that is never believed is not looked at", () => {
+    const unsure = applied.with({ classes: classOf({ mayIgnoreAuthorizedCIDRs: true }) }).reconciled();
+    expect(needsInfrastructure(unsure.observed)).toBe(false);
+    expect(unsure.after(60).plan().requeueAfterMs).toBeUndefined();
+  });
+
+  test("an infrastructure that may ignore the list is never believed", () => {
+    const classes = classOf({ mayIgnoreAuthorizedCIDRs: true });
+    const plan = applied.with({ classes, ...settled(...all()) }).plan();
+    expect(conditionOf(plan, POLICY)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
+  });
+
+  test("without a list nothing has to be enforced", () => {
+    expect(aCluster().ready().observed.cluster.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: POLICY, status: "True" }),
+    );
+  });
+});
