@@ -22,9 +22,9 @@ describe("a message", () => {
 test("docs/conditions.md has every condition of clusters and node pools, and no other", () => {
   const text = readFileSync(join(import.meta.dirname, "..", "..", "docs", "conditions.md"), "utf8");
   const [, clusters = "", pools = ""] = text.split(/^\| condition of .*$/m);
-  const namesIn = (table: string) => [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name);
-  expect(namesIn(clusters).toSorted()).toEqual([...clusterConditionTypes].toSorted());
-  expect(namesIn(pools).toSorted()).toEqual([...nodePoolConditionTypes].toSorted());
+  const namesIn = (table: string) => new Set([...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name));
+  expect(namesIn(clusters)).toEqual(new Set(clusterConditionTypes));
+  expect(namesIn(pools)).toEqual(new Set(nodePoolConditionTypes));
 });
 
 test.each<[string, boolean]>([
