@@ -68,6 +68,8 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
     maxAuthorizedCIDRs: undefined,
     mayIgnoreAuthorizedCIDRs: false,
     workerClass: "default",
+    workerHealthCheck: undefined,
+    controlPlaneMachines: false,
     kubernetesVersions: [],
   };
   return withAppliedHash(composeCapiCluster(desired, capabilities), ANNOTATION);
