@@ -98,15 +98,8 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   if (unsupported !== undefined)
     return { ok: false, fault: composeUnsupported(choice.classRef.name, unsupported), target };
   const capiCluster = withAppliedHash(composeCapiCluster(desired, choice.capabilities), ANNOTATION_APPLIED);
-  const left = fault ?? findTaintsFault(observed);
-  return {
-    ok: true,
-    target,
-    subnet,
-    fault: left,
-    policyFault: policy.listFault ?? policy.limitFault,
-    capiCluster,
-  };
+  const policyFault = policy.listFault ?? policy.limitFault;
+  return { ok: true, target, subnet, fault: fault ?? findTaintsFault(observed), policyFault, capiCluster };
 }
 
 /** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
