@@ -89,35 +89,6 @@ test("the condition of another controller survives what the operator writes", as
   expect(after.conditions).toHaveLength((before.conditions?.length ?? 0) + 1);
 });
 
-test("the condition of another controller survives what the operator writes", async () => {
-  const { client, namespace } = api;
-  const name = "noted";
-  await client.create(clusterKind, { metadata: { namespace, name }, spec: idleClusterSpec }, TEST);
-  const waitForStatusOf = (generation: number) =>
-    waitFor(`the status of generation ${generation}`, async () => {
-      const cluster = await client.get(clusterKind, namespace, name);
-      return cluster?.status?.observedGeneration === generation ? cluster.status : undefined;
-    });
-  const before = await waitForStatusOf(1);
-  const foreign = {
-    type: "example.com/BackedUp",
-    status: "True" as const,
-    reason: "Done",
-    message: "",
-    lastTransitionTime: "2026-01-01T00:00:00Z",
-  };
-  const status = { conditions: [foreign] };
-  await client.apply(
-    clusterKind,
-    { metadata: { namespace, name }, status },
-    { fieldManager: "backup", subresource: "status" },
-  );
-  await client.mergePatch(clusterKind, namespace, name, { spec: { displayName: "Noted" } }, TEST);
-  const after = await waitForStatusOf(2);
-  expect(after.conditions).toContainEqual(foreign);
-  expect(after.conditions).toHaveLength((before.conditions?.length ?? 0) + 1);
-});
-
 test("a deleted cluster waits for a pool that the cache does not show yet, and is gone when that is", async () => {
   const { client, namespace } = api;
   const metadata = { namespace, name: "demo", finalizers: [HELD] };
