@@ -42,7 +42,7 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
       kind: z.string(),
       metadata: z.object({
         name: z.string(),
-        namespace: namespaced ? z.string().min(1) : z.undefined(),
+        namespace: namespaced ? z.string().min(1) : z.string().optional(),
         resourceVersion: z.string().optional(),
       }),
       subjects: z.array(subjectSchema).optional(),
