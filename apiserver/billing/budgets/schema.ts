@@ -40,7 +40,7 @@ export const setBudgetBody = z
   .strictObject({
     monthly_limit_eur: z
       .number()
-      .positive({ error: "must be more than 0" })
+      .min(Number.MIN_VALUE, { error: "must be more than 0" })
       .max(MAX_EUROS)
       .openapi({ format: "double", description: `${LIMIT} ${KEPT_DECIMALS}` }),
     thresholds_pct: z
