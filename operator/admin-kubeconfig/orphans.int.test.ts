@@ -28,12 +28,13 @@ afterEach(async () => {
   await api.close();
 });
 
-/** A Secret as the operator writes it, and the right to read it. */
+/** A Secret as the operator writes it, and the right to read it, which the operator of the stack may have given already. */
 async function createCredential(name: string): Promise<void> {
   const metadata = { name, namespace };
-  await api.client.create(secretKind, { metadata, data: { value: "" } }, TEST);
-  await api.client.create(roleKind, composeSecretRole(metadata), TEST);
-  await api.client.create(roleBindingKind, composeSecretRoleBinding(metadata, READER), TEST);
+  const options = { ...TEST, force: true };
+  await api.client.apply(secretKind, { metadata, data: { value: "" } }, options);
+  await api.client.apply(roleKind, composeSecretRole(metadata), options);
+  await api.client.apply(roleBindingKind, composeSecretRoleBinding(metadata, READER), options);
 }
 
 async function findCredential(name: string): Promise<string[]> {
