@@ -31,16 +31,13 @@ const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 const FAULTS = ["--config", "e2e/faults/vitest.config.ts"];
 const LOCAL_FAULTS = "e2e/faults/local.test.ts";
 
-/** Alone, for it measures: what a request of the API costs, against the floor and kube-apiserver. */
-const SHORT_BENCH: Step = { name: "bench", command: "node", args: ["e2e/bench/main.ts", "api", "--short"] };
-
 const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
 /** A kube-apiserver takes 5, a tenant 7, and Linux gives a user 128. */
 const NEEDED_INSTANCES = 256;
 
 /**
  * `npm test` with the tests that take minutes, and suites that start separate stacks. The steps of a lane run one after another.
- * The faults and the fuzzing, whose tenants are simulated, mostly wait: they are a parallel lane. SHORT_BENCH is before them.
+ * The faults and the fuzzing, whose tenants are simulated, mostly wait: they are a parallel lane.
  */
 const LANES: readonly (readonly Step[])[] = [
   [
@@ -108,9 +105,8 @@ async function main(): Promise<number> {
   await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
   try {
-    const measured = await runStep(SHORT_BENCH, folder);
     const ended = await Promise.all(chooseLanes().map((steps) => runLane(steps, folder)));
-    const { text, passed, failed } = summarizeSteps([measured, ...ended.flat()]);
+    const { text, passed, failed } = summarizeSteps(ended.flat());
     process.stdout.write(text);
     if (failed > 0 || passed === 0) return 1;
     lastSeconds.add({ [RUN_NAME]: Math.round((performance.now() - startedAt) / 1000) });
