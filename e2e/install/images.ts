@@ -14,7 +14,7 @@ const run = promisify(execFile);
 export const VERSION = "0.1.0";
 export const PREVIOUS_VERSION = "0.0.9";
 /** What was released as the previous version: programs, migrations and chart of this commit. */
-const PREVIOUS_COMMIT = "72305a06";
+const PREVIOUS_COMMIT = "30274770";
 
 /** Writes the image of this tree where the Nodes of the stack in `dir` find it. */
 export async function writeImage(dir: string): Promise<void> {
