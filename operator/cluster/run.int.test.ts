@@ -146,6 +146,8 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   expect(told).toEqual([]);
 
   await client.delete(capiClusterKind, namespace, "demo");
+  // Cluster API waits for a control plane of a kind that the stack does not have.
+  await client.mergePatch(capiClusterKind, namespace, "demo", { metadata: { finalizers: null } }, TEST);
   await expect
     .poll(() => client.get(capiClusterKind, namespace, "demo"), { timeout: 60_000 })
     .toBeUndefined();
