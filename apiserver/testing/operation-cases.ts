@@ -120,7 +120,9 @@ export function boundFaults(schema: BodySchema): FieldFault[] {
     const faults: FieldFault[] = [];
     const { minimum, maximum, minLength, maxLength, maxItems, format } = property;
     if (minimum !== undefined) faults.push({ field, value: minimum - 1, codes: ["out_of_range"] });
-    if (maximum !== undefined) faults.push({ field, value: maximum + 1, codes: ["out_of_range"] });
+    // No number is above the largest.
+    if (maximum !== undefined && maximum < Number.MAX_VALUE)
+      faults.push({ field, value: maximum + 1, codes: ["out_of_range"] });
     if (minLength !== undefined && minLength > 0)
       faults.push({ field, value: "", codes: ["too_short", "invalid_format"] });
     const tooLong = format === "uuid" ? "invalid_format" : "too_long";

@@ -172,11 +172,10 @@ describe.each(named(withChildren))("%s looks at its path", (_id, { method, path 
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
     const as = callerOf(path);
     const response = await api.request(method, fill(path, { [last]: MISSING }), { as, ...unfitBody(method) });
-    // This service has no store of attachments, and says so first.
-    const missing =
-      last === "attachmentID"
-        ? errorResponse(503, "attachments_unavailable")
-        : errorResponse(404, "not_found");
+    // This service has no store of attachments, and says so before it looks for one to download.
+    const missing = path.endsWith("{attachmentID}")
+      ? errorResponse(503, "attachments_unavailable")
+      : errorResponse(404, "not_found");
     expect(response).toMatchObject(missing);
   });
 });

@@ -46,7 +46,6 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
     },
     async (c, { origin, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      store.requireConfigured();
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       return runOnce({}, async ({ id }) => {
@@ -82,7 +81,6 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
     },
     async (c, { origin, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      store.requireConfigured();
       const seen = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {

@@ -49,7 +49,6 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
     async (c, { origin, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
-      store.requireConfigured();
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       return runOnce({}, async ({ id }) => {
@@ -90,7 +89,6 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
     async (c, { origin, caller, membership, params, runOnce }) => {
       const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
-      store.requireConfigured();
       const seen = attachmentScope(origin, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
