@@ -114,6 +114,10 @@ export function typeFaults(schema: BodySchema): FieldFault[] {
   });
 }
 
+/** Whether a missing record is 404: a download says before that the service has no store of attachments. */
+export const looksUpRecord = ({ path }: Pick<DocumentedOperation, "path">): boolean =>
+  !path.endsWith("{attachmentID}");
+
 /** A value beyond every bound that a field has. */
 export function boundFaults(schema: BodySchema): FieldFault[] {
   return Object.entries(schema.properties).flatMap(([field, property]) => {

@@ -13,6 +13,7 @@ import {
   boundFaults,
   type DocumentedOperation,
   listOperations,
+  looksUpRecord,
   typeFaults,
   VALID_BODIES,
 } from "../../testing/operation-cases.ts";
@@ -167,9 +168,7 @@ describe.each(named(withIds))("%s looks at the ids in its path", (_id, { method,
   });
 });
 
-// A download says first that this service has no store of attachments.
-const withLookups = withChildren.filter(({ path }) => !path.endsWith("{attachmentID}"));
-describe.each(named(withLookups))("%s looks at its path", (_id, { method, path }) => {
+describe.each(named(withChildren.filter(looksUpRecord)))("%s looks at its path", (_id, { method, path }) => {
   test("a missing record is 404, before the body is looked at", async () => {
     const last = /.*\{(.+?)\}/.exec(path)?.[1] ?? "";
     const as = callerOf(path);
@@ -180,8 +179,7 @@ describe.each(named(withLookups))("%s looks at its path", (_id, { method, path }
 
 describe.each(named(operations))("%s knows its query and its methods", (_id, { method, path }) => {
   test("an unknown query parameter is 400", async () => {
-    const as = callerOf(path);
-    expect(await api.request(method, `${fill(path)}?surprise=1`, { as })).toMatchObject(
+    expect(await api.request(method, `${fill(path)}?surprise=1`, { as: callerOf(path) })).toMatchObject(
       errorResponse(400, "bad_request"),
     );
   });
