@@ -139,21 +139,19 @@ test.concurrent("what is deleted by hand of a cluster's machines comes back, and
   });
 });
 
-test.concurrent("a Cluster API cluster that is deleted by hand is created again", {
+test.concurrent("a namespace with a cluster whose Cluster API cluster was deleted by hand is deleted whole", {
   timeout: 900_000,
 }, async () => {
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
-  await engineer.createCluster("again", {});
-  await engineer.createPool("workers", "again", { desiredNodes: 1 });
-  await waitForCluster(engineer, "again");
-  const before = await client.get(capiClusterKind, namespace, "again");
-  await client.delete(capiClusterKind, namespace, "again");
-  await waitFor("another Cluster API cluster", async () => {
-    const found = await client.get(capiClusterKind, namespace, "again");
-    return found !== undefined && found.metadata.uid !== before.metadata.uid;
+  await engineer.createCluster("lost", {});
+  await engineer.createPool("workers", "lost", { desiredNodes: 1 });
+  await waitForCluster(engineer, "lost");
+  await client.delete(capiClusterKind, namespace, "lost");
+  await waitFor("the loss to be told", async () => {
+    const condition = conditionOf(await engineer.getCluster("lost"), "Stalled");
+    return condition?.reason === "InfrastructureLost";
   });
-  await waitForCluster(engineer, "again");
   expect(await deleteWhole(engineer)).toBe(true);
 });
 

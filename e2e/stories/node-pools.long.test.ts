@@ -168,7 +168,10 @@ describe.concurrent("the pools of a running cluster", () => {
 
     const three = await machinesOf();
     await engineer.patchPool("auto", { spec: { desiredNodes: 3, maxVCPUs: null, maxMemoryGB: null } });
-    await expectAutoscaling("auto", "False", "FixedSize");
+    await waitFor(
+      "the pool to be of a fixed size",
+      async () => conditionOf(await engineer.getPool("auto"), "Autoscaling") === undefined,
+    );
     await waitFor(
       "the autoscaler to go",
       async () => (await client.get(deploymentKind, namespace, "busy-autoscaler")) === undefined,
