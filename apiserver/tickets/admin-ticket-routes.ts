@@ -89,7 +89,7 @@ function addUpdate(router: Router, deps: Deps): void {
       access: "platform-admin",
       body: updateAdminTicketBody,
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
-      errors: ["conflict", "precondition_failed"],
+      errors: ["precondition_failed"],
     },
     async (c, { origin, params, readBody, change }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);

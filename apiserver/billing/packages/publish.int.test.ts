@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { kubectl } from "../../../e2e/platform/stack/testing.ts";
 import { PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
-import { configMapKind, namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { lockPackage, setPackage } from "./changes.ts";
 import { packageJobs } from "./jobs.ts";
@@ -12,10 +13,10 @@ let api: TestApp;
 
 beforeAll(async () => {
   api = await startTestApp();
-  await api.deps.kube.create(namespaceKind, { metadata: { name: namespace } }, BY);
+  await kubectl(["create", "namespace", namespace]);
 });
 afterAll(async () => {
-  await api.deps.kube.delete(namespaceKind, undefined, namespace);
+  await kubectl(["delete", "namespace", namespace, "--wait=false"]);
   await api.close();
 });
 

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { kubectl } from "../../../e2e/platform/stack/testing.ts";
 import { VERSION_CATALOGUE_CONFIG_MAP } from "../../../shared/crd/names.ts";
-import { configMapKind, namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 
 let api: TestApp;
@@ -15,13 +16,13 @@ beforeAll(async () => {
   const { kube, config } = api.deps;
   const name = VERSION_CATALOGUE_CONFIG_MAP;
   const versions = await kube.get(configMapKind, config.platformNamespace, name);
-  await kube.create(namespaceKind, { metadata: { name: platformNamespace } }, BY);
+  await kubectl(["create", "namespace", platformNamespace]);
   const copy = { metadata: { name, namespace: platformNamespace }, data: versions?.data ?? {} };
   await kube.create(configMapKind, copy, BY);
   api.deps.config = { ...config, platformNamespace };
 });
 afterAll(async () => {
-  await api.deps.kube.delete(namespaceKind, undefined, platformNamespace);
+  await kubectl(["delete", "namespace", platformNamespace, "--wait=false"]);
   await api.close();
 });
 

@@ -82,7 +82,7 @@ test("what a write has done is reported to a caller who leaves responses unread,
 });
 
 test("a response that is not read in its time is cut off, and takes no room any longer", async () => {
-  const { leaveUnread, read } = await serve(0.1);
+  const { leaveUnread, read } = await serve(2);
   const socket = await leaveUnread("/large?user=a");
   await vi.waitFor(async () => {
     const again = await read("/large?user=a");

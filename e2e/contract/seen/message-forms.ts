@@ -15,7 +15,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be more than \d+$/,
     /^the quota is \d+, \d+ in use, \d+ more requested$/,
     /^must sum to at most \d+ cents, which is what the invoice has left$/,
-    /^must use port \d+ or one from \d+ to \d+$/,
+    /^must use port \d+ or one from \d+ to \d+(; .+)?$/,
   ],
   too_long: [/^must have (from \d+ to|at most) \d+ characters?$/, /^must be .*\b\d+\b/],
   too_short: [
@@ -24,7 +24,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be .*\b\d+\b/,
   ],
   not_ascending: [/^must be more than the entry before it$/],
-  too_many: [/^must have at most \d+ (entry|entries)$/],
+  too_many: [/^must have at most \d+ (entry|entries)(, for .+)?$/],
   invalid_format: [/^must (be|have|hold|not) /],
   invalid_enum: [/^must be (?!one of $)/],
   immutable: [/^cannot be (changed|removed)/],

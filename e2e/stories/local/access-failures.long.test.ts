@@ -80,7 +80,6 @@ test("a cluster whose policies refuse the bindings says so, revokes all the same
   const real = await createRealCluster(stack, "refusing", { nodes: 0 });
   const engineer = await createEngineer(stack, real.namespace.replace("org-", ""));
   engineers.push(engineer);
-  await waitForAccess(engineer, real.name, "True", "Available");
   await waitFor("the kubeconfig to work", () => real.run(["get", "nodes"]));
   await real.run(["apply", "-f", "-"], POLICY);
   const bind = ["create", "clusterrolebinding", "probe", "--clusterrole=view", "--user=bob"];
@@ -107,7 +106,10 @@ test("a cluster whose policies refuse the bindings says so, revokes all the same
   await withFile(Buffer.from(data?.value ?? "", "base64").toString(), (kubeconfig) =>
     kubectl(["delete", policies], { kubeconfig }),
   );
-  await waitForAccess(engineer, real.name, "True", "Available");
+  await waitFor(
+    "access to be given",
+    async () => conditionOf(await engineer.getCluster(real.name), "AccessReady") === undefined,
+  );
   await waitFor("the new kubeconfig to work", async () =>
     withFile(await fetchKubeconfig(real.alice, real.path), (file) =>
       kubectl(["get", "nodes"], { kubeconfig: file }),
