@@ -128,8 +128,10 @@ function decideScaling(
   rejection: Problem | undefined,
 ): PoolCondition {
   const { desiredNodes, nodes, readyNodes } = progress;
+  // Its machines may outlive their MachineDeployment for a while.
+  const lacksMachines = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain =
-    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && desiredNodes > 0;
+    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && lacksMachines;
   if (progress.state !== "scaling" && !isMadeAgain) {
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
