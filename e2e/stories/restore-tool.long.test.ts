@@ -86,13 +86,10 @@ test("what REST made is restored with its marks, keeps its id, and is made again
   await waitFor("REST to serve it", async () => (await alice.call("getCluster", place)).status === 200);
   const recreate = `${ANNOTATION_RECREATE}=${place.clusterID}`;
   await kubectl(["annotate", CLUSTERS, name, recreate, `-n=${engineer.namespace}`]);
-  await waitFor("the cluster to go on, and its words to be removed", async () => {
-    const { status, metadata } = await engineer.getCluster(name);
-    const marks = metadata.annotations ?? {};
-    return (
-      status?.id === place.clusterID && !(ANNOTATION_RECREATE in marks) && !(ANNOTATION_IDENTITY in marks)
-    );
-  });
+  // The word stays until the cluster is made, which waits for its plan.
+  const goesOn = await waitForStall(name, "UnknownPlan");
+  expect(goesOn.status?.id).toBe(place.clusterID);
+  expect(hasNoWord(goesOn)).toBe(true);
 });
 
 test("a copy under another name is refused its id, gets nothing, and can be deleted", async () => {
