@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, X509Certificate } from "node:crypto";
 import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
@@ -56,6 +56,8 @@ export type IssueDecision =
   | ({ kind: "keep" } & IssuedKubeconfig)
   /** The CA's Secret has another revision than the last one compared: keep it while the CA has this certificate. */
   | ({ kind: "compare" } & IssuedKubeconfig);
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 const CA_FIELD = "certificate-authority-data: ";
 
@@ -119,11 +121,37 @@ export function composeLostCaPatch(
   return { metadata: { resourceVersion, annotations } };
 }
 
-/** Whether a credential was issued by another CA than this one (PEM), for the same Cluster API cluster, which never gets another. */
+/**
+ * Whether a credential was issued by another CA than this one (PEM), for the same Cluster API cluster, which never gets another
+ * key: its certificate may be renewed, or be one of several.
+ */
 export function isOfOtherCa(existing: Secret, basis: KubeconfigBasis, caCertificate: string): boolean {
   const engine = existing.metadata.annotations?.[ANNOTATION_ENGINE];
   const known = existing.data?.["ca.crt"];
-  return engine !== undefined && engine === engineOf(basis) && known !== undefined && known !== caCertificate;
+  return (
+    engine !== undefined &&
+    engine === engineOf(basis) &&
+    known !== undefined &&
+    !sharesKey(known, caCertificate)
+  );
+}
+
+/** Whether two texts hold a certificate (PEM) of the same key; of one that cannot be read only the same text is. */
+function sharesKey(left: string, right: string): boolean {
+  if (left.trim() === right.trim()) return true;
+  const keys = new Set(listKeys(left));
+  return listKeys(right).some((key) => keys.has(key));
+}
+
+function listKeys(certificates: string): string[] {
+  return [...certificates.matchAll(CERTIFICATE)].flatMap(([text]) => {
+    try {
+      return [new X509Certificate(text).publicKey.export({ type: "spki", format: "pem" }).toString()];
+    } catch {
+      // Not a certificate: it has no key to compare.
+      return [];
+    }
+  });
 }
 
 /**
@@ -137,6 +165,8 @@ export function isCaLost(
 ): boolean {
   const annotations = existing?.metadata.annotations ?? {};
   if (engine === undefined || annotations[ANNOTATION_ENGINE] !== engine) return false;
+  // Issued by the one that is there, whatever was noted of another before.
+  if (caRevision !== undefined && annotations[ANNOTATION_CA_REVISION] === caRevision) return false;
   if (annotations[ANNOTATION_LOST_CA]?.startsWith(describeLostCa(engine, "")) === true) return true;
   const [uid] = annotations[ANNOTATION_CA_REVISION]?.split("/") ?? [];
   return uid !== undefined && caRevision?.startsWith(`${uid}/`) !== true;

@@ -97,8 +97,12 @@ export async function ensureBindings(tenant: TenantClient, decide: () => Desired
     const binding = existing.find(({ metadata }) => metadata.name === name);
     await removeBinding(tenant, name, hasAccount(binding) ? "kubeconfig" : "ca");
   }
-  await removeEndedSubjects(tenant, () => isOfNoLiveRight(decide().live));
+  const failure = await removeEndedSubjects(tenant, () => isOfNoLiveRight(decide().live)).catch(
+    (error: unknown) => ({ error }),
+  );
+  // Nor must a binding of the tenant's that cannot be read or changed keep a right from being given.
   for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
+  if (failure !== undefined) throw failure.error;
 }
 
 /** The bindings that are missing or differ, and the names of ours that are not desired. */

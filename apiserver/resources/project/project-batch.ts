@@ -54,6 +54,11 @@ export async function projectBatch(
   await auditVersions(deps, versions, uids, { isProjected: false });
   await projectFound(deps, caches, { batch, found, versions });
   await auditVersions(deps, versions, uids, { isProjected: true });
+  // Of an object that was never projected nothing will be compared any more.
+  for (const { object, gone } of found) {
+    const { uid = "" } = object.metadata;
+    if (gone) versions.remove(uid, versions.of(uid));
+  }
 }
 
 async function projectFound(
