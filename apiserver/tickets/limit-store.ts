@@ -29,10 +29,10 @@ export async function readTicketUse(db: Queryable, orgId: string, since: Date): 
   const [attached] = await db
     .select({
       recent: sql<number>`count(*) filter (where ${gt(ticketAttachments.createdAt, since)})::int`,
-      bytes: sum(ticketAttachments.sizeBytes).mapWith(Number),
+      bytes: sql<number>`coalesce(sum(${ticketAttachments.sizeBytes}) filter (where ${isNull(ticketAttachments.discardedAt)}), 0)::float8`,
     })
     .from(ticketAttachments)
-    .where(and(eq(ticketAttachments.orgId, orgId), isOfTenant()));
+    .where(and(eq(ticketAttachments.orgId, orgId), eq(ticketAttachments.authorType, "tenant")));
   return {
     openTickets: opened?.open ?? 0,
     ticketsPerDay: opened?.recent ?? 0,

@@ -6,6 +6,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { FINALIZER, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import type { KubeError } from "../../shared/kube/errors.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
@@ -146,8 +147,10 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   expect(told).toEqual([]);
 
   await client.delete(capiClusterKind, namespace, "demo");
-  // Cluster API waits for a control plane of a kind that the stack does not have.
-  await client.mergePatch(capiClusterKind, namespace, "demo", { metadata: { finalizers: null } }, TEST);
+  // Where it has taken it in, Cluster API waits for a control plane of a kind that the stack does not have.
+  await client
+    .mergePatch(capiClusterKind, namespace, "demo", { metadata: { finalizers: null } }, TEST)
+    .catch((error: KubeError) => expect(error.isNotFound).toBe(true));
   await expect
     .poll(() => client.get(capiClusterKind, namespace, "demo"), { timeout: 60_000 })
     .toBeUndefined();

@@ -176,11 +176,16 @@ export async function verifyToken(
 
 /** What the log tells of a refused token: its key, and what is not accepted of it, but nothing about the person. */
 function describeToken(token: string, config: IssuerConfig, nowMs: number): Record<string, unknown> {
-  const header = decodeProtectedHeader(token);
-  const refused = explainToken(header, decodeJwt(token), config, nowMs).flatMap(
-    ({ claim, found, refusal, meaning }) => (refusal === undefined ? [] : [{ claim, found, meaning }]),
-  );
-  return { issuer: config.issuer, kid: show(header.kid), alg: show(header.alg), refused };
+  try {
+    const header = decodeProtectedHeader(token);
+    const refused = explainToken(header, decodeJwt(token), config, nowMs).flatMap(
+      ({ claim, found, refusal, meaning }) => (refusal === undefined ? [] : [{ claim, found, meaning }]),
+    );
+    return { issuer: config.issuer, kid: show(header.kid), alg: show(header.alg), refused };
+  } catch {
+    // It has no header that can be read: a forged one, for which a refusal is enough.
+    return { issuer: config.issuer };
+  }
 }
 
 function refuse(step: string, facts: Readonly<Record<string, unknown>> = {}, cause?: unknown): ApiError {

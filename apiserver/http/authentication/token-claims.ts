@@ -85,8 +85,9 @@ export function hasAcceptedType(typ: string | undefined, accepted: readonly stri
   return accepted.some((name) => (name === "" ? typ === undefined : isType(typ, name)));
 }
 
-function isType(typ: string | undefined, name: string): boolean {
-  return typ?.toLowerCase().replace(/^application\//, "") === name.toLowerCase();
+/** Of a header that nobody has verified `typ` may be anything. */
+function isType(typ: unknown, name: string): boolean {
+  return typeof typ === "string" && typ.toLowerCase().replace(/^application\//, "") === name.toLowerCase();
 }
 
 /**

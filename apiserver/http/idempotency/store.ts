@@ -57,8 +57,18 @@ export function createIdempotencyStore(
   return {
     async claim(claim) {
       const fresh = await takeKey(db, claim);
-      if (fresh?.outcome === "run" && !fresh.resumed && !(await hasRoom(claim))) {
-        await db.delete(idempotencyKeys).where(isSameKey(claim));
+      const forget = () => db.delete(idempotencyKeys).where(isSameKey(claim));
+      const hasRoomForIt = async () => {
+        try {
+          return await hasRoom(claim);
+        } catch (error) {
+          // Nothing runs for it: a repeated request must not wait for the end of its lease.
+          await forget();
+          throw error;
+        }
+      };
+      if (fresh?.outcome === "run" && !fresh.resumed && !(await hasRoomForIt())) {
+        await forget();
         throw new ApiError(
           "rate_limited",
           `A user can have ${maxKeysPerUser} Idempotency-Keys, each for 24 hours; send the request without one, or later.`,
