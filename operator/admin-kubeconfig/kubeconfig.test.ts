@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
+import { makeAuthority } from "../tenant/testing.ts";
 import { CLUSTER_ID, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import {
@@ -159,6 +160,19 @@ test.each<[string, Secret, string, string | undefined, boolean]>([
   ],
 ])("a CA that %s: lost %s", (_, existing, engine, revision, isLost) => {
   expect(isCaLost(existing, engine, revision)).toBe(isLost);
+});
+
+test("a certificate of the same key, alone or among others, is of the same CA", async () => {
+  const [own, other] = [await makeAuthority("own"), await makeAuthority("other")];
+  const issuedBy = (certificate: string): Secret => ({
+    ...secret,
+    data: { ...secret.data, "ca.crt": certificate },
+  });
+  const isOther = (known: string, found: string) => isOfOtherCa(issuedBy(known), basis, found);
+  expect(isOther(own.certificate, `${own.certificate}\n`)).toBe(false);
+  expect(isOther(own.certificate, `${other.certificate}\n${own.certificate}`)).toBe(false);
+  expect(isOther(own.certificate, other.certificate)).toBe(true);
+  expect(isOther(own.certificate, "no certificate")).toBe(true);
 });
 
 test("another CA of the same cluster is known to be lost, and nothing is issued by it", () => {

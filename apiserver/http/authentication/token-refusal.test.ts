@@ -123,6 +123,23 @@ test.each([
   });
 });
 
+const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+
+test.each([
+  ["no JSON", "x"],
+  ["of a type that is no text", encode({ alg: "ES256", kid: "x", typ: 5 })],
+  ["an array", encode([])],
+])("a forged token whose header is %s is 401", async (_what, header) => {
+  const authenticator = createAuthenticator({
+    issuers: [issuer.config],
+    bindUser: async (user: UserPrincipal) => user.issuer,
+    apiTokens: { isApiToken: () => false, isWellFormed: () => false, verify: async () => undefined },
+    log: { warn: () => undefined },
+  });
+  const token = `${header}.${encode({ iss: issuer.config.issuer })}.y`;
+  await expect(authenticator.authenticate(`Bearer ${token}`)).rejects.toMatchObject({ status: 401 });
+});
+
 test("the log has the key's id, what is accepted and what was found, and nothing of the person", async () => {
   const { error } = await refuse({ claims: { aud: "account" } });
   const { cause } = error as { cause: TokenRefusal };
