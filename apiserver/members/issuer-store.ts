@@ -58,10 +58,11 @@ export async function upsertIdRules(tx: Queryable, url: string, rules: IdRules):
     .onConflictDoUpdate({ target: issuers.url, set: rules });
 }
 
-/** Gives all users of these issuers to another. */
+/** Gives all users of these issuers to another, and forgets their rules: those of the other are in force for them. */
 export async function moveUsers(tx: Queryable, formerUrls: readonly string[], url: string): Promise<void> {
   await tx
     .update(users)
     .set({ issuer: url })
     .where(inArray(users.issuer, [...formerUrls]));
+  await tx.delete(issuers).where(inArray(issuers.url, [...formerUrls]));
 }

@@ -138,6 +138,17 @@ describe("the rules of an issuer with users", () => {
     expect([await again(former, uuid), await again(former, "alice")]).toEqual(ids);
   });
 
+  test("are compared with those of its last start, at whatever URL that was", async () => {
+    const [first, second, third] = [await startIssuer(), await startIssuer(), await startIssuer()];
+    await (await start([first.config]))(first, "alice");
+    const idNamespace = first.config.issuer;
+    await start([{ ...second.config, idNamespace, subjectClaim: "oid", acceptNewIds: true }]);
+    for (const { config } of [first, third])
+      await expect(start([{ ...config, idNamespace }])).rejects.toThrow(
+        /ids were made with subjectClaim "oid"/,
+      );
+  });
+
   test("and its users stay where they are while the former URL is configured too", async () => {
     const [former, current] = [await startIssuer(), await startIssuer()];
     const id = createId();

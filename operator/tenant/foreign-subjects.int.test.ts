@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { type ForeignBinding, isOfAccess, removeEndedSubjects } from "./foreign-subjects.ts";
 import { createTenantClient, type TenantClient } from "./tenant-client.ts";
@@ -68,10 +69,32 @@ test("a tenant that binds a right again and again is told", async () => {
   const hostile: TenantClient = {
     ...tenant,
     list: async ({ kind }) => (kind.namespaced ? [] : [binding]) as never,
-    send: async () => undefined as never,
+    send: async () => ({ metadata: { resourceVersion: "2" } }) as never,
     delete: async () => undefined,
   };
   await expect(removeEndedSubjects(hostile, () => isOfAccess("ended", undefined))).rejects.toThrow(
     "bindings keep naming rights that have ended",
   );
+});
+
+test("a binding that cannot be changed keeps no other right, and one is deleted as it was left alone", async () => {
+  const bindings = ["refused", "emptied"].map((name) => ({
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name, resourceVersion: "1" },
+    subjects: [{ kind: "Group", name: "ended" }],
+  }));
+  const deleted: unknown[] = [];
+  const policed: TenantClient = {
+    ...tenant,
+    list: async ({ kind }) => (kind.namespaced ? [] : bindings) as never,
+    send: async (_method, path) => {
+      if (path.endsWith("/refused"))
+        throw new KubeError({ status: 403, reason: "Forbidden", kubeMessage: "no" });
+      return { metadata: { resourceVersion: "2" } } as never;
+    },
+    delete: async (_kind, name, _namespace, resourceVersion) => void deleted.push([name, resourceVersion]),
+  };
+  await expect(removeEndedSubjects(policed, () => isOfAccess("ended", undefined))).rejects.toThrow("no");
+  expect(deleted).toEqual([["emptied", "2"]]);
 });

@@ -20,6 +20,8 @@ export interface ForeignBinding extends KubeObject {
   subjects?: Subject[] | undefined;
 }
 
+const versionSchema = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
+
 const subjectSchema = z.object({
   kind: z.string(),
   apiGroup: z.string().optional(),
@@ -83,6 +85,7 @@ export function findKeptSubjects({ subjects = [] }: ForeignBinding, isEnded: IsE
 export async function removeEndedSubjects(tenant: TenantClient, decide: () => IsEnded): Promise<void> {
   for (let pass = 0; pass < MAX_PASSES; pass += 1) {
     let found = 0;
+    let refusal: unknown;
     for (const kind of BINDING_KINDS) {
       const bindings = await tenant.list(kind, "");
       const isEnded = decide();
@@ -90,9 +93,13 @@ export async function removeEndedSubjects(tenant: TenantClient, decide: () => Is
         const kept = findKeptSubjects(binding, isEnded);
         if (kept === undefined) continue;
         found += 1;
-        await keepSubjects(tenant, kind, binding, kept);
+        // A policy of the tenant that refuses a change of one binding keeps no other right.
+        await keepSubjects(tenant, kind, binding, kept).catch((error: unknown) => {
+          refusal ??= error;
+        });
       }
     }
+    if (refusal !== undefined) throw refusal;
     if (found === 0) return;
   }
   const kubeMessage =
@@ -110,8 +117,14 @@ async function keepSubjects(
   const { name, namespace, resourceVersion } = metadata;
   const patch = { metadata: { resourceVersion }, subjects };
   try {
-    await tenant.send("PATCH", objectPath(kind, namespace, name), patch, z.unknown());
-    if (subjects.length === 0) await tenant.delete({ kind }, name, namespace);
+    const { metadata: kept } = await tenant.send(
+      "PATCH",
+      objectPath(kind, namespace, name),
+      patch,
+      versionSchema,
+    );
+    // Of this version alone: the tenant may have bound another subject meanwhile.
+    if (subjects.length === 0) await tenant.delete({ kind }, name, namespace, kept.resourceVersion);
   } catch (error) {
     if (!(error instanceof KubeError && (error.isConflict || error.isNotFound))) throw error;
   }

@@ -21,8 +21,15 @@ export interface TenantClient {
   /** All objects with these labels; the server may return others as well. */
   list<T>(kind: TenantKind<T>, labelSelector: string): Promise<T[]>;
   create<T>(kind: TenantKind<T>, object: NoInfer<T>, fieldManager: string): Promise<void>;
-  /** Also resolves when the object does not exist. */
-  delete(kind: Pick<TenantKind<unknown>, "kind">, name: string, namespace?: string): Promise<void>;
+  /**
+   * Also resolves when the object does not exist. With a version it is a conflict when the object has another.
+   */
+  delete(
+    kind: Pick<TenantKind<unknown>, "kind">,
+    name: string,
+    namespace?: string,
+    resourceVersion?: string,
+  ): Promise<void>;
   /** A request whose answer counts, as a subresource or a review: POST creates one, PATCH merges. */
   send<T>(method: "POST" | "PATCH", path: string, body: object, schema: z.ZodType<T>): Promise<T>;
 }
@@ -102,9 +109,10 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       const query = { fieldManager: MANAGER_OPERATOR };
       return call({ method, path, query, body, contentType }, schema);
     },
-    async delete({ kind }, name, namespace) {
+    async delete({ kind }, name, namespace, resourceVersion) {
+      const body = resourceVersion === undefined ? {} : { body: { preconditions: { resourceVersion } } };
       try {
-        await call({ method: "DELETE", path: objectPath(kind, namespace, name) }, z.unknown());
+        await call({ method: "DELETE", path: objectPath(kind, namespace, name), ...body }, z.unknown());
       } catch (error) {
         if (!(error instanceof KubeError && error.isNotFound)) throw error;
       }

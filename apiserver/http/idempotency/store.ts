@@ -54,26 +54,25 @@ export function createIdempotencyStore(
   maxKeysPerUser = Number.POSITIVE_INFINITY,
 ): IdempotencyStore {
   const hasRoom = createKeyCount(db, maxKeysPerUser);
+  const requireRoom = async (claim: IdempotencyClaim) => {
+    if (await hasRoom(claim)) return;
+    throw new ApiError(
+      "rate_limited",
+      `A user can have ${maxKeysPerUser} Idempotency-Keys, each for 24 hours; send the request without one, or later.`,
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
+  };
   return {
     async claim(claim) {
       const fresh = await takeKey(db, claim);
-      const forget = () => db.delete(idempotencyKeys).where(isSameKey(claim));
-      const hasRoomForIt = async () => {
+      if (fresh?.outcome === "run" && !fresh.resumed) {
         try {
-          return await hasRoom(claim);
+          await requireRoom(claim);
         } catch (error) {
           // Nothing runs for it: a repeated request must not wait for the end of its lease.
-          await forget();
+          await db.delete(idempotencyKeys).where(isSameKey(claim));
           throw error;
         }
-      };
-      if (fresh?.outcome === "run" && !fresh.resumed && !(await hasRoomForIt())) {
-        await forget();
-        throw new ApiError(
-          "rate_limited",
-          `A user can have ${maxKeysPerUser} Idempotency-Keys, each for 24 hours; send the request without one, or later.`,
-          { retryAfterSeconds: RETRY_AFTER_SECONDS },
-        );
       }
       if (fresh !== undefined) return fresh;
       await db

@@ -52,6 +52,14 @@ export function toAuditedState({ metadata, spec }: Cluster | NodePool): AuditedS
   };
 }
 
+/** The version without what is not compared, which may be large: its status, and annotations of other domains. */
+export function trimVersion<T extends Cluster | NodePool>(version: T): T {
+  const { status: _status, ...rest } = version;
+  const { annotations = {} } = version.metadata;
+  const own = Object.entries(annotations).filter(([name]) => OWN_DOMAIN.test(name));
+  return { ...rest, metadata: { ...version.metadata, annotations: Object.fromEntries(own) } } as T;
+}
+
 /** Whether nothing that is audited differs. */
 export function isSameState(one: AuditedState, other: AuditedState): boolean {
   const parts = ({ requestId, spec, labels, annotations, finalizers, isManaged }: AuditedState) => [

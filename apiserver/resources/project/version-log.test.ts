@@ -36,3 +36,14 @@ test("of an object that is never compared, the first and the latest versions are
   expect(log.of(uid)).toHaveLength(100);
   expect(versionsIn(log.of(uid)).slice(0, 2)).toEqual(["1", "52"]);
 });
+
+test("what is not compared is not kept: a status, and annotations of other domains", () => {
+  const log = createVersionLog();
+  const annotations = { "example.com/large": "a".repeat(1000), "hold.cloud.marina.dev/x": "y" };
+  const full = version(1);
+  log.add({ ...full, metadata: { ...full.metadata, annotations }, status: { phase: "Ready" } }, undefined);
+  const [kept] = log.of(uid);
+  expect(kept?.status).toBeUndefined();
+  expect(kept?.metadata.annotations).toEqual({ "hold.cloud.marina.dev/x": "y" });
+  expect(kept?.spec).toEqual(full.spec);
+});

@@ -1,7 +1,7 @@
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import { toStorable } from "../../db/storable.ts";
-import { isSameState, toAuditedState } from "./audited-state.ts";
+import { isSameState, toAuditedState, trimVersion } from "./audited-state.ts";
 
 /** Of one object that cannot be projected yet; those between the first and the latest are dropped, which the log tells. */
 const MAX_VERSIONS = 100;
@@ -25,7 +25,7 @@ export function createVersionLog(): VersionLog {
       if (previous !== undefined && isSameState(toAuditedState(previous), toAuditedState(version))) return;
       const uid = version.metadata.uid ?? "";
       const known = versions.get(uid) ?? [];
-      known.push(toStorable(version));
+      known.push(toStorable(trimVersion(version)));
       if (known.length > MAX_VERSIONS) known.splice(1, 1);
       versions.set(uid, known);
     },
