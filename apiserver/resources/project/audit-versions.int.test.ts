@@ -112,11 +112,19 @@ function makeWriters(random: (below: number) => number): [string, () => Promise<
 
 const by = (fieldManager: string) => ({ fieldManager });
 
-async function readSettings(): Promise<Settings> {
+async function readPool(): Promise<NodePool> {
   const { namespace = "", name } = pool.metadata;
   const found = await api.deps.kube.get(nodePoolKind, namespace, name);
   if (found === undefined) throw new Error("the pool is gone");
-  return settingsOf(found);
+  return found;
+}
+
+/** After some scales the Kubernetes API names nobody as the manager of the count; of whom it does not name, nothing is known. */
+function nameOf(writer: string, { metadata }: NodePool): string {
+  const counts = metadata.managedFields?.some(({ fieldsV1 }) =>
+    JSON.stringify(fieldsV1).includes("f:desiredNodes"),
+  );
+  return writer === "scaler" && counts !== true ? "unknown" : writer;
 }
 
 function compare(writer: string, before: Settings, after: Settings): Line[] {
@@ -161,12 +169,13 @@ test("each change by REST, kubectl, scale, apply and patch is in the audit log o
   const random = createRandom(seed);
   const writers = makeWriters(random);
   const written: Line[] = [];
-  let settings = await readSettings();
+  let settings = settingsOf(await readPool());
   for (let n = 0; n < WRITES; n += 1) {
     const [writer, write] = writers[random(writers.length)] ?? ["", () => Promise.resolve()];
     await write();
-    const after = await readSettings();
-    written.push(...compare(writer, settings, after));
+    const changed = await readPool();
+    const after = settingsOf(changed);
+    written.push(...compare(nameOf(writer, changed), settings, after));
     settings = after;
   }
   expect(written.length).toBeGreaterThan(WRITES / 4);

@@ -97,6 +97,11 @@ describe("a change from one version to the next is in the audit log", () => {
       ],
     ],
     [
+      "that sets a field which nobody manages then, and names no writer of other fields",
+      aVersion([anEntry("gitops", ["label:team"], { time: LATER })], { spec: { desiredNodes: 5 } }),
+      [["unknown", { desiredNodes: 1 }, { desiredNodes: 5 }]],
+    ],
+    [
       "that takes a field away, by the latest writer",
       aVersion([anEntry("marina-apiserver", ["vcpus"]), anEntry("b", ["maxNodes"], { time: LATER })], {
         spec: { desiredNodes: undefined },

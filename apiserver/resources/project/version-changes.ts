@@ -80,7 +80,7 @@ function asFields(finalizers: readonly string[]): Fields {
 /** Undefined for a write of Marina's own programs. */
 function findWriter(
   { metadata }: Cluster | NodePool,
-  { part, path }: FieldChange,
+  { part, path, after }: FieldChange,
   isOfRest: boolean,
 ): string | undefined {
   // The status has a writer of its own, who changes nothing else.
@@ -89,7 +89,10 @@ function findWriter(
     .sort((one, other) => (one.time ?? "").localeCompare(other.time ?? ""));
   const owner = entries.findLast((entry) => path.length > 0 && holds(entry.fieldsV1, path));
   if (owner !== undefined) return isOwn(owner, isOfRest) ? undefined : owner.manager;
-  return part === "spec" && isOfRest ? undefined : findRemover(entries, part);
+  if (part === "spec" && isOfRest) return undefined;
+  // After some writes of the scale subresource nobody manages the field that they have set.
+  const isSet = path.length > 0 && after !== undefined;
+  return isSet ? UNKNOWN_MANAGER : findRemover(entries, part);
 }
 
 /**
