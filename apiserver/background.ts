@@ -1,7 +1,6 @@
 import { auditJobs } from "./audit/jobs.ts";
 import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
 import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
-import { clusterJobs } from "./clusters/index.ts";
 import type { Deps } from "./deps.ts";
 import { idempotencyJobs } from "./http/idempotency/jobs.ts";
 import { organizationJobs } from "./organizations/index.ts";
@@ -26,7 +25,6 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...packageJobs(deps),
       ...budgetJobs(deps),
       ...storageQuotaJobs(deps),
-      ...clusterJobs(deps),
       ...clusterAccessJobs(deps),
       ...writeIntentJobs(deps),
       ...projectionJobs(deps),

@@ -1,6 +1,4 @@
 export { annotateSentCidrs, authorizedCidrs, findSentCidrs, maskCidrs } from "./authorized-cidrs.ts";
-export { clusterJobs } from "./create/jobs.ts";
-export { hasPendingCreates } from "./create/store.ts";
 export {
   ADMIN_KUBECONFIG_LIFETIME_DAYS,
   DOWNLOAD_ACTION,

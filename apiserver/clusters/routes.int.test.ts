@@ -7,8 +7,8 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
+import { writeIntents } from "../resources/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { clusterIntents } from "./create/table.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -279,7 +279,7 @@ test("a list is paged by id, and stays complete when clusters are created and de
 test("no intent is left pending", async () => {
   const rows = await api.deps.db
     .select({ n: sql`count(*)` })
-    .from(clusterIntents)
-    .where(eq(clusterIntents.state, "pending"));
+    .from(writeIntents)
+    .where(eq(writeIntents.verb, "create"));
   expect(rows).toEqual([{ n: "0" }]);
 });

@@ -94,7 +94,6 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
           })),
         });
         const { object: cluster, effects } = await createCluster(deps, caller, desired, {
-          resumed: attempt.resumed,
           dryRun: query.dry_run,
         });
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);

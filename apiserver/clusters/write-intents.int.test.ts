@@ -11,9 +11,10 @@ import {
   findNodePool,
   type ProjectedCluster,
   type ProjectedNodePool,
+  projectObservations,
 } from "../resources/project/index.ts";
+import { writeIntents } from "../resources/table.ts";
 import { writeIntentJobs } from "../resources/write/index.ts";
-import { writeIntents } from "../resources/write/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteCluster } from "./write.ts";
@@ -194,4 +195,67 @@ describe("a write that had no effect leaves no audit row and no intent", () => {
     expect(await pending()).toEqual([]);
     expect(await auditOf(pool.id)).toEqual([]);
   });
+});
+
+describe("what a write has reserved when its process is killed", () => {
+  const killed = () => Promise.reject(new Error("killed"));
+  const rename = (displayName: string) => ({ settings: { displayName }, fixed: {} });
+
+  function newPool(other: ProjectedNodePool, displayName: string) {
+    const id = createId();
+    return { id, objectName: `late-${id.slice(-5)}`, spec: { ...other.object.spec, displayName } };
+  }
+
+  test("the name stays with its object: it may repeat the renaming, another one is refused until the sweep", async () => {
+    const { cluster, pool } = await make();
+    const early = { ...api.deps, kube: { ...api.deps.kube, jsonPatch: killed } };
+    await expect(updateNodePool(early, callerOf("name-1"), pool, rename("Wanted"))).rejects.toThrow("killed");
+    const create = () => createNodePool(api.deps, callerOf("name-2"), cluster, newPool(pool, "wANTED"));
+    await expect(create()).rejects.toMatchObject({ code: "operation_in_progress" });
+    await expect(updateNodePool(early, callerOf("name-3"), pool, rename("wanted"))).rejects.toThrow("killed");
+    await expect(create()).rejects.toMatchObject({ code: "operation_in_progress" });
+    await sweep();
+    const { object } = await create();
+    expect(object.displayName).toBe("wANTED");
+    const taken = updateNodePool(api.deps, callerOf("name-4"), pool, rename("wanted"));
+    await expect(taken).rejects.toMatchObject({ code: "validation_failed", details: [{ field: "name" }] });
+  });
+
+  test("name and quota pass from the intent to the object without a gap: the sweep projects what was written", async () => {
+    const { cluster, pool } = await make();
+    const created = newPool(pool, "swept");
+    await expect(createNodePool(dying, callerOf("swept-1"), cluster, created)).rejects.toThrow("killed");
+    await expect(updateNodePool(dying, callerOf("swept-2"), pool, change(5))).rejects.toThrow("killed");
+    await sweep();
+    expect(await pending()).toEqual([]);
+    const read = (id: string) => findNodePool(api.deps.db, orgId, cluster.id, id);
+    expect((await read(created.id))?.displayName).toBe("swept");
+    expect((await read(pool.id))?.object.spec.desiredNodes).toBe(5);
+  });
+
+  test("a create that never happened is given up with an audit row, and its name is free", async () => {
+    const { cluster, pool } = await make();
+    const early = { ...api.deps, kube: { ...api.deps.kube, create: killed } };
+    const created = newPool(pool, "never");
+    await expect(createNodePool(early, callerOf("never-1"), cluster, created)).rejects.toThrow("killed");
+    await sweep();
+    const rows = await api.deps.db.select().from(auditLog).where(eq(auditLog.targetId, created.id));
+    expect(rows.map(({ action, result }) => [action, result])).toEqual([["node_pool.create", "failed"]]);
+    const next = await createNodePool(api.deps, callerOf("never-2"), cluster, newPool(pool, "never"));
+    expect(next.object.displayName).toBe("never");
+  });
+});
+
+test("a repeated create of a pool that was deleted since is refused, and creates none", async () => {
+  const { cluster, pool: other } = await make();
+  const id = createId();
+  const spec = { ...other.object.spec, displayName: "once" };
+  const pool = { id, objectName: `once-${id.slice(-5)}`, spec };
+  const { object } = await createNodePool(api.deps, callerOf("once-1"), cluster, pool);
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, gone: true }]));
+  const repeated = createNodePool(api.deps, callerOf("once-2"), cluster, pool);
+  await expect(repeated).rejects.toMatchObject({ code: "conflict" });
+  expect((await auditOf(id)).filter(([action]) => action === "node_pool.create")).toEqual([
+    ["node_pool.create", "once-1", 1],
+  ]);
 });

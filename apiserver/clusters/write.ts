@@ -15,13 +15,7 @@ import {
 } from "../node-pools/index.ts";
 import { assessQuota } from "../quotas/index.ts";
 import { listAllNodePools, type ProjectedCluster } from "../resources/project/index.ts";
-import {
-  changeObject,
-  createNameReservation,
-  deleteObject,
-  requireNotHeld,
-  type WriteResult,
-} from "../resources/write/index.ts";
+import { changeObject, deleteObject, requireNotHeld, type WriteResult } from "../resources/write/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";
 import { clustersOf, requireChangeable } from "./resource.ts";
@@ -67,10 +61,7 @@ export async function changeCluster(
         spec: { ...patch },
         before: auditCluster(spec, metadata.name),
         after: auditCluster(desired, metadata.name),
-        reservations:
-          patch.displayName === undefined
-            ? []
-            : [createNameReservation(clusters, patch.displayName, cluster.id)],
+        name: patch.displayName,
         effects,
       };
     },

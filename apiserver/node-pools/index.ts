@@ -1,5 +1,5 @@
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, planPool, sumEffects } from "./effects.ts";
 export { type Effects, effectsRecord } from "./effects-schema.ts";
-export { checkPoolRules, type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
+export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./new-node-pool.ts";
 export { createNodePoolBody, toNodePoolSpec } from "./schema.ts";
-export { amountsOfCreate, amountsOfDelete, planStayingPools } from "./write.ts";
+export { amountsOfCreate, amountsOfDelete, planStayingPools, toNewObject } from "./write.ts";

@@ -1,13 +1,12 @@
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
-import { createId } from "../../shared/program/id.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
-import { assessQuota, createQuotaReservation, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
+import { assessQuota, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
 import {
   findCluster,
   findNodePool,
@@ -15,18 +14,11 @@ import {
   type ProjectedCluster,
   type ProjectedNodePool,
 } from "../resources/project/index.ts";
-import {
-  changeObject,
-  createNameReservation,
-  createObject,
-  deleteObject,
-  recordCreation,
-  type WriteResult,
-} from "../resources/write/index.ts";
+import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
-import { type NewNodePool, toNodePoolObject } from "./new-node-pool.ts";
+import { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 import { auditNodePool } from "./present.ts";
 import { nodePoolsOf } from "./resource.ts";
 
@@ -57,29 +49,32 @@ export async function createNodePool(
   { dryRun = false }: WriteOptions = {},
 ): Promise<NodePoolResult> {
   const { orgId, id: clusterId, namespace } = cluster;
-  const existing = await findNodePool(deps.db, orgId, clusterId, pool.id);
-  if (existing !== undefined) {
-    await deps.db.transaction((tx) => recordCreation(tx, pool.id));
-    return { object: existing, effects: undefined };
-  }
-  const resource = nodePoolsOf(orgId, clusterId);
-  const after = planPool(pool.id, pool.spec, undefined);
-  const quota = planQuota(deps, amountsOfCreate(pool.id, pool.spec), {
-    change: { orgId, clusterId, before: undefined, after },
+  const place = { orgId, namespace, clusterId, requestId: caller.origin.requestId };
+  const { check, effects } = planQuota(deps, amountsOfCreate(pool.id, pool.spec), {
+    change: { orgId, clusterId, before: undefined, after: planPool(pool.id, pool.spec, undefined) },
     nodes: effectsOfCreate(pool.spec),
   });
-  return createObject(deps, caller, resource, {
+  return createObject(deps, caller, nodePoolsOf(orgId, clusterId), {
     action: "node_pool.create",
     dryRun,
-    id: pool.id,
-    object: toNodePoolObject({ orgId, namespace, clusterId, requestId: caller.origin.requestId }, pool),
+    created: toNewObject(place, pool),
     after: auditNodePool(pool.spec),
-    reservations: [
-      ...quota.reservations,
-      createNameReservation(resource, pool.spec.displayName ?? pool.objectName, pool.id),
-    ],
-    effects: quota.effects,
+    check,
+    effects,
+    findServed: (db) => findNodePool(db, orgId, clusterId, pool.id),
   });
+}
+
+/** The NodePool to create, with its name and what it counts. */
+export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
+  const { id, objectName, spec } = pool;
+  return {
+    resource: nodePoolsOf(place.orgId, place.clusterId),
+    id,
+    object: toNodePoolObject(place, pool),
+    name: spec.displayName ?? objectName,
+    amounts: poolAmounts(spec),
+  };
 }
 
 /**
@@ -112,16 +107,12 @@ export async function updateNodePool(
         },
         nodes: effectsOfUpdate(current.object, merged),
       });
-      const { displayName } = patch;
       return {
         spec: patch,
         before: auditNodePool(spec, changed),
         after: auditNodePool(merged, changed),
-        reservations: [
-          ...quota.reservations,
-          ...(typeof displayName === "string" ? [createNameReservation(resource, displayName, pool.id)] : []),
-        ],
-        effects: quota.effects,
+        ...quota,
+        name: typeof patch.displayName === "string" ? patch.displayName : undefined,
       };
     },
   });
@@ -151,17 +142,19 @@ export async function deleteNodePool(
   });
 }
 
-/** The quota that a write takes, which is nothing unless it grows, and what it means in quotas, nodes and money. */
+/** What a pool counts after a write, whose growth the quotas must allow, and what it means in quotas, nodes and money. */
 function planQuota(
   { config, now }: Deps,
   amounts: ObjectAmounts,
   { change, nodes }: { change: PoolChange; nodes: NodeEffects },
 ) {
   const scope = { orgId: change.orgId, defaults: config.quotas };
+  const assess = (db: Queryable) => assessQuota(db, scope, [amounts]);
   return {
-    reservations: growsQuota(amounts) ? [createQuotaReservation(scope, createId(), [amounts])] : [],
+    amounts: amounts.desired,
+    check: growsQuota(amounts) ? assess : undefined,
     effects: async (db: Queryable): Promise<Effects> => ({
-      quota: await assessQuota(db, scope, [amounts]),
+      quota: await assess(db),
       ...nodes,
       cost: await assessPoolCost(db, now(), change),
     }),

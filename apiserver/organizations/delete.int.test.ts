@@ -2,11 +2,12 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { CLUSTER_AMOUNTS } from "../../shared/crd/quota.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { clusterIntents } from "../clusters/create/table.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
+import { writeIntents } from "../resources/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,
@@ -87,18 +88,23 @@ describe("DELETE organization", () => {
 
   test("is 409 while a cluster is being created", async () => {
     const org = await makeOrganization(api, issuer);
-    const [intent] = await api.deps.db
-      .insert(clusterIntents)
-      .values({
-        clusterId: createId(),
-        orgId: org.id,
-        state: "pending",
-        request: {} as never,
-        origin: {} as never,
-      })
-      .returning();
+    const clusterId = createId();
+    await api.deps.db.insert(writeIntents).values({
+      id: createId(),
+      groupId: clusterId,
+      kind: "Cluster",
+      verb: "create",
+      orgId: org.id,
+      objectId: clusterId,
+      scope: org.id,
+      ...CLUSTER_AMOUNTS,
+      namespace: organizationNamespace(org.id),
+      name: "pending",
+      requestId: "request",
+      origin: {} as never,
+    });
     expect((await remove(org)).body.error.code).toBe("organization_not_empty");
-    await api.deps.db.delete(clusterIntents).where(eq(clusterIntents.clusterId, intent?.clusterId ?? ""));
+    await api.deps.db.delete(writeIntents).where(eq(writeIntents.objectId, clusterId));
   });
 
   test("locks the organization while it checks: a create inside it meanwhile is 409", async () => {

@@ -9,8 +9,8 @@ import {
   readQuotas,
   upsertQuotas,
 } from "../organizations/index.ts";
+import type { QuotaScope } from "./assess.ts";
 import { presentLimits } from "./present.ts";
-import type { QuotaScope } from "./quota-reservation.ts";
 
 /** Limits to set; null is the default, `undefined` leaves one unchanged. */
 export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };

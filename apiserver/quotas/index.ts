@@ -1,8 +1,2 @@
-export {
-  assessQuota,
-  createQuotaReservation,
-  growsQuota,
-  type ObjectAmounts,
-  type QuotaScope,
-} from "./quota-reservation.ts";
+export { assessQuota, growsQuota, type ObjectAmounts, type QuotaScope } from "./assess.ts";
 export { type QuotaEffect, quotaEffectsField } from "./schema.ts";

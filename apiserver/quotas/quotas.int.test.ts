@@ -8,10 +8,10 @@ import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizationJobs } from "../organizations/index.ts";
 import { findCluster, projectObservations, toProjectedNodePool } from "../resources/project/index.ts";
+import { writeIntents } from "../resources/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { readUse } from "./store.ts";
-import { quotaReservations } from "./table.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -165,7 +165,7 @@ describe("at the same time", () => {
 });
 
 describe("a reservation", () => {
-  const reserved = () => api.deps.db.select().from(quotaReservations);
+  const reserved = () => api.deps.db.select().from(writeIntents);
 
   test("ends with the write that it was taken for, and with one that was refused", async () => {
     const { pools } = await createCluster({ node_pools: [POOL] });

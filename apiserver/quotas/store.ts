@@ -1,32 +1,7 @@
-import { eq, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import type { Queryable } from "../db/client.ts";
 import { selectQuotaUse } from "../resources/project/index.ts";
-import { quotaReservations } from "./table.ts";
-
-/** Longer than any request: a write whose outcome is unknown counts until its object would have been observed. */
-const LEASE = sql`now() + interval '10 minutes'`;
-
-/** Reserves what a write adds; again for the same write and objects, it only renews the lease. */
-export async function insertReservations(
-  tx: Queryable,
-  orgId: string,
-  id: string,
-  changes: readonly { objectId: string; desired: QuotaAmounts }[],
-): Promise<void> {
-  await tx
-    .insert(quotaReservations)
-    .values(changes.map(({ objectId, desired }) => ({ id, objectId, orgId, ...desired, leasedUntil: LEASE })))
-    .onConflictDoUpdate({
-      target: [quotaReservations.id, quotaReservations.objectId],
-      set: { leasedUntil: LEASE },
-    });
-}
-
-/** Removes what a write has reserved. */
-export async function deleteReservations(tx: Queryable, id: string): Promise<void> {
-  await tx.delete(quotaReservations).where(eq(quotaReservations.id, id));
-}
 
 /** What the organization uses, objects by kubectl and GitOps and writes under way included. */
 export async function readUse(db: Queryable, orgId: string): Promise<QuotaAmounts> {
@@ -52,12 +27,7 @@ export async function readUses(
     with uses as (
       select object_id, max(clusters) as clusters, max(node_pools) as node_pools, max(nodes) as nodes,
         max(vcpus) as vcpus, max(memory_gb) as memory_gb
-      from (
-        ${selectQuotaUse(orgId)}
-        union all
-        select object_id, clusters, node_pools, nodes, vcpus, memory_gb
-        from ${quotaReservations} where org_id = ${orgId} and leased_until > now()
-      ) as counted
+      from (${selectQuotaUse(orgId)}) as counted
       group by object_id
     )
     select null as object_id, coalesce(sum(clusters), 0)::float8 as clusters,

@@ -40,9 +40,7 @@ export async function createDryRunFixture(api: TestApp): Promise<DryRunFixture> 
 const TABLES = [
   "audit_log",
   "idempotency_keys",
-  "cluster_intents",
-  "name_reservations",
-  "quota_reservations",
+  "write_intents",
   "projected_clusters",
   "projected_node_pools",
   "cluster_records",

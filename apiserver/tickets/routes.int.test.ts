@@ -35,6 +35,7 @@ async function recordCluster({ id: orgId }: TestOrganization, deletedDaysAgo: nu
     namespace: `org-${orgId}`,
     objectName: `c-${id}`,
     name: "recorded",
+    nameKey: "recorded",
     createdAt: new Date(0),
     deletedAt: deletedDaysAgo === null ? null : new Date(Date.now() - deletedDaysAgo * 86_400_000),
   });

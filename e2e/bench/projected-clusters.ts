@@ -30,8 +30,9 @@ export async function seedClusters(sql: postgres.Sql, orgId: string): Promise<vo
       FROM generate_series(0, ${CLUSTERS - 1}) AS n,
            LATERAL (SELECT ('0000aaaa-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid AS id) AS ids`;
   await sql`INSERT INTO projected_node_pools
-      (uid, id, org_id, cluster_id, namespace, name, display_name, status, resource_version, updated_at, object)
-    SELECT id, id, ${orgId}, ${clusterId(0)}, 'bench', 'p-' || n, 'pool-' || n, 'running', 4711, now(),
+      (uid, id, org_id, cluster_id, namespace, name, display_name, status, resource_version, updated_at, quota_nodes,
+       quota_vcpus, quota_memory_gb, object)
+    SELECT id, id, ${orgId}, ${clusterId(0)}, 'bench', 'p-' || n, 'pool-' || n, 'running', 4711, now(), 3, 6, 12,
            ${sql.json(NODE_POOL)}::jsonb || jsonb_build_object('metadata', ${sql.json(METADATA)}::jsonb
              || jsonb_build_object('name', 'p-' || n, 'uid', id))
       FROM generate_series(1, ${NODE_POOLS}) AS n,

@@ -68,6 +68,7 @@ test("a cluster has the name that it has now, and without a record that of its u
     namespace: `org-${organizationId}`,
     objectName: "shop",
     name: "after",
+    nameKey: "after",
     createdAt: FROM,
   });
   const read = await readUsageIntervals(api.deps.db, [organizationId, other], { from: FROM, to: TO });

@@ -4,7 +4,7 @@ import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { writeIntents } from "../../resources/write/table.ts";
+import { writeIntents } from "../../resources/table.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 
 let api: TestApp;

@@ -3,21 +3,19 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
-import { toNodePoolObject } from "../../node-pools/index.ts";
-import { findCluster, reserveName } from "../../resources/project/index.ts";
+import { toNodePoolObject } from "../../node-pools/new-node-pool.ts";
+import { findCluster } from "../../resources/project/index.ts";
+import { writeIntents } from "../../resources/table.ts";
+import { writeIntentJobs } from "../../resources/write/index.ts";
+import { isNameFree } from "../../resources/write/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
-import { createCluster } from "./create-cluster.ts";
-import { clusterJobs } from "./jobs.ts";
-import { type NewCluster, toClusterObject } from "./new-cluster.ts";
-import { openClusterIntent } from "./store.ts";
-import { clusterIntents } from "./table.ts";
+import { createCluster, type NewCluster, toClusterObject } from "./create-cluster.ts";
 import { aCreateRequest, origin } from "./testing.ts";
 
 let api: TestApp;
@@ -29,24 +27,26 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-async function create(deps: Deps, request: NewCluster, { resumed }: { resumed: boolean }) {
-  const { object } = await createCluster(deps, asAuthorized(origin), request, { resumed, dryRun: false });
+async function create(deps: Deps, request: NewCluster) {
+  const { object } = await createCluster(deps, asAuthorized(origin), request, { dryRun: false });
   return object;
 }
 
 const aRequest = (name: string) => aCreateRequest(orgId, name);
 
-/** What a process leaves that was killed: the intent and the name, and of the objects that `write` created. */
+/** What a process leaves that was killed: the intents, and of the objects those that `write` created. */
 async function crash(request: NewCluster, ageSeconds: number, write: (deps: Deps) => Promise<unknown>) {
-  await api.deps.db.transaction(async (tx) => {
-    await openClusterIntent(tx, request, origin);
-    await reserveName(tx, orgId, request.spec.displayName ?? "", request.clusterId);
-  });
+  const { kube } = api.deps;
+  const die: Deps["kube"]["create"] = async (kind, ...others) => {
+    const isWritten = [clusterKind, nodePoolKind].includes(kind as never);
+    return isWritten ? Promise.reject(new Error("killed")) : kube.create(kind, ...others);
+  };
+  await expect(create({ ...api.deps, kube: { ...kube, create: die } }, request)).rejects.toThrow("killed");
   await write(api.deps);
   await api.deps.db
-    .update(clusterIntents)
+    .update(writeIntents)
     .set({ startedAt: sql`now() - make_interval(secs => ${ageSeconds})` })
-    .where(eq(clusterIntents.clusterId, request.clusterId));
+    .where(eq(writeIntents.groupId, request.clusterId));
 }
 
 /** What the client holds who can repeat the request: a key without an outcome. */
@@ -66,15 +66,16 @@ async function writeAll(deps: Deps, request: NewCluster) {
 }
 
 async function sweep() {
-  for (const job of clusterJobs(api.deps)) await job.run(new AbortController().signal);
+  for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
 }
 
-async function stateOf(request: NewCluster) {
-  const rows = await api.deps.db
-    .select()
-    .from(clusterIntents)
-    .where(eq(clusterIntents.clusterId, request.clusterId));
-  return rows[0]?.state;
+/** "pending" while there are intents, then the result in the newest audit row. */
+async function stateOf({ clusterId }: NewCluster) {
+  const { db } = api.deps;
+  const intents = await db.select().from(writeIntents).where(eq(writeIntents.groupId, clusterId));
+  if (intents.length > 0) return "pending";
+  const rows = await db.select().from(auditLog).where(eq(auditLog.targetId, clusterId)).orderBy(auditLog.id);
+  return rows.at(-1)?.result;
 }
 
 async function listOwn(request: NewCluster) {
@@ -107,7 +108,7 @@ describe("a create that was killed after its Cluster was written", () => {
       clusterId: request.clusterId,
       objectName: request.objectName,
     };
-    const cluster = await create(api.deps, repeated, { resumed: true });
+    const cluster = await create(api.deps, repeated);
     expect(cluster.id).toBe(request.clusterId);
     expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
   });
@@ -117,7 +118,7 @@ describe("a create that was killed before its Cluster was written", () => {
   test("is finished by the client's retry", async () => {
     const request = aRequest("Killed early");
     await crash(request, 61, (deps) => writePools(deps, request));
-    await create(api.deps, request, { resumed: true });
+    await create(api.deps, request);
     expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
   });
 
@@ -136,25 +137,25 @@ describe("a create that was killed before its Cluster was written", () => {
       );
     await hold(["a.test/held"]);
     await kube.delete(nodePoolKind, request.namespace, name);
-    await expect(create(api.deps, request, { resumed: true })).rejects.toMatchObject({
+    await expect(create(api.deps, request)).rejects.toMatchObject({
       code: "conflict",
       retryAfterSeconds: 5,
     });
     await hold(null);
-    await create(api.deps, request, { resumed: true });
+    await create(api.deps, request);
     expect(await listOwn(request)).toEqual({ clusters: 1, pools: 1 });
   });
 
-  test("without an Idempotency-Key is undone after two minutes: its pools are deleted and its name is free", async () => {
+  test("without an Idempotency-Key is undone after two minutes: its pools are deleted, its name is free, and its failure audited", async () => {
     const request = aRequest("Killed without a key");
     await crash(request, 90, (deps) => writePools(deps, request));
     await sweep();
     expect(await stateOf(request)).toBe("pending");
     await crash(request, 121, async () => {});
     await sweep();
-    expect(await stateOf(request)).toBe("abandoned");
+    expect(await stateOf(request)).toBe("failed");
     await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
-    expect(await reserveName(api.deps.db, orgId, "killed without A key", createId())).toBe(true);
+    expect(await isNameFree(api.deps.db, orgId, "killed without A key")).toBe(true);
   });
 
   test("waits for that retry ten minutes; then its pools are removed and its name is free", async () => {
@@ -165,9 +166,9 @@ describe("a create that was killed before its Cluster was written", () => {
     expect(await stateOf(request)).toBe("pending");
     await crash(request, 601, async () => {});
     await sweep();
-    expect(await stateOf(request)).toBe("abandoned");
+    expect(await stateOf(request)).toBe("failed");
     await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
-    expect(await reserveName(api.deps.db, orgId, "killed FOR good", createId())).toBe(true);
+    expect(await isNameFree(api.deps.db, orgId, "killed FOR good")).toBe(true);
   });
 });
 
@@ -188,7 +189,8 @@ describe("a create that is repeated while it is being given up", () => {
       },
     };
     const swept = (async () => {
-      for (const job of clusterJobs({ ...api.deps, kube: slow })) await job.run(new AbortController().signal);
+      for (const job of writeIntentJobs({ ...api.deps, kube: slow }))
+        await job.run(new AbortController().signal);
     })();
     return { readStarted: readStarted.promise, open: gate.resolve, swept };
   }
@@ -196,9 +198,7 @@ describe("a create that is repeated while it is being given up", () => {
   /** As a client does that repeats after Retry-After. */
   function startRepetition(request: NewCluster) {
     let isCompleted = false;
-    const completed = waitFor("the repetition to create it", () =>
-      create(api.deps, request, { resumed: true }),
-    );
+    const completed = waitFor("the repetition to create it", () => create(api.deps, request));
     void completed.then(() => (isCompleted = true));
     return { completed, isCompleted: () => isCompleted };
   }
@@ -231,32 +231,24 @@ describe("a refused create", () => {
   test("of the Kubernetes API changes nothing: no pool, no name, no intent", async () => {
     const request = aRequest("Refused");
     const refused = { ...request, spec: { ...request.spec, version: "not-a-version" } };
-    await expect(create(api.deps, refused, { resumed: false })).rejects.toMatchObject({
+    await expect(create(api.deps, refused)).rejects.toMatchObject({
       code: "validation_failed",
       details: [{ field: "k8s_version" }],
     });
-    expect(await stateOf(request)).toBe("abandoned");
+    expect(await stateOf(request)).toBeUndefined();
     await expect.poll(() => listOwn(request), { timeout: 200_000 }).toEqual({ clusters: 0, pools: 0 });
-    const next = await create(api.deps, aRequest("Refused"), { resumed: false });
+    const next = await create(api.deps, aRequest("Refused"));
     expect(next.displayName).toBe("Refused");
   });
 
   test("for a Kubernetes API that is not there leaves the name free, also for the same request later", async () => {
     const request = aRequest("Unreachable");
     await withUnreachableKube((kube) =>
-      expect(create({ ...api.deps, kube }, request, { resumed: false })).rejects.toMatchObject({
+      expect(create({ ...api.deps, kube }, request)).rejects.toMatchObject({
         isUnavailable: true,
       }),
     );
-    const cluster = await create(api.deps, request, { resumed: true });
+    const cluster = await create(api.deps, request);
     expect(cluster.id).toBe(request.clusterId);
   });
-});
-
-test("a closed intent is deleted after two days, a pending one never", async () => {
-  const [closed, pending] = [aRequest("Closed long ago"), aRequest("Still pending")];
-  await crash(closed, 49 * 3600, async () => {});
-  await crash(pending, 61, (deps) => writeAll(deps, pending));
-  await sweep();
-  expect([await stateOf(closed), await stateOf(pending)]).toEqual([undefined, "done"]);
 });

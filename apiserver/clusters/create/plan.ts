@@ -4,7 +4,7 @@ import { checkPoolRules, type NewNodePool, toNodePoolSpec } from "../../node-poo
 import { maskCidrs } from "../authorized-cidrs.ts";
 import type { CreateClusterBody } from "../schema.ts";
 import { unknownVersion } from "../upgrade-step.ts";
-import type { NewCluster } from "./new-cluster.ts";
+import type { NewCluster } from "./create-cluster.ts";
 
 /** The ids and names of a create, which its caller generates. */
 export interface CreateIdentity {

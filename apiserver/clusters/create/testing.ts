@@ -1,7 +1,7 @@
 import { createId } from "../../../shared/program/id.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
 import { createObjectName } from "../../resources/write/index.ts";
-import type { NewCluster } from "./new-cluster.ts";
+import type { NewCluster } from "./create-cluster.ts";
 
 /** Who makes the requests. */
 export const origin: Origin = {

@@ -1,4 +1,4 @@
-import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
+import { isPool, type ProjectedObject } from "./project.ts";
 
 export interface Observation {
   object: ProjectedObject;
@@ -19,8 +19,8 @@ export interface Batch {
 
 /**
  * Divides observations into batches that are written one after another, clusters before pools. An observation that
- * shares an object, an id, a namespaced name or a display name with an earlier one comes in a later batch, so that the
- * result is the same as of single observations; but a name that one object releases is free for all others.
+ * shares an object, an id or a namespaced name with an earlier one comes in a later batch, so that the result is the same
+ * as of single observations.
  */
 export function toBatches(observations: readonly Observation[]): Batch[] {
   return [
@@ -33,11 +33,6 @@ export function toBatches(observations: readonly Observation[]): Batch[] {
       observations.filter(({ object }) => isPool(object)),
     ),
   ];
-}
-
-/** The scope in which display names are unique: the organization, for a pool its cluster. */
-export function nameScopeOf(object: ProjectedObject): string {
-  return isPool(object) ? clusterIdOf(object) : object.orgId;
 }
 
 function toBatchesOfKind(kind: Batch["kind"], observations: readonly Observation[]): Batch[] {
@@ -62,10 +57,5 @@ function toBatchesOfKind(kind: Batch["kind"], observations: readonly Observation
 }
 
 function keysOf(object: ProjectedObject): string[] {
-  return [
-    `uid ${object.uid}`,
-    `id ${object.id}`,
-    `place ${object.namespace}/${object.name}`,
-    `name ${nameScopeOf(object)} ${object.displayName.toLowerCase()}`,
-  ];
+  return [`uid ${object.uid}`, `id ${object.id}`, `place ${object.namespace}/${object.name}`];
 }

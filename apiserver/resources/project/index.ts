@@ -1,13 +1,13 @@
-/** What other slices may use of the projection: reading it, keeping it up to date after a write, and names. */
-export { isNameInFlight, releaseLeases, releaseName, reserveName } from "./name-reservations.ts";
+/** What other slices may use of the projection: reading it, and keeping it up to date after a write. */
 export { outsideWritersOf } from "./outside-changes.ts";
 export {
   type ProjectedCluster,
   type ProjectedNodePool,
+  type ProjectedObject,
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
-export { findClusterIdsOfPools, hasClusterRecord, hasRecentCluster } from "./records.ts";
+export { findClusterIdsOfPools, hasRecentCluster, hasRecord, selectNameHolders } from "./records.ts";
 export {
   findCluster,
   findNodePool,

@@ -3,15 +3,12 @@ import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { purgeAudited } from "./audit-versions.ts";
-import { nameReservations, projectedClusters, projectedNodePools } from "./table.ts";
+import { projectedClusters, projectedNodePools } from "./table.ts";
 
 const EVERY_MS = 3_600_000;
 /** No observation is that late: a watch that was closed for longer starts with a list. */
 const TOMBSTONE_DAYS = 7;
-/** An expired lease can be taken over immediately; the row itself is not needed. */
-const LEASE_DAYS = 1;
-
-/** Deletes old tombstones and expired name reservations. */
+/** Deletes old tombstones. */
 export function projectionJobs(deps: Pick<Deps, "db">): PeriodicJob[] {
   return [{ name: "purge-projection", everyMs: EVERY_MS, run: () => purge(deps.db) }];
 }
@@ -27,6 +24,4 @@ async function purge(db: Queryable): Promise<void> {
         ),
       );
   await purgeAudited(db);
-  const { leasedUntil } = nameReservations;
-  await db.delete(nameReservations).where(sql`${leasedUntil} < now() - make_interval(days => ${LEASE_DAYS})`);
 }

@@ -18,7 +18,6 @@ import type { ProjectedObject } from "./project.ts";
 import { projectBatch } from "./project-batch.ts";
 import {
   clusterRecords,
-  nameReservations,
   nodePoolRecords,
   projectedClusters,
   projectedNodePools,
@@ -56,6 +55,7 @@ async function readStored(orgId: string, observations: readonly Observation[]) {
     (await db.select().from(table).where(eq(table.orgId, orgId)).orderBy(table.objectName)).map((row) => [
       numberOf(row.id),
       row.name,
+      row.nameKey,
       row.deletedAt !== null,
     ]);
   const byObject = <T>(found: readonly T[], idOf: (row: T) => string, present: (row: T) => unknown) =>
@@ -73,7 +73,6 @@ async function readStored(orgId: string, observations: readonly Observation[]) {
     .from(systemEvents)
     .where(inArray(systemEvents.clusterId, ids))
     .orderBy(systemEvents.id);
-  const names = await db.select().from(nameReservations).where(inArray(nameReservations.objectId, ids));
   return {
     clusters: sortRows(await rows(projectedClusters)),
     nodePools: sortRows(await rows(projectedNodePools)),
@@ -93,9 +92,6 @@ async function readStored(orgId: string, observations: readonly Observation[]) {
       feed,
       ({ clusterId, nodePoolId }) => nodePoolId ?? clusterId,
       ({ payload }) => ("status" in payload ? [payload.previousStatus, payload.status] : []),
-    ),
-    names: sortRows(
-      names.map(({ nameKey, objectId, leasedUntil }) => [nameKey, numberOf(objectId), leasedUntil]),
     ),
   };
 }
@@ -156,8 +152,8 @@ describe("many observations in one transaction", () => {
     const renamed = { ...first, displayName: "Other", resourceVersion: 9_000n };
     const second = projected(orgId, 2, { displayName: "wanted" });
     await observe({ object: second }, { object: renamed });
-    const held = await api.deps.db.select().from(nameReservations).where(eq(nameReservations.scope, orgId));
-    expect(Object.fromEntries(held.map(({ nameKey, objectId }) => [nameKey, objectId]))).toEqual({
+    const held = await api.deps.db.select().from(clusterRecords).where(eq(clusterRecords.orgId, orgId));
+    expect(Object.fromEntries(held.map(({ nameKey, id }) => [nameKey, id]))).toEqual({
       wanted: second.id,
       other: first.id,
     });
@@ -197,7 +193,7 @@ test("a rebuild reads no more of the tables for each object as they fill", async
       );
       const [read] = await tx.execute<{ rows: number }>(
         sql`select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as rows
-          from pg_stat_xact_user_tables where relname in ('projected_clusters', 'name_reservations', 'cluster_records')`,
+          from pg_stat_xact_user_tables where relname in ('projected_clusters', 'cluster_records')`,
       );
       return read?.rows ?? 0;
     });

@@ -4,7 +4,8 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { systemEvents } from "../../event-log/index.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { findCluster, projectObservations, reserveName, toProjectedCluster } from "./index.ts";
+import { isNameFree } from "../write/testing.ts";
+import { findCluster, projectObservations, toProjectedCluster } from "./index.ts";
 import type { ProjectedCluster } from "./project.ts";
 import { clusterRecords } from "./table.ts";
 import { readTransitionTypes } from "./testing.ts";
@@ -151,24 +152,27 @@ describe("a name", () => {
   test("belongs to the object observed with it, and is free when that is deleted", async () => {
     const object = anObject({ displayName: "Wanted" });
     await observe(object);
-    expect(await reserveName(api.deps.db, orgId, "wANTED", createId())).toBe(false);
+    expect(await isNameFree(api.deps.db, orgId, "wANTED")).toBe(false);
     await observe(object, { gone: true });
-    expect(await reserveName(api.deps.db, orgId, "wanted", createId())).toBe(true);
+    expect(await isNameFree(api.deps.db, orgId, "wanted")).toBe(true);
   });
 
   test("follows a renaming by kubectl", async () => {
     const object = anObject({ displayName: "Before" });
     await observe(object);
     await observe({ ...object, displayName: "After", resourceVersion: object.resourceVersion + 1n });
-    expect(await reserveName(api.deps.db, orgId, "before", createId())).toBe(true);
-    expect(await reserveName(api.deps.db, orgId, "after", createId())).toBe(false);
+    expect(await isNameFree(api.deps.db, orgId, "before")).toBe(true);
+    expect(await isNameFree(api.deps.db, orgId, "after")).toBe(false);
   });
 
   test("that another object holds does not keep an object of GitOps from being served", async () => {
-    await observe(anObject({ displayName: "Same" }));
+    const first = anObject({ displayName: "Same" });
+    await observe(first);
     const second = anObject({ displayName: "same" });
     await observe(second);
     expect((await findCluster(api.deps.db, orgId, second.id))?.displayName).toBe("same");
+    await observe(first, { gone: true });
+    expect(await isNameFree(api.deps.db, orgId, "same")).toBe(false);
   });
 });
 

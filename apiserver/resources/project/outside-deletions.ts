@@ -2,12 +2,11 @@ import { sql } from "drizzle-orm";
 import type { OutsideAudit } from "../../audit/index.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
+import { writeIntents } from "../table.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { projectedClusters } from "./table.ts";
 import { UNKNOWN_MANAGER } from "./version-changes.ts";
 
-/** By its name: the folder that has the table builds on this one. */
-const writeIntents = sql.identifier("write_intents");
 /** Between the clocks of Postgres and the Kubernetes API, and the time that a request takes. */
 const TOLERANCE = sql`interval '10 minutes'`;
 
@@ -44,7 +43,7 @@ export async function findOutsideDeletions(
         where entry.org_id = deletion.org_id and entry.action = deletion.action
           and entry.target_id = deletion.id and entry.at > deletion.at - ${TOLERANCE})
       and not exists (select from ${writeIntents} as intent
-        where intent.verb = 'delete' and intent.entry -> 'target' ->> 'id' = deletion.id)
+        where intent.verb = 'delete' and intent.object_id = deletion.id::uuid)
       and (cluster_id is null or exists (select from ${projectedClusters} as cluster
         where cluster.id = deletion.cluster_id and cluster.deleted_at is null
           and cluster.object -> 'metadata' ->> 'deletionTimestamp' is null))`);

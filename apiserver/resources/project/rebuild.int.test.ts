@@ -7,10 +7,10 @@ import { LABEL_ID } from "../../../shared/crd/names.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { projectObservations, reserveName, toProjectedCluster } from "./index.ts";
+import { projectObservations, toProjectedCluster } from "./index.ts";
 import { projectionJobs } from "./jobs.ts";
 import { startProjector } from "./projector.ts";
-import { nameReservations, projectedClusters, transitions } from "./table.ts";
+import { projectedClusters, transitions } from "./table.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -109,17 +109,13 @@ async function readAll() {
     nodePools: await objects("projected_node_pools"),
     clusterRecords: await read("select * from cluster_records where org_id = $1 order by id"),
     nodePoolRecords: await read("select * from node_pool_records where org_id = $1 order by id"),
-    names: await read(
-      `select scope, name_key, object_id from name_reservations
-       where scope = $1 or scope in (select id from cluster_records where org_id = $1) order by 1, 2`,
-    ),
     transitionLog: await read(
       "select object_id, type, at, details from transitions where org_id = $1 order by object_id, at, type",
     ),
     audit: await read("select id, action, target_id from audit_log where org_id = $1 order by id"),
     feed: await read(
       `select id, cluster_id, payload from system_events
-       where cluster_id in (select id from cluster_records where org_id = $1) order by id`,
+       where cluster_id in (select id from cluster_records where org_id = $1) order by cluster_id, id`,
     ),
   };
 }
@@ -278,18 +274,5 @@ describe("what is over is purged, and nothing else", () => {
       .where(eq(projectedClusters.id, id));
     await run();
     expect(await count()).toBe(0);
-  });
-
-  test("names whose lease ran out a day ago; those that objects hold stay", async () => {
-    const [late, held] = [createId(), createId()];
-    await reserveName(api.deps.db, orgId, "late", late);
-    await reserveName(api.deps.db, orgId, "held", held);
-    await api.deps
-      .sql`update name_reservations set leased_until = now() - interval '25 hours' where object_id = ${late}`;
-    await api.deps.sql`update name_reservations set leased_until = null where object_id = ${held}`;
-    await run();
-    const left = await api.deps.db.select().from(nameReservations).where(eq(nameReservations.scope, orgId));
-    const ids = left.map(({ objectId }) => objectId);
-    expect([ids.includes(late), ids.includes(held)]).toEqual([false, true]);
   });
 });

@@ -1,4 +1,4 @@
-import { and, eq, gte, inArray, isNull, or, sql } from "drizzle-orm";
+import { and, eq, gte, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { Batch } from "./batches.ts";
 import { clusterIdOf, type ProjectedObject } from "./project.ts";
@@ -24,6 +24,7 @@ export async function upsertRecords(
       target: records.id,
       set: {
         name: sql`excluded.name`,
+        nameKey: sql`excluded.name_key`,
         deletedAt: null,
         ...(kind === "node_pool" ? { clusterId: sql`excluded.cluster_id` } : {}),
       },
@@ -59,13 +60,30 @@ export async function closeRecords(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Whether the organization ever had this cluster, deleted or not. */
-export async function hasClusterRecord(db: Queryable, orgId: string, clusterId: string): Promise<boolean> {
+/** Whether the organization ever had this object, deleted or not. */
+export async function hasRecord(
+  db: Queryable,
+  kind: Batch["kind"],
+  orgId: string,
+  id: string,
+): Promise<boolean> {
+  const records = TABLES[kind];
   const rows = await db
-    .select({ id: clusterRecords.id })
-    .from(clusterRecords)
-    .where(and(eq(clusterRecords.orgId, orgId), eq(clusterRecords.id, clusterId)));
+    .select({ id: records.id })
+    .from(records)
+    .where(and(eq(records.orgId, orgId), eq(records.id, id)));
   return rows.length > 0;
+}
+
+/**
+ * A query of the objects that have a name in a scope, the organization of clusters or the cluster of pools: object_id, scope,
+ * name_key. An object of kubectl or GitOps may have the name of another one.
+ */
+export function selectNameHolders(scope: "organization" | "cluster"): SQL {
+  const [table, column] =
+    scope === "organization" ? [clusterRecords, "org_id"] : [nodePoolRecords, "cluster_id"];
+  return sql`select id as object_id, ${sql.identifier(column)} as scope, name_key from ${table}
+    where deleted_at is null`;
 }
 
 /** Whether the organization has this cluster, or had it and deleted it within the last days. */
@@ -144,6 +162,7 @@ function toRecord(object: ProjectedObject) {
     namespace: object.namespace,
     objectName: object.name,
     name: object.displayName,
+    nameKey: object.displayName.toLowerCase(),
     createdAt: new Date(object.object.metadata.creationTimestamp ?? 0),
     deletedAt: null,
   };

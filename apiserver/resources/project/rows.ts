@@ -1,9 +1,10 @@
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
+import { poolAmounts } from "../../../shared/crd/quota.ts";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/set-excluded.ts";
 import type { Batch } from "./batches.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
-import type { ProjectedObject } from "./project.ts";
+import { isPool, type ProjectedObject } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 /** The stored version of one object. */
@@ -61,11 +62,20 @@ export async function writeRows(
 ): Promise<void> {
   if (objects.length === 0) return;
   const table = TABLES[kind];
-  const rows = objects.map((object) => ({ ...object, deletedAt }) as typeof table.$inferInsert);
+  const rows = objects.map(
+    (object) => ({ ...object, ...quotaColumns(object), deletedAt }) as typeof table.$inferInsert,
+  );
   await tx
     .insert(table)
     .values(rows)
     .onConflictDoUpdate({ target: table.uid, set: setExcluded(table) });
+}
+
+/** Of a cluster none: each counts as one. */
+function quotaColumns(object: ProjectedObject) {
+  if (!isPool(object)) return {};
+  const { nodes, vcpus, memoryGB } = poolAmounts(object.object.spec);
+  return { quotaNodes: nodes, quotaVcpus: vcpus, quotaMemoryGB: memoryGB };
 }
 
 /**

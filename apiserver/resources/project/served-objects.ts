@@ -16,6 +16,7 @@ import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import { prepareStatement } from "../../db/statement.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
+import { writeIntents } from "../table.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import type { ClusterStatusName } from "./status.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
@@ -167,8 +168,8 @@ export async function findServedClusterIds(db: Queryable, ids: readonly string[]
 }
 
 /**
- * A query of the quota use of each object of an organization: object_id, clusters, node_pools, nodes, vcpus, memory_gb.
- * An object counts until it is deleted, however it was created.
+ * A query of the quota use of an organization's objects and of the writes under way: object_id, clusters, node_pools, nodes,
+ * vcpus, memory_gb. An object counts until it is deleted, however it was created.
  */
 export function selectQuotaUse(orgId: string): SQL {
   return sql`
@@ -176,7 +177,9 @@ export function selectQuotaUse(orgId: string): SQL {
     from ${projectedClusters} where org_id = ${orgId} and deleted_at is null
     union all
     select id, 0, 1, quota_nodes, quota_vcpus, quota_memory_gb
-    from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null`;
+    from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null
+    union all
+    select object_id, clusters, node_pools, nodes, vcpus, memory_gb from ${writeIntents} where org_id = ${orgId}`;
 }
 
 function isLiveCluster(orgId: string | Placeholder) {

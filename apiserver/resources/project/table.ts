@@ -6,14 +6,12 @@ import {
   integer,
   jsonb,
   pgTable,
-  primaryKey,
   text,
   timestamp,
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
-import { MAX_NODES_PER_POOL } from "../../../shared/crd/fields.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { AuditedState } from "./audited-state.ts";
 import type { OutsideWriter } from "./outside-changes.ts";
@@ -54,25 +52,16 @@ export const projectedClusters = pgTable(
   ],
 );
 
-const settingOf = (field: string) => sql.raw(`((object -> 'spec' ->> '${field}')::int)`);
-const limitOf = (field: string) => sql`coalesce(${settingOf(field)}, 0)`;
-const quotaNodes = sql`case
-  when ${limitOf("maxVCPUs")} > ${limitOf("minVCPUs")} or ${limitOf("maxMemoryGB")} > ${limitOf("minMemoryGB")}
-  then greatest(1, least(${sql.raw(String(MAX_NODES_PER_POOL))}, ${settingOf("maxVCPUs")} / ${settingOf("vcpus")}, ${settingOf("maxMemoryGB")} / ${settingOf("memoryGB")}))
-  else ${settingOf("desiredNodes")} end`;
-
 export const projectedNodePools = pgTable(
   "projected_node_pools",
   {
     ...projectionColumns<NodePoolStatusName>(),
     clusterId: uuid("cluster_id").notNull(),
     object: jsonb().$type<NodePool>().notNull(),
-    /** What quotas count: the rule of poolAmounts, as generated columns so that a sum reads no object. */
-    quotaNodes: integer("quota_nodes").generatedAlwaysAs(quotaNodes),
-    quotaVcpus: integer("quota_vcpus").generatedAlwaysAs(sql`(${quotaNodes}) * ${settingOf("vcpus")}`),
-    quotaMemoryGB: integer("quota_memory_gb").generatedAlwaysAs(
-      sql`(${quotaNodes}) * ${settingOf("memoryGB")}`,
-    ),
+    /** What quotas count of it, as columns so that a sum reads no object. */
+    quotaNodes: integer("quota_nodes").notNull(),
+    quotaVcpus: integer("quota_vcpus").notNull(),
+    quotaMemoryGB: integer("quota_memory_gb").notNull(),
   },
   (table) => [
     index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
@@ -94,36 +83,25 @@ const recordColumns = () => ({
   namespace: text().notNull(),
   objectName: text("object_name").notNull(),
   name: text().notNull(),
+  /** The name in lower case: an object that is not deleted has it in its organization, a pool in its cluster. */
+  nameKey: text("name_key").notNull(),
   createdAt: timestamp("created_at", { withTimezone: true }).notNull(),
   deletedAt: timestamp("deleted_at", { withTimezone: true }),
 });
 
 export const clusterRecords = pgTable("cluster_records", recordColumns(), (table) => [
   index("cluster_records_org_idx").on(table.orgId, table.id),
+  index("cluster_records_name_idx").on(table.orgId, table.nameKey).where(sql`${table.deletedAt} is null`),
 ]);
 
 export const nodePoolRecords = pgTable(
   "node_pool_records",
   { ...recordColumns(), clusterId: uuid("cluster_id").notNull() },
-  (table) => [index("node_pool_records_cluster_idx").on(table.clusterId, table.id)],
-);
-
-/**
- * Names of clusters in an organization and of pools in a cluster (`scope` is its id). A row with a lease was reserved by
- * a request whose object has not been observed yet; without a lease the object has the name.
- */
-export const nameReservations = pgTable(
-  "name_reservations",
-  {
-    scope: uuid().notNull(),
-    /** The name in lower case. */
-    nameKey: text("name_key").notNull(),
-    objectId: uuid("object_id").notNull(),
-    leasedUntil: timestamp("leased_until", { withTimezone: true }),
-  },
   (table) => [
-    primaryKey({ columns: [table.scope, table.nameKey] }),
-    index("name_reservations_object_idx").on(table.objectId),
+    index("node_pool_records_cluster_idx").on(table.clusterId, table.id),
+    index("node_pool_records_name_idx")
+      .on(table.clusterId, table.nameKey)
+      .where(sql`${table.deletedAt} is null`),
   ],
 );
 

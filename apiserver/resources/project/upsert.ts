@@ -3,8 +3,7 @@ import { recordOutsideAudits } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../event-log/index.ts";
 import { emitEvents, type NewWebhookEvent } from "../../outbox/index.ts";
-import { type Batch, nameScopeOf, type Observation, toBatches } from "./batches.ts";
-import { confirmNames, releaseNames } from "./name-reservations.ts";
+import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation } from "./outside-audit.ts";
 import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
 import { type SortedPools, sortPools } from "./pool-cluster.ts";
@@ -25,8 +24,8 @@ export interface Projected {
 }
 
 /**
- * Projects observations in one transaction with everything that follows from them: durable records, name reservations,
- * the transition log, the status events of the live feed and the events for webhooks. An observation older than the
+ * Projects observations in one transaction with everything that follows from them: durable records, the
+ * transition log, the status events of the live feed and the events for webhooks. An observation older than the
  * stored one changes nothing. Every statement handles many objects, so the number of round trips does not grow with
  * them.
  */
@@ -99,17 +98,12 @@ async function upsert(
     if (kind === "cluster" && records.has(object.id)) written.set(object.id, placeOf(object));
   const isRefused = (step: Step) => needsRecord(step) && !records.has(step.object.id);
   const accepted = steps.filter((step) => !isRefused(step));
-  const named = accepted.filter(needsRecord).map(toObject);
   const recordedStatuses = await findRecordedStatuses(
     tx,
     kind,
     accepted.filter(({ stored }) => stored === undefined).map(toObject),
     records,
     eventsBefore,
-  );
-  await confirmNames(
-    tx,
-    named.map((object) => ({ scope: nameScopeOf(object), name: object.displayName, objectId: object.id })),
   );
   await writeRows(tx, kind, accepted.map(toObject));
   const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
@@ -168,7 +162,7 @@ function mayWrite(object: ProjectedObject, stored: Stored | undefined, authorita
   return stored?.deletedAt === null && stored.clusterId !== clusterIdOf(object);
 }
 
-/** Whether the object is new, was renamed or belongs to another cluster: its record and name must be checked. */
+/** Whether the object is new, was renamed or belongs to another cluster: its record must be checked. */
 function needsRecord({ object, stored }: Pick<Step, "object" | "stored">): boolean {
   return (
     stored === undefined ||
@@ -223,8 +217,8 @@ function subjectOf(object: ProjectedObject) {
 }
 
 /**
- * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, its names
- * are released, and its deletion is recorded in the transition log, and in the audit log when it was requested directly in
+ * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, which
+ * frees its name, and its deletion is recorded in the transition log, and in the audit log when it was requested directly in
  * the Kubernetes API and has not been seen before. Returns the webhook events of the deletions.
  */
 async function remove(
@@ -260,10 +254,6 @@ async function remove(
   const { events } = await recordTransitions(
     tx,
     gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
-  );
-  await releaseNames(
-    tx,
-    gone.map(({ id }) => id),
   );
   await notifyReaders(tx, [...new Set(gone.map(clusterIdOf))]);
   return events;

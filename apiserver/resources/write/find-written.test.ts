@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
+import type { WriteIntent } from "../table.ts";
 import { findWritten } from "./find-written.ts";
-import type { WriteIntent } from "./table.ts";
 
 const UID = "7d7f3b1e-0d2c-4a9c-9a55-0a4f6f0f1a01";
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
@@ -14,14 +15,21 @@ function aChange(id: string, on: string, after: string | null = null): WriteInte
 function anIntent(change: Partial<WriteIntent>): WriteIntent {
   return {
     id: "intent",
+    groupId: "intent",
     kind: "NodePool",
     verb: "change",
+    orgId: "org-1",
+    objectId: ID,
+    scope: "cluster-1",
+    nameKey: null,
+    ...NO_AMOUNTS,
     namespace: "org-1",
     name: "pool",
     uid: UID,
     resourceVersion: "10",
     requestId: "intent",
     previousRequestId: null,
+    object: null,
     origin: {} as WriteIntent["origin"],
     entry: { action: "any", orgId: null, target: { kind: "node_pool", id: ID }, result: "done" },
     startedAt: new Date(0),

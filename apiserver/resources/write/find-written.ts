@@ -1,7 +1,7 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
-import type { WriteIntent } from "./table.ts";
+import type { WriteIntent } from "../table.ts";
 
 /**
  * Which of the pending intents of one object have had their effect, from the current object or the last observed one: a
@@ -16,7 +16,7 @@ export function findWritten(
     if (intent.verb === "delete")
       return live?.metadata.uid !== intent.uid || live?.metadata.deletionTimestamp !== undefined;
     if (intent.verb === "change") return false;
-    return [live, lastSeen].some((object) => object !== undefined && idOf(object) === intent.entry.target.id);
+    return [live, lastSeen].some((object) => object !== undefined && idOf(object) === intent.objectId);
   });
   return [...written, ...findChanges(intents, live ?? lastSeen)];
 }

@@ -1,6 +1,7 @@
-export { isWriteIntended, recordCreation } from "./intents.ts";
+export { createObject } from "./create-object.ts";
+export { hasPendingCreates, isWriteIntended } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
-export { createOrAdopt, isNotApplied, toRefusal } from "./kube-write.ts";
+export { isNotApplied } from "./kube-write.ts";
 export { createObjectName } from "./object-name.ts";
 export {
   dryRunQuery,
@@ -11,7 +12,6 @@ export {
   requireNotHeld,
   requireNotSuspended,
 } from "./require.ts";
-export { createNameReservation, type Reservation } from "./reservations.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 export { saveProjection } from "./resource.ts";
-export { changeObject, createObject, deleteObject } from "./write-object.ts";
+export { changeObject, deleteObject } from "./write-object.ts";

@@ -1,127 +1,115 @@
-import { and, asc, eq, inArray, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, inArray, isNotNull, ne, or, type SQL, sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
-import type { ObjectMeta } from "../../../shared/kube/kind.ts";
+import { NO_AMOUNTS, type QuotaAmounts } from "../../../shared/crd/quota.ts";
+import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { type AuditEntry, recordAudit } from "../../audit/index.ts";
-import type { Database, Queryable } from "../../db/client.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { type Caller, transactAs } from "../../http/contract/caller.ts";
-import type { Reservation } from "./reservations.ts";
-import { type WriteIntent, writeIntents } from "./table.ts";
+import { ApiError, invalidField } from "../../http/errors.ts";
+import { selectNameHolders } from "../project/index.ts";
+import { type WriteIntent, writeIntents } from "../table.ts";
+import type { Resource } from "./resource.ts";
+
+const IN_FLIGHT_RETRY_SECONDS = 10;
 
 /** One write that is about to be made, and its audit row. */
 export interface IntendedWrite {
-  kind: WriteIntent["kind"];
+  resource: Pick<Resource<never, never>, "kindName" | "orgId" | "parent">;
   verb: WriteIntent["verb"];
+  objectId: string;
+  /** The display name that the object takes; undefined when it takes none. */
+  name?: string | undefined;
+  /** What the object counts afterwards; default nothing. */
+  amounts?: QuotaAmounts | undefined;
   /** The metadata of the object that was read, or of the one to be created. */
   metadata: ObjectMeta;
-  entry: AuditEntry;
+  /** The object to create. */
+  object?: KubeObject;
+  /** Null for a part of a create. */
+  entry: AuditEntry | null;
 }
 
 /**
- * Confirms the caller's right, takes the reservations and commits the intent, in one transaction. Throws what one of them
- * throws; then nothing is taken.
+ * Commits with the transaction what is about to be written, after the caller's right was confirmed in it and everything was
+ * checked. Several are the objects of one create, in their order.
  */
-export async function openIntent(
-  db: Database,
-  caller: Caller,
-  reservations: readonly Reservation[],
-  intended: IntendedWrite,
-): Promise<WriteIntent> {
-  return transactAs(db, caller, async (tx) => {
-    for (const one of reservations) await one.take(tx);
-    return insertIntent(tx, caller.origin, intended);
+export async function insertIntents(
+  tx: Queryable,
+  origin: Origin,
+  writes: readonly IntendedWrite[],
+): Promise<WriteIntent[]> {
+  const group = writes.length > 1 ? writes.at(-1)?.objectId : undefined;
+  const rows = writes.map((write) => {
+    const { resource, verb, objectId, name, amounts = NO_AMOUNTS, metadata, object, entry } = write;
+    const id = createId();
+    return {
+      id,
+      groupId: group ?? (verb === "create" ? objectId : id),
+      kind: resource.kindName,
+      verb,
+      orgId: resource.orgId,
+      objectId,
+      scope: resource.parent.id,
+      nameKey: name?.toLowerCase() ?? null,
+      ...amounts,
+      namespace: metadata.namespace ?? "",
+      name: metadata.name,
+      uid: metadata.uid ?? null,
+      resourceVersion: metadata.resourceVersion ?? null,
+      requestId: origin.requestId,
+      previousRequestId: verb === "create" ? null : (metadata.annotations?.[ANNOTATION_REQUEST_ID] ?? null),
+      object: object ?? null,
+      origin,
+      entry,
+    };
   });
+  return tx.insert(writeIntents).values(rows).returning();
 }
 
-/** Removes the intent of a write that had no effect, and releases its reservations. */
-export async function discardIntent(
-  db: Database,
-  { id }: WriteIntent,
-  reservations: readonly Reservation[],
+type Named = Pick<Resource<never, never>, "noun" | "parent" | "takenNameCode">;
+
+/**
+ * Throws unless a name is free in the parent, letter case aside, for an object that is about to take it: 409 already_exists or
+ * 422 validation_failed, as the resource says, when another object has it, and 409 operation_in_progress while another one is
+ * being written with it. Under the organization's row lock, to the end of which the caller inserts the intent. An earlier
+ * write of the same object gives the name up.
+ */
+export async function requireFreeName(
+  tx: Queryable,
+  { noun, parent, takenNameCode }: Named,
+  name: string,
+  objectId: string,
 ): Promise<void> {
-  await db.transaction(async (tx) => {
-    await tx.delete(writeIntents).where(eq(writeIntents.id, id));
-    for (const one of reservations) await one.release(tx);
+  const use = await findNameUse(tx, { parent }, name, objectId);
+  if (use === "free") return;
+  if (use === "in_flight")
+    throw new ApiError("operation_in_progress", `A ${noun} named ${name} is being written right now.`, {
+      retryAfterSeconds: IN_FLIGHT_RETRY_SECONDS,
+    });
+  const message = `is taken: the ${parent.noun} already has a ${noun} of this name; choose another one`;
+  if (takenNameCode === "validation_failed") throw invalidField("name", "duplicate", message);
+  throw new ApiError(takenNameCode, `The ${parent.noun} already has a ${noun} named ${name}.`, {
+    details: [{ field: "name", code: "duplicate", message }],
   });
 }
 
-/**
- * Writes the audit rows of an intent that has had its effect, and of those that its write built on. Each row is written
- * once: the transaction that removes an intent writes its row.
- */
-export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
-  if (intent.verb === "create") return recordCreation(tx, intent.entry.target.id);
-  const removed = await tx
-    .delete(writeIntents)
-    .where(or(eq(writeIntents.id, intent.id), isBefore(intent)))
-    .returning();
-  const isOwn = ({ id }: WriteIntent) => id === intent.id;
-  for (const earlier of removed.filter((one) => !isOwn(one))) {
-    await recordWrite(tx, earlier);
-    await recordAudit(tx, earlier.origin, earlier.entry);
-  }
-  if (removed.some(isOwn)) await recordAudit(tx, intent.origin, intent.entry);
-}
-
-/** Writes the audit row of an object's creation if it is still missing; the row names the first request for it. */
-export async function recordCreation(tx: Queryable, id: string): Promise<void> {
-  const pending = await tx
-    .delete(writeIntents)
-    .where(and(eq(writeIntents.verb, "create"), sql`${writeIntents.entry} -> 'target' ->> 'id' = ${id}`))
-    .returning();
-  const [first] = pending.sort((left, right) => (left.id < right.id ? -1 : 1));
-  if (first !== undefined) await recordAudit(tx, first.origin, first.entry);
-}
-
-/** The write that made the version which this one builds on. */
-function isBefore({ uid, previousRequestId, resourceVersion }: WriteIntent): SQL | undefined {
-  if (uid === null || previousRequestId === null || resourceVersion === null) return undefined;
-  return and(
-    eq(writeIntents.uid, uid),
-    eq(writeIntents.requestId, previousRequestId),
-    ne(writeIntents.resourceVersion, resourceVersion),
-  );
-}
-
-/** Intents of writes that no request can be working on any more, the oldest first. */
-export async function listStaleIntents(
-  db: Queryable,
-  olderThanSeconds: number,
-  limit: number,
-): Promise<WriteIntent[]> {
-  return db
-    .select()
-    .from(writeIntents)
-    .where(sql`${writeIntents.startedAt} < now() - make_interval(secs => ${olderThanSeconds})`)
-    .orderBy(asc(writeIntents.startedAt))
-    .limit(limit);
-}
-
-/** Every pending intent of one object. */
-export async function listIntentsOf(
-  db: Queryable,
-  { kind, namespace, name }: Pick<WriteIntent, "kind" | "namespace" | "name">,
-): Promise<WriteIntent[]> {
-  return db
-    .select()
-    .from(writeIntents)
-    .where(
-      and(eq(writeIntents.kind, kind), eq(writeIntents.namespace, namespace), eq(writeIntents.name, name)),
-    );
-}
-
-/** Whether a request is making a write of this kind of an object, or its audit row is yet to be written. */
-export async function isWriteIntended(
-  db: Queryable,
-  { verb, targetId }: { verb: WriteIntent["verb"]; targetId: string },
-): Promise<boolean> {
-  const rows = await db
-    .select({ id: writeIntents.id })
-    .from(writeIntents)
-    .where(and(eq(writeIntents.verb, verb), sql`${writeIntents.entry} -> 'target' ->> 'id' = ${targetId}`))
-    .limit(1);
-  return rows.length > 0;
+async function findNameUse(
+  tx: Queryable,
+  { parent }: Pick<Named, "parent">,
+  name: string,
+  objectId: string,
+): Promise<"free" | "taken" | "in_flight"> {
+  const isNamed = sql`scope = ${parent.id} and name_key = ${name.toLowerCase()}`;
+  const [row] = await tx.execute<{ taken: boolean; in_flight: boolean }>(sql`
+    with given_up as (
+      update ${writeIntents} set name_key = null where ${isNamed} and object_id = ${objectId}
+    )
+    select exists (select from (${selectNameHolders(parent.noun)}) as holders
+        where ${isNamed} and object_id <> ${objectId}) as taken,
+      exists (select from ${writeIntents} where ${isNamed} and object_id <> ${objectId}) as in_flight`);
+  if (row?.taken === true) return "taken";
+  return row?.in_flight === true ? "in_flight" : "free";
 }
 
 /** Removes those of these intents that are still there, and returns them. */
@@ -133,25 +121,133 @@ export async function removeIntents(
   return tx.delete(writeIntents).where(inArray(writeIntents.id, ids)).returning();
 }
 
-async function insertIntent(db: Queryable, origin: Origin, intended: IntendedWrite): Promise<WriteIntent> {
-  const { kind, verb, metadata, entry } = intended;
-  const { namespace = "", name, uid, resourceVersion, annotations } = metadata;
-  const [intent] = await db
-    .insert(writeIntents)
-    .values({
-      id: createId(),
-      kind,
-      verb,
-      namespace,
-      name,
-      uid: uid ?? null,
-      resourceVersion: resourceVersion ?? null,
-      requestId: origin.requestId,
-      previousRequestId: annotations?.[ANNOTATION_REQUEST_ID] ?? null,
-      origin,
-      entry,
-    })
+/** Removes the intents of one create and writes its audit row, unless that has been done. */
+export async function recordCreate(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
+  for (const { origin, entry } of await removeIntents(tx, intents))
+    if (entry !== null) await recordAudit(tx, origin, entry);
+}
+
+/**
+ * Removes the intent of a change or deletion that has had its effect, and those that its write built on, and writes their
+ * audit rows. Each row is written once: the transaction that removes an intent writes its row.
+ */
+export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
+  const removed = await tx
+    .delete(writeIntents)
+    .where(or(eq(writeIntents.id, intent.id), isBefore(intent)))
     .returning();
-  if (intent === undefined) throw new Error("an insert returned no row");
-  return intent;
+  const isOwn = ({ id }: WriteIntent) => id === intent.id;
+  for (const earlier of removed.filter((one) => !isOwn(one))) {
+    await recordWrite(tx, earlier);
+    if (earlier.entry !== null) await recordAudit(tx, earlier.origin, earlier.entry);
+  }
+  if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.origin, intent.entry);
+}
+
+/** The write that made the version which this one builds on. */
+function isBefore({ objectId, uid, previousRequestId, resourceVersion }: WriteIntent): SQL | undefined {
+  if (uid === null || previousRequestId === null || resourceVersion === null) return undefined;
+  return and(
+    eq(writeIntents.objectId, objectId),
+    eq(writeIntents.uid, uid),
+    eq(writeIntents.requestId, previousRequestId),
+    ne(writeIntents.resourceVersion, resourceVersion),
+  );
+}
+
+/** The intents of a create that an earlier attempt has begun, whose time starts anew: the object that is written last comes last. */
+export async function resumeCreate(tx: Queryable, groupId: string): Promise<WriteIntent[]> {
+  const rows = await tx
+    .update(writeIntents)
+    .set({ startedAt: sql`now()` })
+    .where(eq(writeIntents.groupId, groupId))
+    .returning();
+  return inOrder(rows);
+}
+
+/** The intents of one create. */
+export async function listCreate(db: Queryable, groupId: string): Promise<WriteIntent[]> {
+  return inOrder(await db.select().from(writeIntents).where(eq(writeIntents.groupId, groupId)));
+}
+
+/**
+ * Locks the intents of a create until the end of the transaction: a repeated request waits. None when it was completed, or
+ * resumed since.
+ */
+export async function lockStaleCreate(
+  tx: Queryable,
+  groupId: string,
+  olderThanSeconds: number,
+): Promise<WriteIntent[]> {
+  const rows = await tx
+    .select()
+    .from(writeIntents)
+    .where(and(eq(writeIntents.groupId, groupId), isStale(olderThanSeconds)))
+    .for("update");
+  return inOrder(rows);
+}
+
+function inOrder(rows: readonly WriteIntent[]): WriteIntent[] {
+  return rows.toSorted((left, right) => (left.id < right.id ? -1 : 1));
+}
+
+/** Intents of writes that no request can be working on any more, the oldest first; of a create the last object's. */
+export async function listStaleIntents(
+  db: Queryable,
+  olderThanSeconds: number,
+  limit: number,
+): Promise<WriteIntent[]> {
+  return db
+    .select()
+    .from(writeIntents)
+    .where(and(isStale(olderThanSeconds), isNotNull(writeIntents.entry)))
+    .orderBy(asc(writeIntents.startedAt))
+    .limit(limit);
+}
+
+function isStale(olderThanSeconds: number): SQL {
+  return sql`${writeIntents.startedAt} < now() - make_interval(secs => ${olderThanSeconds})`;
+}
+
+/** Every pending change and deletion of one object. */
+export async function listIntentsOf(
+  db: Queryable,
+  { kind, namespace, name }: Pick<WriteIntent, "kind" | "namespace" | "name">,
+): Promise<WriteIntent[]> {
+  return db
+    .select()
+    .from(writeIntents)
+    .where(
+      and(
+        eq(writeIntents.kind, kind),
+        eq(writeIntents.namespace, namespace),
+        eq(writeIntents.name, name),
+        ne(writeIntents.verb, "create"),
+      ),
+    );
+}
+
+/** Whether a request is making a write of this kind of an object, or its audit row is yet to be written. */
+export async function isWriteIntended(
+  db: Queryable,
+  { verb, targetId }: { verb: WriteIntent["verb"]; targetId: string },
+): Promise<boolean> {
+  const rows = await db
+    .select({ id: writeIntents.id })
+    .from(writeIntents)
+    .where(and(eq(writeIntents.verb, verb), eq(writeIntents.objectId, targetId)))
+    .limit(1);
+  return rows.length > 0;
+}
+
+/** Whether a cluster of the organization is being created right now, or was left unfinished. */
+export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
+  const rows = await db
+    .select({ id: writeIntents.id })
+    .from(writeIntents)
+    .where(
+      and(eq(writeIntents.orgId, orgId), eq(writeIntents.kind, "Cluster"), eq(writeIntents.verb, "create")),
+    )
+    .limit(1);
+  return rows.length > 0;
 }

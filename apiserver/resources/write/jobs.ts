@@ -1,29 +1,77 @@
-import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import { idOf } from "../../../shared/crd/identity.ts";
+import type { KubeObject } from "../../../shared/kube/kind.ts";
 import type { Deps } from "../../deps.ts";
+import { isRepeatable } from "../../http/idempotency/store.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
-import { findLastSeen, releaseLeases } from "../project/index.ts";
+import { findLastSeen, projectObservations } from "../project/index.ts";
+import type { WriteIntent } from "../table.ts";
+import { abandonStaleCreate, completeCreate } from "./create-object.ts";
 import { findWritten } from "./find-written.ts";
-import { listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
-import { WRITTEN_KINDS } from "./resource.ts";
-import type { WriteIntent } from "./table.ts";
+import { listCreate, listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
+import { kindOf, projectWritten } from "./resource.ts";
 
 const EVERY_MS = 15_000;
-/** No write takes this long: its client gives up after 25 s, and reads back for 5 s more. */
+/** No request takes this long: it has ended, or its process has. */
 const STALE_SECONDS = 60;
+/** A client may repeat its create by its Idempotency-Key until then; afterwards what it left is deleted. */
+const ABANDON_SECONDS = 600;
+/** A create without a key cannot be repeated; only its own process, which may be slow, can still complete it. */
+const ABANDON_UNKEYED_SECONDS = 120;
 const BATCH_SIZE = 50;
 
-/** The job that completes writes whose process ended, or lost the response, before it could. */
+/** The job that completes or undoes writes whose process ended, or lost the response, before it could. */
 export function writeIntentJobs(deps: Deps): PeriodicJob[] {
   return [{ name: "write-intents", everyMs: EVERY_MS, run: (signal) => sweepIntents(deps, signal) }];
 }
 
 async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
   const stale = await listStaleIntents(deps.db, STALE_SECONDS, BATCH_SIZE);
-  const byObject = Map.groupBy(stale, ({ kind, namespace, name }) => `${kind} ${namespace}/${name}`);
+  const byObject = Map.groupBy(
+    stale,
+    ({ verb, kind, namespace, name }) => `${verb === "create"} ${kind} ${namespace}/${name}`,
+  );
   for (const intents of byObject.values()) {
     if (signal.aborted) return;
-    await completeIntents(deps, intents);
+    const [first] = intents;
+    if (first?.verb === "create") await sweepCreate(deps, first);
+    else await completeIntents(deps, intents);
   }
+}
+
+/** A create whose last object exists or existed is completed; another is undone when no request can resume it any more. */
+async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
+  const { db, log } = deps;
+  const id = last.objectId;
+  const intents = await listCreate(db, last.groupId);
+  const objects = await Promise.all(intents.map((intent) => readObject(deps, intent)));
+  const live = objects.at(-1);
+  const lastSeen = live === undefined ? await findLastSeen(db, id) : undefined;
+  if (findWritten([last], { live, lastSeen: lastSeen?.object }).length > 0) {
+    await completeCreate(db, intents, objects);
+    log.info({ id }, "completed a create that was left unfinished");
+    return;
+  }
+  if (await abandonStaleCreate(deps, last.groupId, await findPatienceSeconds(deps, intents)))
+    log.info({ id }, "undid a create that was left unfinished");
+}
+
+/** The object of an intent, as the Kubernetes API has it. */
+async function readObject(
+  { kube }: Pick<Deps, "kube">,
+  intent: WriteIntent,
+): Promise<KubeObject | undefined> {
+  const live = await kube.get(kindOf(intent), intent.namespace, intent.name);
+  return live !== undefined && idOf(live) === intent.objectId ? live : undefined;
+}
+
+/** How long a create may stay unfinished. One of a single object has left nothing, so that a repeated one begins anew. */
+async function findPatienceSeconds(
+  { db }: Pick<Deps, "db">,
+  intents: readonly WriteIntent[],
+): Promise<number> {
+  if (intents.length <= 1) return STALE_SECONDS;
+  const isKeyed = await isRepeatable(db, intents.at(-1)?.objectId ?? "");
+  return isKeyed ? ABANDON_SECONDS : ABANDON_UNKEYED_SECONDS;
 }
 
 /** From a live read: writes that had their effect get their audit rows; the other stale ones were never made. */
@@ -32,13 +80,14 @@ async function completeIntents({ db, kube, log }: Deps, stale: readonly WriteInt
   if (first === undefined) return;
   // Before the live read: a later write may build on one of these, and then writes its audit row itself.
   const pending = await listIntentsOf(db, first);
-  const live = await kube.get(WRITTEN_KINDS[first.kind] as Kind<KubeObject>, first.namespace, first.name);
-  const lastSeen = live === undefined ? await findLastSeen(db, first.entry.target.id) : undefined;
+  const live = await kube.get(kindOf(first), first.namespace, first.name);
+  const lastSeen = live === undefined ? await findLastSeen(db, first.objectId) : undefined;
   const written = findWritten(pending, { live, lastSeen: lastSeen?.object });
+  const object = live === undefined ? undefined : projectWritten(first, live);
   await db.transaction(async (tx) => {
     for (const intent of written) await recordWrite(tx, intent);
-    const unwritten = await removeIntents(tx, stale);
-    for (const { entry, verb } of unwritten) if (verb === "create") await releaseLeases(tx, entry.target.id);
+    await removeIntents(tx, stale);
+    if (object?.id === first.objectId) await projectObservations(tx, [{ object }]);
   });
   log.info(
     { name: first.name, pending: stale.length, written: written.length },

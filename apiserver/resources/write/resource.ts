@@ -3,16 +3,33 @@ import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/clust
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import type { Queryable } from "../../db/client.ts";
-import { type ProjectedCluster, type ProjectedNodePool, projectObservations } from "../project/index.ts";
+import {
+  type ProjectedObject,
+  projectObservations,
+  toProjectedCluster,
+  toProjectedNodePool,
+} from "../project/index.ts";
+import type { WriteIntent } from "../table.ts";
 
-/** The kinds that requests write, by the name that an intent stores. */
-export const WRITTEN_KINDS = {
+const KINDS = {
   Cluster: clusterKind,
   NodePool: nodePoolKind,
   ClusterAccess: clusterAccessKind,
-} as const satisfies Record<string, Kind<Cluster> | Kind<NodePool> | Kind<ClusterAccess>>;
+} as const satisfies Record<WriteIntent["kind"], Kind<Cluster> | Kind<NodePool> | Kind<ClusterAccess>>;
 
-export type WrittenKind = keyof typeof WRITTEN_KINDS;
+/** The kind of an object that requests write, by the name that an intent stores. */
+export function kindOf({ kind }: Pick<WriteIntent, "kind">): Kind<KubeObject> {
+  return KINDS[kind] as unknown as Kind<KubeObject>;
+}
+
+/** The served form of an object that was written; undefined for an access, which is not projected. */
+export function projectWritten(
+  { kind, orgId, scope }: Pick<WriteIntent, "kind" | "orgId" | "scope">,
+  object: KubeObject,
+): ProjectedObject | undefined {
+  if (kind === "Cluster") return toProjectedCluster(object as Cluster, orgId);
+  return kind === "NodePool" ? toProjectedNodePool(object as NodePool, orgId, scope) : undefined;
+}
 
 /** An object by its public id and its place in the Kubernetes API. */
 export interface ObjectRef {
@@ -24,7 +41,7 @@ export interface ObjectRef {
 
 /** The objects of one kind and one parent, as a write has to know them; `P` is what a write returns. */
 export interface Resource<T extends KubeObject, P extends ObjectRef> {
-  kindName: WrittenKind;
+  kindName: WriteIntent["kind"];
   kind: Kind<T>;
   /** As messages call it: "node pool". */
   noun: string;
@@ -50,10 +67,26 @@ export interface WriteResult<P, E> {
   effects: E | undefined;
 }
 
+/** The part of a request that every write has. */
+export interface WriteRequest {
+  /** The action in the audit row: `<resource>.<verb>`. */
+  action: string;
+  /** Every check is made, the result is computed, and nothing is stored. */
+  dryRun?: boolean;
+}
+
+/** What a slice decides of a write. */
+export interface WritePlan<E> {
+  /** What else must hold, in the transaction that commits the intent. Throws the refusal. */
+  check?: ((tx: Queryable) => Promise<unknown>) | undefined;
+  /** What else the write does; called by a dry run only. Throws what `check` would. */
+  effects?: ((db: Queryable) => Promise<E>) | undefined;
+}
+
 /** Brings the projection up to date with an object that was read or written: every replica serves it afterwards. */
 export async function saveProjection(
   tx: Queryable,
-  object: ProjectedCluster | ProjectedNodePool,
+  object: ProjectedObject,
   { gone }: { gone: boolean },
 ): Promise<void> {
   await projectObservations(tx, [{ object, gone }]);

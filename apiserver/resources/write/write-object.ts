@@ -1,59 +1,43 @@
+import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
 import { currentTenant } from "../../../shared/program/tenant-context.ts";
 import type { AuditEntry } from "../../audit/index.ts";
-import type { Queryable } from "../../db/client.ts";
 import { runThenRollBack } from "../../db/dry-run.ts";
 import type { Deps } from "../../deps.ts";
-import type { Caller } from "../../http/contract/caller.ts";
+import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
+import type { WriteIntent } from "../table.ts";
 import { requireUnmanaged } from "./field-owner.ts";
-import { discardIntent, openIntent, recordWrite } from "./intents.ts";
-import { createOrAdopt, deleteLive, isNotApplied, patchLive, toRefusal } from "./kube-write.ts";
+import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
+import { deleteLive, isNotApplied, patchLive, toRefusal } from "./kube-write.ts";
 import type { ObjectPatch } from "./object-patch.ts";
-import type { Reservation } from "./reservations.ts";
-import type { ObjectRef, Resource, WriteResult } from "./resource.ts";
-import type { WriteIntent } from "./table.ts";
+import type { ObjectRef, Resource, WritePlan, WriteRequest, WriteResult } from "./resource.ts";
 import { beingChanged, runInTurn } from "./turn.ts";
 
 type WriteDeps = Pick<Deps, "db" | "kube" | "now" | "writerTurns">;
 
-/** The part of a request that every write has. */
-interface WriteRequest {
-  /** The action in the audit row: `<resource>.<verb>`. */
-  action: string;
-  /** Every check is made, the result is computed, and nothing is stored. */
-  dryRun?: boolean;
-}
-
-/** What a slice decides, from the current object. */
-interface WritePlan<E> extends Pick<AuditEntry, "before" | "after"> {
-  reservations?: readonly Reservation[];
-  /** What else the write does; called by a dry run only. Throws what `reservations` would. */
-  effects?: (db: Queryable) => Promise<E>;
-}
+type AuditedPlan<E> = WritePlan<E> & Pick<AuditEntry, "before" | "after">;
 
 /** One call of the Kubernetes API, and what goes with it. */
-interface Write<T, E> extends WriteRequest, WritePlan<E> {
-  verb: WriteIntent["verb"];
+interface Write<T, E> extends WriteRequest, AuditedPlan<E>, Pick<ChangePlan<E>, "name" | "amounts"> {
+  verb: Exclude<WriteIntent["verb"], "create">;
   objectId: string;
-  /** The metadata of the object that was read, or of the one to be created. */
+  /** The metadata of the object that was read. */
   metadata: ObjectMeta;
   /** Undefined when the object has changed since it was read. */
   apply: (options: { dryRun: boolean }) => Promise<{ object: T; gone?: boolean } | undefined>;
 }
 
-interface CreateRequest<T, E> extends WriteRequest, WritePlan<E> {
-  /** The public id, which `object` carries as a label. */
-  id: string;
-  object: T;
-}
-
 /** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
-interface ChangePlan<E> extends WritePlan<E>, Pick<ObjectPatch, "spec" | "annotations"> {
+interface ChangePlan<E> extends AuditedPlan<E>, Pick<ObjectPatch, "spec" | "annotations"> {
   /** The fields of `spec` that change, as dotted paths; default: the keys of `spec`. */
   fields?: readonly string[];
+  /** The display name that the object takes; it must be free in the parent. */
+  name?: string | undefined;
+  /** What the object counts afterwards; default nothing. */
+  amounts?: QuotaAmounts;
 }
 
 interface ChangeRequest<P, E> extends WriteRequest {
@@ -66,7 +50,7 @@ interface ChangeRequest<P, E> extends WriteRequest {
 
 interface DeleteRequest<P, E> extends WriteRequest {
   preconditions?: Preconditions | undefined;
-  plan: (current: P) => WritePlan<E>;
+  plan: (current: P) => AuditedPlan<E>;
 }
 
 /**
@@ -79,28 +63,6 @@ const RETRY_BASE_MS = 50;
 
 /** Short, for only other replicas and other clients of the Kubernetes API change an object meanwhile. */
 const RETRY_CAP_MS = 200;
-
-/**
- * Creates a custom resource whose id and name are fixed; safe to repeat with the same ones. Throws 409 conflict when the
- * object name belongs to another object, and what `writeObject` throws.
- */
-export async function createObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
-  deps: WriteDeps,
-  caller: Caller,
-  resource: Resource<T, P>,
-  request: CreateRequest<T, E>,
-): Promise<WriteResult<P, E>> {
-  const { id, object } = request;
-  const written = await writeObject(deps, caller, resource, {
-    ...request,
-    verb: "create",
-    objectId: id,
-    metadata: object.metadata,
-    apply: async (options) => ({ object: await createOrAdopt(deps.kube, resource.kind, object, options) }),
-  });
-  if (written === undefined) throw new Error("a create cannot be outdated");
-  return written;
-}
 
 /**
  * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its spec
@@ -199,10 +161,11 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * Writes one custom resource. Intent and reservations are committed first, then the object is written, then audit row and
- * projection are committed together; what a crash leaves between them is completed by the sweep. A write that certainly
- * had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for what the
- * Kubernetes API refuses, what `caller.confirm` and the reservations throw, and the KubeError of a write that is not confirmed.
+ * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the object
+ * is written, then audit row and projection are committed together; what a crash leaves between them is completed by the sweep.
+ * A write that certainly had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for
+ * what the Kubernetes API refuses, what `caller.confirm`, `check` and `requireFreeName` throw, and the KubeError of a write
+ * that is not confirmed.
  */
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -211,53 +174,64 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   write: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   if (write.dryRun === true) return dryRunWrite(deps, caller, resource, write);
-  const { action, before, after, reservations = [] } = write;
-  const target = { kind: resource.targetKind, id: write.objectId };
-  const intent = await openIntent(deps.db, caller, reservations, {
-    kind: resource.kindName,
-    verb: write.verb,
-    metadata: write.metadata,
-    entry: {
-      action,
-      orgId: resource.orgId,
-      target,
-      ...(before === undefined ? {} : { before }),
-      ...(after === undefined ? {} : { after }),
-      result: "done",
-    },
-  });
+  const { db } = deps;
+  const intent = await openIntent(deps, caller, resource, write);
   let written: Awaited<ReturnType<typeof write.apply>>;
   try {
     written = await write.apply({ dryRun: false });
   } catch (error) {
-    if (isNotApplied(error) || error instanceof ApiError) await discardIntent(deps.db, intent, reservations);
+    if (isNotApplied(error) || error instanceof ApiError) await removeIntents(db, [intent]);
     throw toRefusal(error, resource.wireNames);
   }
   if (written === undefined) {
-    await discardIntent(deps.db, intent, reservations);
+    await removeIntents(db, [intent]);
     return undefined;
   }
   const object = resource.project(written.object);
   const { gone = false } = written;
-  await deps.db.transaction(async (tx) => {
+  await db.transaction(async (tx) => {
     await recordWrite(tx, intent);
-    for (const one of reservations) await one.complete(tx);
     await resource.save(tx, object, { gone });
   });
   return { object, effects: undefined };
 }
 
-async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
-  deps: WriteDeps,
+/** Confirms the caller's right, makes every check and commits the intent, in one transaction. */
+async function openIntent<T extends KubeObject, P extends ObjectRef, E>(
+  { db }: WriteDeps,
   caller: Caller,
   resource: Resource<T, P>,
-  { reservations = [], effects: findEffects, apply }: Write<T, E>,
+  write: Write<T, E>,
+): Promise<WriteIntent> {
+  const { action, before, after, objectId } = write;
+  const entry: AuditEntry = {
+    action,
+    orgId: resource.orgId,
+    target: { kind: resource.targetKind, id: objectId },
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
+    result: "done",
+  };
+  return transactAs(db, caller, async (tx) => {
+    await write.check?.(tx);
+    if (write.name !== undefined) await requireFreeName(tx, resource, write.name, objectId);
+    const [intent] = await insertIntents(tx, caller.origin, [{ ...write, resource, entry }]);
+    if (intent === undefined) throw new Error("an insert returned no row");
+    return intent;
+  });
+}
+
+async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
+  { db }: WriteDeps,
+  caller: Caller,
+  resource: Resource<T, P>,
+  { check, name, objectId, effects: findEffects, apply }: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
-  const effects = await runThenRollBack(deps.db, async (tx) => {
+  const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
-    const found = await findEffects?.(tx);
-    for (const one of reservations) await one.take(tx);
-    return found;
+    await check?.(tx);
+    if (name !== undefined) await requireFreeName(tx, resource, name, objectId);
+    return findEffects?.(tx);
   });
   try {
     const written = await apply({ dryRun: true });

@@ -34,10 +34,11 @@ export async function seedFleet(sql: postgres.Sql): Promise<void> {
         ('0000aaaa-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid as id,
         ('0000cccc-0000-7000-8000-' || lpad((n % ${ORGANIZATIONS})::text, 12, '0'))::uuid as org_id) as ids`;
   await sql`insert into projected_node_pools
-      (uid, id, org_id, cluster_id, namespace, name, display_name, status, resource_version, updated_at, object)
+      (uid, id, org_id, cluster_id, namespace, name, display_name, status, resource_version, updated_at, quota_nodes,
+       quota_vcpus, quota_memory_gb, object)
     select ('0000bbbb-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid,
         ('0000bbbb-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, org_id, id, 'bench', 'p-' || n, 'pool-' || n,
-        'running', 1, now(), jsonb_build_object('spec', ${sql.json({ vcpus: 4, memoryGB: 8, diskGB: 80, desiredNodes: 3 })}::jsonb,
+        'running', 1, now(), 3, 12, 24, jsonb_build_object('spec', ${sql.json({ vcpus: 4, memoryGB: 8, diskGB: 80, desiredNodes: 3 })}::jsonb,
           'status', jsonb_build_object('machines', (
             select jsonb_agg(${sql.json(MACHINE)}::jsonb || jsonb_build_object('uid', gen_random_uuid(), 'name', 'm-' || n || '-' || m,
               'createdAt', ${CREATED_AT}::text))

@@ -11,9 +11,8 @@ import {
 import type { Queryable } from "../db/client.ts";
 import { ApiError } from "../http/errors.ts";
 import { readQuotas } from "../organizations/index.ts";
-import type { Reservation } from "../resources/write/index.ts";
 import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
-import { deleteReservations, insertReservations, readUses } from "./store.ts";
+import { readUses } from "./store.ts";
 
 /** What one object counts before a write and after it. */
 export interface ObjectAmounts {
@@ -34,27 +33,9 @@ export function growsQuota({ current, desired }: ObjectAmounts): boolean {
 }
 
 /**
- * Reserves what a write makes an organization grow by until the write is complete or the lease ends. It is taken under the
- * organization's row lock, which the confirmation of the caller's right holds. `id` is the write's; taking it again for
- * the same objects takes nothing more. Taking throws 422 quota_exceeded.
+ * What a write means to every quota, writes under way included. Throws 422 quota_exceeded. It holds as long as the
+ * organization's row lock, under which the write's intent must be inserted.
  */
-export function createQuotaReservation(
-  scope: QuotaScope,
-  id: string,
-  changes: readonly ObjectAmounts[],
-): Reservation {
-  const release = (tx: Queryable) => deleteReservations(tx, id);
-  return {
-    async take(tx) {
-      await assessQuota(tx, scope, changes);
-      await insertReservations(tx, scope.orgId, id, changes);
-    },
-    complete: release,
-    release,
-  };
-}
-
-/** What a write means to every quota. Throws 422 quota_exceeded. */
 export async function assessQuota(
   db: Queryable,
   { orgId, defaults }: QuotaScope,

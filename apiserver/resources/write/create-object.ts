@@ -1,0 +1,231 @@
+import { idOf } from "../../../shared/crd/identity.ts";
+import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
+import type { KubeClient } from "../../../shared/kube/client.ts";
+import type { KubeObject } from "../../../shared/kube/kind.ts";
+import { messageOf } from "../../../shared/program/errors.ts";
+import { type AuditEntry, recordAudit } from "../../audit/index.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { runThenRollBack } from "../../db/dry-run.ts";
+import type { Deps } from "../../deps.ts";
+import { type Caller, transactAs } from "../../http/contract/caller.ts";
+import { ApiError } from "../../http/errors.ts";
+import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
+import type { WriteIntent } from "../table.ts";
+import {
+  insertIntents,
+  lockStaleCreate,
+  recordCreate,
+  removeIntents,
+  requireFreeName,
+  resumeCreate,
+} from "./intents.ts";
+import { createOrAdopt, isNotApplied, toRefusal } from "./kube-write.ts";
+import {
+  kindOf,
+  projectWritten,
+  type Resource,
+  type WritePlan,
+  type WriteRequest,
+  type WriteResult,
+} from "./resource.ts";
+
+type CreateDeps = Pick<Deps, "db" | "kube" | "log">;
+
+/** An object to create, with its public id, which `object` carries as a label, and its display name. */
+export interface NewObject<T extends KubeObject = KubeObject> {
+  resource: Pick<Resource<never, never>, "kindName" | "orgId" | "parent">;
+  id: string;
+  object: T;
+  name: string;
+  /** What it counts. */
+  amounts: QuotaAmounts;
+}
+
+interface CreateRequest<T extends KubeObject, P, E>
+  extends WriteRequest,
+    WritePlan<E>,
+    Pick<AuditEntry, "after"> {
+  /** What is created before the object, and is no use without it. */
+  parts?: readonly NewObject[];
+  created: Omit<NewObject<T>, "resource">;
+  /** The served record of the object, for a repeated request. */
+  findServed: (db: Queryable) => Promise<P | undefined>;
+}
+
+/**
+ * Creates a custom resource, after its parts, exactly once. The intents, which reserve names and quotas, are committed before
+ * any object is written; the object is created last: once it exists, the create will be completed. Then projection and audit
+ * row are committed together. Safe to repeat with the same id, also after a crash at any point: what an earlier attempt has
+ * begun is completed as that one has fixed it. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
+ * and `requireFreeName` throw, 409 conflict when the object was deleted since, or its object name belongs to another one, and the
+ * KubeError of a write that is not confirmed.
+ */
+export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
+  deps: CreateDeps,
+  caller: Caller,
+  resource: Resource<T, P>,
+  request: CreateRequest<T, P, E>,
+): Promise<WriteResult<P, E>> {
+  if (request.dryRun === true) return dryRunCreate(deps, caller, resource, request);
+  const intents = await openCreate(deps, caller, resource, request);
+  if (intents === undefined) {
+    const served = await request.findServed(deps.db);
+    if (served !== undefined) return { object: served, effects: undefined };
+    throw new ApiError("conflict", `The ${resource.noun} that this request created has been deleted since.`);
+  }
+  let objects: KubeObject[];
+  try {
+    objects = await createAll(deps.kube, intents, { dryRun: false });
+  } catch (error) {
+    if (isNotApplied(error) || error instanceof ApiError) await undo(deps, intents);
+    throw toRefusal(error, resource.wireNames);
+  }
+  await completeCreate(deps.db, intents, objects);
+  // The last one is of the kind of the resource.
+  return { object: resource.project(objects.at(-1) as T), effects: undefined };
+}
+
+/**
+ * Confirms the caller's right, makes every check and commits the intents, in one transaction; those of an earlier attempt are
+ * returned as they are. Undefined when the object exists or existed.
+ */
+async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
+  { db }: CreateDeps,
+  caller: Caller,
+  resource: Resource<T, P>,
+  request: CreateRequest<T, P, E>,
+): Promise<WriteIntent[] | undefined> {
+  const { action, after, parts = [], created, check } = request;
+  const { orgId, targetKind } = resource;
+  const entry: AuditEntry = {
+    action,
+    orgId,
+    target: { kind: targetKind, id: created.id },
+    ...(after === undefined ? {} : { after }),
+    result: "done",
+  };
+  return transactAs(db, caller, async (tx) => {
+    if (await hasRecord(tx, targetKind === "node_pool" ? targetKind : "cluster", orgId, created.id))
+      return undefined;
+    const earlier = await resumeCreate(tx, created.id);
+    if (earlier.length > 0) return earlier;
+    await check?.(tx);
+    await requireFreeName(tx, resource, created.name, created.id);
+    const toWrite = (one: NewObject, own: AuditEntry | null) => ({
+      ...one,
+      verb: "create" as const,
+      objectId: one.id,
+      metadata: one.object.metadata,
+      entry: own,
+    });
+    return insertIntents(tx, caller.origin, [
+      ...parts.map((part) => toWrite(part, null)),
+      toWrite({ ...created, resource }, entry),
+    ]);
+  });
+}
+
+/** Every check of a create, and its result; nothing is stored. */
+async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
+  { db, kube }: CreateDeps,
+  caller: Caller,
+  resource: Resource<T, P>,
+  { parts = [], created, check, effects: findEffects }: CreateRequest<T, P, E>,
+): Promise<WriteResult<P, E>> {
+  const effects = await runThenRollBack(db, async (tx) => {
+    await caller.confirm(tx);
+    await check?.(tx);
+    await requireFreeName(tx, resource, created.name, created.id);
+    return findEffects?.(tx);
+  });
+  const planned = [...parts, { ...created, resource }].map((one) => ({
+    ...one,
+    kind: one.resource.kindName,
+  }));
+  try {
+    const objects = await createAll(kube, planned, { dryRun: true });
+    return { object: resource.project(objects.at(-1) as T), effects };
+  } catch (error) {
+    throw toRefusal(error, resource.wireNames);
+  }
+}
+
+/** Creates the objects in their order, or finds that they exist. Throws 409 conflict for a part that is being deleted. */
+async function createAll(
+  kube: KubeClient,
+  planned: readonly Pick<WriteIntent, "kind" | "object">[],
+  { dryRun }: { dryRun: boolean },
+): Promise<KubeObject[]> {
+  const objects: KubeObject[] = [];
+  for (const [index, { kind, object }] of planned.entries()) {
+    if (object === null) throw new Error("an intent without the object to create");
+    const created = await createOrAdopt(kube, kindOf({ kind }), object, { dryRun });
+    if (index < planned.length - 1 && created.metadata.deletionTimestamp !== undefined) throw stillDeleting();
+    objects.push(created);
+  }
+  return objects;
+}
+
+function stillDeleting(): ApiError {
+  return new ApiError("conflict", "Objects of an earlier attempt are being deleted; try again.", {
+    retryAfterSeconds: 5,
+  });
+}
+
+/** Commits a create whose last object exists or existed; a second call for the same create records nothing again. */
+export async function completeCreate(
+  db: Database,
+  intents: readonly WriteIntent[],
+  objects: readonly (KubeObject | undefined)[],
+): Promise<void> {
+  const observations = intents.flatMap((intent, index) => {
+    const live = objects[index];
+    const object = live && projectWritten(intent, live);
+    return object === undefined ? [] : [{ object }];
+  });
+  await db.transaction(async (tx) => {
+    await recordCreate(tx, intents);
+    await projectObservations(tx, observations);
+  });
+}
+
+/**
+ * Undoes a create that no request has worked on for so long: deletes those of its parts that exist, and leaves an audit row. The
+ * last object must not exist. A repeated request waits for that, and then begins anew. False when it was resumed or completed
+ * before; throws, and changes nothing in the database, when a part could not be deleted.
+ */
+export async function abandonStaleCreate(
+  { db, kube }: Pick<Deps, "db" | "kube">,
+  groupId: string,
+  olderThanSeconds: number,
+): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const intents = await lockStaleCreate(tx, groupId, olderThanSeconds);
+    if (intents.length === 0) return false;
+    await deleteParts(kube, intents);
+    for (const { origin, entry } of await removeIntents(tx, intents))
+      if (entry !== null) await recordAudit(tx, origin, { ...entry, result: "failed" });
+    return true;
+  });
+}
+
+/** Undoes a create whose last object was certainly not written. What fails here is left to the sweep. */
+async function undo({ db, kube, log }: CreateDeps, intents: readonly WriteIntent[]): Promise<void> {
+  try {
+    await deleteParts(kube, intents);
+    await removeIntents(db, intents);
+  } catch (error) {
+    log.warn(
+      { id: intents.at(-1)?.objectId, message: messageOf(error) },
+      "a failed create is left to the sweep",
+    );
+  }
+}
+
+async function deleteParts(kube: KubeClient, intents: readonly WriteIntent[]): Promise<void> {
+  for (const { kind, namespace, name, objectId } of intents.slice(0, -1)) {
+    const found = await kube.get(kindOf({ kind }), namespace, name);
+    if (found?.metadata.uid === undefined || idOf(found) !== objectId) continue;
+    await kube.delete(kindOf({ kind }), namespace, name, { uid: found.metadata.uid });
+  }
+}
