@@ -9,8 +9,8 @@ import { closeMonth } from "./billing/invoices/close.ts";
 import { type Month, parseMonth } from "./billing/month.ts";
 import { insertUsage, startInvoicingApp } from "./billing/testing.ts";
 import type { Database } from "./db/client.ts";
+import { emitEvents } from "./events/emit.ts";
 import { organizationNamespace } from "./organizations/namespace.ts";
-import { emitEvents } from "./outbox/index.ts";
 import type { TestApp, TestRequest, TestResponse } from "./testing/app.ts";
 import {
   createTestSender,

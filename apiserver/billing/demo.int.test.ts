@@ -8,7 +8,7 @@ import { openWebhookEndpoint } from "../../e2e/testing/webhook-endpoint.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
-import { webhookEvents } from "../outbox/table.ts";
+import { webhookEvents } from "../events/table.ts";
 import {
   type ProjectedCluster,
   type ProjectedNodePool,

@@ -2,6 +2,7 @@ export { budgetJobs } from "./budget-alerts/jobs.ts";
 export type { PlannedCluster, PlannedPool } from "./cost/compare-cost.ts";
 export { assessCost } from "./cost/compare-cost.ts";
 export { type CostEffect, costEffectRecord } from "./cost/schema.ts";
+export { invoiceGenerated, usageAlert } from "./event-schema.ts";
 export { invoiceJobs } from "./invoices/jobs.ts";
 export { requireOffered } from "./packages/changes.ts";
 export { packageJobs } from "./packages/jobs.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { EVENT_TYPES } from "../outbox/catalog.ts";
+import { EVENT_TYPES } from "../events/event-types.ts";
 import { renderOpenApi } from "./render.ts";
 
 const sentShape = z.looseObject({

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectDatabase } from "../db/client.ts";
-import { appendEvents, type FeedKey, type NewStatusEvent } from "../event-log/index.ts";
+import { appendEvents, type FeedKey, type NewStatusEvent } from "../events/feed.ts";
 
 const EVERY_MS = 50;
 const BACKLOG_BATCH = 500;

@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import { purgeLogEvents } from "../event-log/index.ts";
+import { purgeLogEvents } from "../events/feed.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import { purgeTickets } from "./store.ts";
 

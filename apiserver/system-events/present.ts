@@ -1,5 +1,6 @@
 import type { z } from "@hono/zod-openapi";
-import type { StatusPayload, StoredEvent, SystemEventPayload } from "../event-log/index.ts";
+import type { StoredEvent } from "../events/feed.ts";
+import type { StatusPayload, SystemEventPayload } from "../events/table.ts";
 import type { eventRecord } from "./schema.ts";
 
 /** One event of the history; the stream sends the same `event` and `data`. */

@@ -5,7 +5,7 @@ import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
-import { appendEvents, findEventRanges, listEventsAfter, purgeLogEvents } from "../event-log/index.ts";
+import { appendEvents, findEventRanges, listEventsAfter, purgeLogEvents } from "../events/feed.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";

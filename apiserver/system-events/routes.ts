@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Deps } from "../deps.ts";
-import { type FeedKey, findEventRanges, listEventsAfter } from "../event-log/index.ts";
+import { type FeedKey, findEventRanges, listEventsAfter } from "../events/feed.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";

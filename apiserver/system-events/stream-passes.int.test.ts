@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
-import { appendEvents } from "../event-log/index.ts";
+import { appendEvents } from "../events/feed.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person } from "../testing/issuer.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";

@@ -1,5 +1,5 @@
 import { createLogger } from "../../shared/program/log.ts";
-import type { FeedKey, NewStatusEvent } from "../event-log/index.ts";
+import type { FeedKey, NewStatusEvent } from "../events/feed.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {
   addPerson,

@@ -1,15 +1,15 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
+import { emitEvents } from "../events/emit.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import { type AuthorType, emitEvents, type TicketStatus } from "../outbox/index.ts";
 import { attachmentScope, takeAttachments } from "./attachments/changes.ts";
 import { authorIdOf, awaitingAfter, type Circumstances, recordTicketChange, toEvent } from "./changes.ts";
 import { insertMessage } from "./message-store.ts";
 import { respondBy } from "./respond-by.ts";
 import { resolvedAtAfter, statusAfterMessage } from "./states.ts";
 import { updateTicketRow } from "./store.ts";
-import type { TicketMessageRow, TicketRow } from "./table.ts";
+import type { AuthorType, TicketMessageRow, TicketRow, TicketStatus } from "./table.ts";
 
 export interface NewMessage {
   id: string;

@@ -1,24 +1,18 @@
 import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
+import { emitEvents, type NewEvent, newEvent } from "../events/emit.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import { isKnownStaff } from "../members/index.ts";
-import {
-  type AuthorType,
-  emitEvents,
-  type NewWebhookEvent,
-  type TicketCategory,
-  type TicketSeverity,
-  type TicketStatus,
-} from "../outbox/index.ts";
 import { hasRecentCluster } from "../resources/project/index.ts";
 import type { ResponseTargets } from "./config.ts";
+import { ticketUpdated } from "./event-schema.ts";
 import { insertMessage } from "./message-store.ts";
 import { auditTicket } from "./present.ts";
 import { isWithStaff, respondBy } from "./respond-by.ts";
 import { mayMove, resolvedAtAfter } from "./states.ts";
 import { insertTicket, lockOpenTickets, updateTicketRow } from "./store.ts";
-import type { TicketRow } from "./table.ts";
+import type { AuthorType, TicketCategory, TicketRow, TicketSeverity, TicketStatus } from "./table.ts";
 
 /** For how long after its end a ticket can be opened about a cluster. */
 const DELETED_CLUSTER_DAYS = 90;
@@ -163,10 +157,9 @@ export function authorIdOf({ principal }: Origin): string | null {
 }
 
 /** The event of a change of a ticket; the author of the message that it is about, empty without one. */
-export function toEvent(row: TicketRow, author: AuthorType | ""): NewWebhookEvent {
-  return {
+export function toEvent(row: TicketRow, author: AuthorType | ""): NewEvent {
+  return newEvent(ticketUpdated, {
     orgId: row.orgId,
-    type: "ticket.updated",
     occurredAt: row.updatedAt,
     data: {
       ticket_id: row.id,
@@ -176,7 +169,7 @@ export function toEvent(row: TicketRow, author: AuthorType | ""): NewWebhookEven
       last_message_author_type: author,
       updated_at: row.updatedAt.toISOString(),
     },
-  };
+  });
 }
 
 /** Writes the audit row of what was done to a ticket, in the log of its organization. */

@@ -3,7 +3,6 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createId } from "../../shared/program/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
 import { renderOpenApi } from "../openapi/render.ts";
-import { fanOutEvents } from "../outbox/fan-out.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
 import {
   addPerson,
@@ -14,6 +13,7 @@ import {
   type TestOrganization,
 } from "../testing/issuer.ts";
 import { listOperations, VALID_BODIES } from "../testing/operation-cases.ts";
+import { fanOutEvents } from "../webhooks/delivery/fan-out-store.ts";
 import { insertTestAttachment } from "./attachments/testing.ts";
 import { createTicketRequests } from "./testing.ts";
 

@@ -1,7 +1,6 @@
 import { count, lt } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
-import type { TicketSeverity } from "../outbox/index.ts";
-import { tickets } from "./table.ts";
+import { type TicketSeverity, tickets } from "./table.ts";
 
 /** How many tickets of each severity are overdue, over all organizations; those without one are left out. */
 export async function countOverdue(db: Queryable, now: Date): Promise<Map<TicketSeverity, number>> {

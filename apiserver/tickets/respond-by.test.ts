@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { TICKET_STATUSES } from "../outbox/index.ts";
 import {
   DEFAULT_RESPONSE_TARGETS,
   type ResponseTargets,
@@ -7,6 +6,7 @@ import {
   type WorkingCalendar,
 } from "./config.ts";
 import { type Awaited, addWorkingHours, isOverdue, respondBy } from "./respond-by.ts";
+import { TICKET_STATUSES } from "./table.ts";
 
 const SINCE = new Date("2026-11-21T09:00:00Z");
 

@@ -1,6 +1,6 @@
 import { Temporal } from "@js-temporal/polyfill";
-import type { TicketSeverity, TicketStatus } from "../outbox/index.ts";
 import { type ResponseTargets, WEEKDAYS, type WorkingCalendar } from "./config.ts";
+import type { TicketSeverity, TicketStatus } from "./table.ts";
 
 const MS_PER_MINUTE = 60_000;
 

@@ -10,8 +10,8 @@ import {
 import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { AUTHOR_TYPES, TICKET_CATEGORIES, TICKET_SEVERITIES, TICKET_STATUSES } from "../outbox/index.ts";
 import { attachmentIdsSchema } from "./attachments/schema.ts";
+import { AUTHOR_TYPES, TICKET_CATEGORIES, TICKET_SEVERITIES, TICKET_STATUSES } from "./table.ts";
 
 const MAX_SUBJECT_LENGTH = 200;
 const MAX_BODY_LENGTH = 32_768;

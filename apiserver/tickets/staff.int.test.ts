@@ -2,10 +2,9 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { users } from "../members/table.ts";
-import { TICKET_STATUSES } from "../outbox/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
-import { tickets } from "./table.ts";
+import { TICKET_STATUSES, tickets } from "./table.ts";
 import { createTicketRequests } from "./testing.ts";
 
 let issuer: TestIssuer;

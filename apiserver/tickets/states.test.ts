@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { AUTHOR_TYPES, TICKET_STATUSES, type TicketStatus } from "../outbox/index.ts";
 import { mayMove, resolvedAtAfter, statusAfterMessage } from "./states.ts";
+import { AUTHOR_TYPES, TICKET_STATUSES, type TicketStatus } from "./table.ts";
 
 const ALLOWED: Record<(typeof AUTHOR_TYPES)[number], readonly string[]> = {
   tenant: [

@@ -1,4 +1,4 @@
-import type { AuthorType, TicketStatus } from "../outbox/index.ts";
+import type { AuthorType, TicketStatus } from "./table.ts";
 
 /** Which statuses a tenant may give a ticket, by the status that it has. */
 const TENANT_MOVES: Record<TicketStatus, readonly TicketStatus[]> = {

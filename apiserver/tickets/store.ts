@@ -2,8 +2,14 @@ import { and, desc, eq, gte, inArray, isNull, lt, ne, or, type SQL, sql } from "
 import type { Database, Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import type { TicketCategory, TicketSeverity, TicketStatus } from "../outbox/index.ts";
-import { type TicketRow, ticketMessages, tickets } from "./table.ts";
+import {
+  type TicketCategory,
+  type TicketRow,
+  type TicketSeverity,
+  type TicketStatus,
+  ticketMessages,
+  tickets,
+} from "./table.ts";
 
 /** Which tickets of which organization a caller sees. */
 export interface TicketScope {

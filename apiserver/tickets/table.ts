@@ -13,7 +13,25 @@ import {
 } from "drizzle-orm/pg-core";
 import { users } from "../members/table.ts";
 import { organizations } from "../organizations/table.ts";
-import type { AuthorType, TicketCategory, TicketSeverity, TicketStatus } from "../outbox/index.ts";
+
+/** The states of a ticket (spec 2.8), in the order in which most pass through them. */
+export const TICKET_STATUSES = ["open", "in_progress", "waiting", "resolved", "closed"] as const;
+export type TicketStatus = (typeof TICKET_STATUSES)[number];
+export const TICKET_SEVERITIES = ["low", "medium", "high", "critical"] as const;
+export type TicketSeverity = (typeof TICKET_SEVERITIES)[number];
+export const TICKET_CATEGORIES = [
+  "cluster",
+  "networking",
+  "storage",
+  "identity",
+  "billing",
+  "feature_request",
+  "general",
+] as const;
+export type TicketCategory = (typeof TICKET_CATEGORIES)[number];
+/** Who wrote a message of a ticket. */
+export const AUTHOR_TYPES = ["tenant", "provider"] as const;
+export type AuthorType = (typeof AUTHOR_TYPES)[number];
 
 const searchDocument = customType<{ data: string }>({ dataType: () => "tsvector" });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });

@@ -1,9 +1,10 @@
 import { asc, eq } from "drizzle-orm";
+import type { z } from "zod";
 import { auditLog } from "../audit/table.ts";
-import type { EventData } from "../outbox/index.ts";
-import { webhookEvents } from "../outbox/table.ts";
+import { webhookEvents } from "../events/table.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import type { Person, TestOrganization } from "../testing/issuer.ts";
+import type { ticketUpdated } from "./event-schema.ts";
 
 /** A body that opens a ticket. */
 export const TICKET = {
@@ -56,7 +57,7 @@ export function createTicketRequests(api: TestApp, staff: Person) {
       return response;
     },
     /** The data of the events of an organization's tickets, the oldest first. */
-    async readEvents(org: TestOrganization): Promise<EventData<"ticket.updated">[]> {
+    async readEvents(org: TestOrganization): Promise<z.output<typeof ticketUpdated.data>[]> {
       const rows = await api.deps.db
         .select()
         .from(webhookEvents)

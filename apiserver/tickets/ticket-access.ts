@@ -1,7 +1,7 @@
 import type { Membership } from "../http/authorization/membership.ts";
 import { ApiError } from "../http/errors.ts";
-import type { TicketCategory } from "../outbox/index.ts";
 import type { TicketScope } from "./store.ts";
+import type { TicketCategory } from "./table.ts";
 
 /** The only category of a member without the permission for all categories. */
 const BILLING: TicketCategory = "billing";

@@ -1,8 +1,9 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { webhookQueues, webhooks } from "../outbox/table.ts";
+import { webhooks } from "../events/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import { webhookQueues } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
 let issuer: TestIssuer;

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
+import type { SubscribedType } from "../events/event-types.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import type { SubscribedType } from "../outbox/catalog.ts";
-import { wakeQueues } from "../outbox/queues.ts";
+import { wakeQueues } from "./delivery/queue-store.ts";
 import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
 import { endSecrets } from "./secrets/store.ts";

@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../config.ts";
 import type { Deps } from "../deps.ts";
-import type { WebhookSecretRow } from "../outbox/table.ts";
 import type { AttemptSender } from "./delivery/attempt.ts";
 import { createDeliveryMetrics } from "./delivery/metrics.ts";
 import { type Deliverer, startDeliverer } from "./delivery/worker.ts";
@@ -11,6 +10,7 @@ import { createResolver } from "./sending/resolver.ts";
 import { parseRetryAfter } from "./sending/retry-after.ts";
 import { createWebhookSender, type Sender } from "./sending/send.ts";
 import { createSigningKey, signAttempt } from "./sending/sign.ts";
+import type { WebhookSecretRow } from "./table.ts";
 
 type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
   config: Pick<Config, "webhooks">;

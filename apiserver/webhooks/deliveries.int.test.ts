@@ -1,11 +1,12 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { fanOutEvents } from "../outbox/fan-out.ts";
-import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
-import { webhookAttempts, webhookEvents } from "../outbox/table.ts";
+import { emitEvents, type NewEvent } from "../events/emit.ts";
+import { webhookEvents } from "../events/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { addPerson, makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import { fanOutEvents } from "./delivery/fan-out-store.ts";
+import { webhookAttempts } from "./table.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -31,7 +32,7 @@ async function start(changes: object = { events: ["*"] }) {
   return { org, id, send, list };
 }
 
-async function emit(...events: NewWebhookEvent[]): Promise<void> {
+async function emit(...events: NewEvent[]): Promise<void> {
   await api.deps.db.transaction((tx) => emitEvents(tx, events));
   await fanOutEvents(api.deps.db);
 }

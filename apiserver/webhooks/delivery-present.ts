@@ -1,8 +1,8 @@
 import type { z } from "@hono/zod-openapi";
+import type { SentEventType } from "../events/event-types.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
-import type { SentEventType } from "../outbox/catalog.ts";
-import type { WebhookAttemptRow, WebhookDeliveryRow } from "../outbox/table.ts";
 import { type deliveryDetailRecord, type deliveryRecord, MAX_LENGTHS } from "./delivery-schema.ts";
+import type { WebhookAttemptRow, WebhookDeliveryRow } from "./table.ts";
 
 /** Events whose bodies contain amounts of money. */
 const BILLING_EVENTS: readonly SentEventType[] = ["usage.alert", "invoice.generated"];

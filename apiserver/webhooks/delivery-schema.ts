@@ -1,11 +1,12 @@
 import { z } from "@hono/zod-openapi";
+import { SENT_EVENT_TYPES } from "../events/event-types.ts";
 import { countField, idField, textField, timeSchema, timestampField } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { bodyExampleOf, SENT_EVENT_TYPES } from "../outbox/catalog.ts";
-import { MAX_ATTEMPTS } from "../outbox/fan-out.ts";
-import { DELIVERY_STATUSES, DELIVERY_TRIGGERS, ERROR_CLASSES } from "../outbox/table.ts";
+import { bodyExampleOf } from "./catalog-schema.ts";
+import { MAX_ATTEMPTS } from "./delivery/fan-out-store.ts";
 import { statusField } from "./schema.ts";
+import { DELIVERY_STATUSES, DELIVERY_TRIGGERS, ERROR_CLASSES } from "./table.ts";
 
 /** What the log shows of a text; longer ones are cut. */
 export const MAX_LENGTHS = {

@@ -1,16 +1,15 @@
 import { and, asc, desc, eq, exists, gte, inArray, lt, not, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { EVENT_TYPES, type SentEventType, type SubscribedType } from "../events/event-types.ts";
+import { type WebhookEventRow, webhookEvents } from "../events/table.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import { EVENT_TYPES, type SentEventType, type SubscribedType } from "../outbox/catalog.ts";
 import {
   type WebhookAttemptRow,
   type WebhookDeliveryRow,
-  type WebhookEventRow,
   webhookAttempts,
   webhookDeliveries,
-  webhookEvents,
-} from "../outbox/table.ts";
+} from "./table.ts";
 
 /** The deliveries of which webhook. */
 interface OfWebhook {

@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
+import { EVENT_TYPES } from "../events/event-types.ts";
 import { textField } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
-import { bodyExampleOf, EVENT_CATALOG, EVENT_TYPES } from "../outbox/catalog.ts";
+import { bodyExampleOf, EVENT_CATALOG } from "./catalog-schema.ts";
 
 const MAX_FIELDS = 64;
 const EXAMPLE_TYPE = "cluster.ready";

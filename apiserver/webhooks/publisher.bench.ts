@@ -7,12 +7,14 @@ import { nowMs } from "../../e2e/bench/webhooks/programs.ts";
 import { createId } from "../../shared/program/id.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../db/testing.ts";
-import { fanOutEvents } from "../outbox/fan-out.ts";
-import { emitEvents, type NewWebhookEvent } from "../outbox/index.ts";
-import { webhookQueues, webhookSecrets, webhooks } from "../outbox/table.ts";
+import { emitEvents, type NewEvent, newEvent } from "../events/emit.ts";
+import { webhooks } from "../events/table.ts";
+import { nodeReplaced } from "../resources/project/index.ts";
 import { claimDeliveries } from "./delivery/claim-store.ts";
+import { fanOutEvents } from "./delivery/fan-out-store.ts";
 import { encryptSecret } from "./secrets/cipher.ts";
 import { createSecret } from "./sending/sign.ts";
+import { webhookQueues, webhookSecrets } from "./table.ts";
 
 /** A program of `npm run bench webhooks`: fills the tables of a database and publishes events. */
 const ROWS_PER_STATEMENT = 500;
@@ -26,12 +28,11 @@ let published = 0;
 let backlogOrgId = "";
 
 /** An event of the next organization, in turn. Its number makes it unique. */
-function nextEvent(): NewWebhookEvent {
+function nextEvent(): NewEvent {
   const orgId = orgIds[published % orgIds.length] ?? "";
   published += 1;
-  return {
+  return newEvent(nodeReplaced, {
     orgId,
-    type: "node.replaced",
     occurredAt: new Date(),
     data: {
       cluster_id: orgId,
@@ -40,7 +41,7 @@ function nextEvent(): NewWebhookEvent {
       new_node: `node-${published}`,
       reason: "Unhealthy",
     },
-  };
+  });
 }
 
 async function publishOne(): Promise<{ name: string; atMs: number }> {

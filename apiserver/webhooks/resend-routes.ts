@@ -1,13 +1,13 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { Router } from "../http/contract/router.ts";
-import type { WebhookDeliveryRow } from "../outbox/table.ts";
 import { presentDelivery } from "./delivery-present.ts";
 import { deliveryRecord, recoverBody, recoveryRecord } from "./delivery-schema.ts";
 import { requireDelivery } from "./delivery-store.ts";
 import { requireEnabled, requireKeys } from "./require.ts";
 import { MAX_RECOVERED, recover, redeliver, sendTest } from "./resend.ts";
 import { lockWebhook, requireWebhook } from "./store.ts";
+import type { WebhookDeliveryRow } from "./table.ts";
 
 const tag = "Webhooks";
 const RECORD = "/api/v1/organizations/{orgID}/webhooks/{webhookID}";

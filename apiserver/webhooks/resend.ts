@@ -1,11 +1,11 @@
 import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
+import { newEvent, toEventRow } from "../events/emit.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { toEventRow } from "../outbox/emit.ts";
-import { MAX_ATTEMPTS } from "../outbox/fan-out.ts";
-import { wakeQueues } from "../outbox/queues.ts";
-import type { WebhookDeliveryRow } from "../outbox/table.ts";
+import { webhookTest } from "./catalog-schema.ts";
 import { recordChange } from "./changes.ts";
+import { MAX_ATTEMPTS } from "./delivery/fan-out-store.ts";
+import { wakeQueues } from "./delivery/queue-store.ts";
 import {
   insertDeliveries,
   insertEvent,
@@ -14,6 +14,7 @@ import {
   requireDelivery,
 } from "./delivery-store.ts";
 import type { Webhook } from "./store.ts";
+import type { WebhookDeliveryRow } from "./table.ts";
 
 const MAX_AGE_MS = 30 * 24 * 60 * 60_000;
 /** The limit of one recovery; it bounds the transaction, and another recovery takes the rest. */
@@ -28,17 +29,12 @@ export async function sendTest(
   { id, at }: { id: string; at: Date },
 ): Promise<WebhookDeliveryRow> {
   const { id: webhookId, orgId } = webhook;
-  const event = {
-    id: createId(),
-    orgId,
-    type: "webhook.test",
-    occurredAt: at,
-    data: { webhook_id: webhookId },
-  } as const;
-  await insertEvent(tx, toEventRow(event));
+  const eventId = createId();
+  const event = newEvent(webhookTest, { orgId, occurredAt: at, data: { webhook_id: webhookId } });
+  await insertEvent(tx, toEventRow({ id: eventId, ...event }));
   const delivery = await addDelivery(tx, webhook, {
     id,
-    eventId: event.id,
+    eventId,
     eventType: event.type,
     trigger: "test",
   });

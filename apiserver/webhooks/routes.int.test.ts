@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { webhookQueues, webhooks } from "../outbox/table.ts";
+import { webhooks } from "../events/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import {
   makeOrganization,
@@ -9,6 +9,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
+import { webhookQueues } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
 let issuer: TestIssuer;

@@ -1,5 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
+import { EVENT_TYPES, type SubscribedType } from "../events/event-types.ts";
+import { DISABLED_REASONS } from "../events/table.ts";
 import {
   idField,
   immutableField,
@@ -9,8 +11,6 @@ import {
 } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { EVENT_TYPES, type SubscribedType } from "../outbox/catalog.ts";
-import { DISABLED_REASONS } from "../outbox/table.ts";
 import { checkEndpointUrl } from "./sending/endpoint-url.ts";
 
 /** What a webhook can subscribe to. */

@@ -1,9 +1,10 @@
 import { and, asc, count, eq, getTableColumns, gt, isNotNull, isNull, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
+import { type WebhookRow, webhooks } from "../events/table.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import { type WebhookQueueRow, type WebhookRow, webhookQueues, webhooks } from "../outbox/table.ts";
+import { type WebhookQueueRow, webhookQueues } from "./table.ts";
 
 const NEXT_VERSION = sql`${webhooks.version} + 1`;
 

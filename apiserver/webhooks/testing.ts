@@ -1,10 +1,12 @@
 import { eq } from "drizzle-orm";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import type { NewWebhookEvent } from "../outbox/index.ts";
-import { webhookDeliveries } from "../outbox/table.ts";
+import { usageAlert } from "../billing/index.ts";
+import { type NewEvent, newEvent } from "../events/emit.ts";
+import { nodeReplaced } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import type { TestOrganization } from "../testing/issuer.ts";
+import { webhookDeliveries } from "./table.ts";
 
 /** A body that creates a webhook; its URL carries a secret, as many do. */
 export const WEBHOOK = { url: "https://hooks.example.com/T0P-SECRET?token=abc", events: ["cluster.ready"] };
@@ -44,7 +46,7 @@ export function createWebhookRequests(api: TestApp) {
 }
 
 /** The event of a replaced node. */
-export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewWebhookEvent {
+export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewEvent {
   const data = {
     cluster_id: createId(),
     node_pool_id: createId(),
@@ -52,11 +54,11 @@ export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewWe
     new_node: "new",
     reason: "Unhealthy",
   };
-  return { orgId, type: "node.replaced", occurredAt: new Date(), data };
+  return newEvent(nodeReplaced, { orgId, occurredAt: new Date(), data });
 }
 
 /** The event of a threshold of spend. */
-export function anAlert({ id: orgId }: TestOrganization): NewWebhookEvent {
+export function anAlert({ id: orgId }: TestOrganization): NewEvent {
   const data = { budget_eur: 500, spend_eur: 400.12, threshold_pct: 80, billing_month: "2026-11" };
-  return { orgId, type: "usage.alert", occurredAt: new Date(), data };
+  return newEvent(usageAlert, { orgId, occurredAt: new Date(), data });
 }

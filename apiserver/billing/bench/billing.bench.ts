@@ -6,7 +6,7 @@ import { serve } from "../../../e2e/bench/remote.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../../db/testing.ts";
-import { webhookEvents } from "../../outbox/table.ts";
+import { webhookEvents } from "../../events/table.ts";
 import { sendAlerts } from "../budget-alerts/send-alerts.ts";
 import { presentBudget } from "../budgets/present.ts";
 import { requireBudget } from "../budgets/store.ts";

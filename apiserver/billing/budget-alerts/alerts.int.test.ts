@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { countLockWaits } from "../../db/testing.ts";
-import { webhookEvents } from "../../outbox/table.ts";
+import { webhookEvents } from "../../events/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { markDue } from "../budgets/due-store.ts";
 import { lockLastRateChange, setRates } from "../rate-card/changes.ts";

@@ -1,6 +1,7 @@
-import type { NewWebhookEvent } from "../../outbox/index.ts";
+import { type NewEvent, newEvent } from "../../events/emit.ts";
 import type { Budget } from "../budgets/store.ts";
 import type { budgetAlerts } from "../budgets/table.ts";
+import { usageAlert } from "../event-schema.ts";
 import { centsToEuros, toEuros } from "../money.ts";
 import type { Alerts } from "./alerts.ts";
 
@@ -23,18 +24,15 @@ export function toFired(
 export function toEvents(
   { budget, month, reachedPct, spendCents }: BudgetComparison,
   occurredAt: Date,
-): NewWebhookEvent<"usage.alert">[] {
+): NewEvent[] {
   const figures = {
     budget_eur: toEuros(budget.limitMicroEuros),
     spend_eur: centsToEuros(spendCents),
     billing_month: month,
   };
-  return reachedPct.map((pct) => ({
-    orgId: budget.orgId,
-    type: "usage.alert",
-    occurredAt,
-    data: { ...figures, threshold_pct: pct },
-  }));
+  return reachedPct.map((pct) =>
+    newEvent(usageAlert, { orgId: budget.orgId, occurredAt, data: { ...figures, threshold_pct: pct } }),
+  );
 }
 
 /** When each organization is to be compared next: at its first crossing in any of the months, at `latest` at the latest. */

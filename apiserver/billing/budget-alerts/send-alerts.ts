@@ -1,7 +1,7 @@
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { emitEvents } from "../../outbox/index.ts";
+import { emitEvents } from "../../events/emit.ts";
 import type { Budget } from "../budgets/store.ts";
 import { type Month, monthOf } from "../month.ts";
 import { readPriceHistory } from "../rating/read.ts";

@@ -2,9 +2,10 @@ import { createId } from "../../../shared/program/id.ts";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
+import { emitEvents, newEvent } from "../../events/emit.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
-import { emitEvents } from "../../outbox/index.ts";
 import { isCountry } from "../country.ts";
+import { invoiceGenerated } from "../event-schema.ts";
 import { toJsonCents } from "../money.ts";
 import { type Month, monthBefore, periodOf } from "../month.ts";
 import { readProfile } from "../profile/store.ts";
@@ -208,7 +209,7 @@ async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...dr
     period_start: month.start.toISOString(),
     period_end: month.end.toISOString(),
   };
-  await emitEvents(tx, [{ orgId, type: "invoice.generated", occurredAt: issuedAt, data }]);
+  await emitEvents(tx, [newEvent(invoiceGenerated, { orgId, occurredAt: issuedAt, data })]);
 }
 
 async function* findOrganizations(db: Queryable, month: Month): AsyncGenerator<string> {

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { webhookEvents } from "../../outbox/table.ts";
+import { webhookEvents } from "../../events/table.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertUsage, TEST_SUPPLIER as SUPPLIER, startInvoicingApp } from "../testing.ts";

@@ -1,4 +1,12 @@
 /** What other slices may use of the projection: reading it, and keeping it up to date after a write. */
+export {
+  clusterCreated,
+  clusterDegraded,
+  clusterDeleted,
+  clusterReady,
+  clusterUpgraded,
+  nodeReplaced,
+} from "./event-schema.ts";
 export { outsideWritersOf } from "./outside-changes.ts";
 export {
   type ProjectedCluster,

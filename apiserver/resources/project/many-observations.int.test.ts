@@ -10,7 +10,7 @@ import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { connectDatabase, type Queryable } from "../../db/client.ts";
-import { systemEvents } from "../../event-log/index.ts";
+import { systemEvents } from "../../events/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { Observation } from "./batches.ts";
 import { projectObservations } from "./index.ts";

@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { systemEvents } from "../../event-log/index.ts";
+import { systemEvents } from "../../events/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { isNameFree } from "../write/testing.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "./index.ts";

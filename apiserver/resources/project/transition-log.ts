@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { NewWebhookEvent } from "../../outbox/index.ts";
+import type { NewEvent } from "../../events/emit.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { transitions } from "./table.ts";
 import type { TransitionEntry } from "./transitions.ts";
@@ -26,7 +26,7 @@ export interface ObjectTransitions {
 export async function recordTransitions(
   tx: Queryable,
   objects: readonly ObjectTransitions[],
-): Promise<{ events: NewWebhookEvent[]; missed: number }> {
+): Promise<{ events: NewEvent[]; missed: number }> {
   const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,

@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { recordOutsideAudits } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../event-log/index.ts";
-import { emitEvents, type NewWebhookEvent } from "../../outbox/index.ts";
+import { emitEvents, type NewEvent } from "../../events/emit.ts";
+import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
 import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation } from "./outside-audit.ts";
 import { findOutsideDeletions, isNewlyDeleted } from "./outside-deletions.ts";
@@ -38,7 +38,7 @@ export async function projectObservations(
   const unrecorded: string[] = [];
   const written = new Map<string, RecordedPlace>();
   const events: NewStatusEvent[] = [];
-  const webhookEvents: NewWebhookEvent[] = [];
+  const webhookEvents: NewEvent[] = [];
   let missedTransitions = 0;
   for (const { kind, gone, present } of toBatches(observations)) {
     const deletions = await remove(
@@ -83,7 +83,7 @@ async function upsert(
   observations: readonly Observation[],
   eventsBefore: readonly NewStatusEvent[],
   written: Map<string, RecordedPlace>,
-): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
+): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
   if (observations.length === 0)
     return { refused: [], unrecorded: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
@@ -225,7 +225,7 @@ async function remove(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-): Promise<NewWebhookEvent[]> {
+): Promise<NewEvent[]> {
   if (objects.length === 0) return [];
   const stored = await findStored(tx, kind, objects);
   const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);

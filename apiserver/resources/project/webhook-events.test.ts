@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { bodySchemaOf } from "../../outbox/catalog.ts";
-import { toEventRow } from "../../outbox/emit.ts";
+import { toEventRow } from "../../events/emit.ts";
+import { bodySchemaOf } from "../../webhooks/catalog-schema.ts";
 import { projected, projectedPool } from "./testing.ts";
 import { webhookEventOf } from "./webhook-events.ts";
 

@@ -1,7 +1,7 @@
 import { GROUP, LABEL_NODE_POOL_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../../shared/crd/names.ts";
 import type { Event } from "../../../shared/kube/core-kinds.ts";
 import { toStorable } from "../../db/storable.ts";
-import type { SystemEventPayload } from "../../event-log/index.ts";
+import type { SystemEventPayload } from "../../events/table.ts";
 
 /** The writer can put any text into `regarding`; the database accepts only UUIDs. */
 const UID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

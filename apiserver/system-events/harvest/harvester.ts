@@ -4,7 +4,7 @@ import { objectKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import type { Deps } from "../../deps.ts";
-import { appendEvents, findHarvested, type NewSystemEvent } from "../../event-log/index.ts";
+import { appendEvents, findHarvested, type NewSystemEvent } from "../../events/feed.ts";
 import { findClusterIdsOfPools, findProjectedPlaces } from "../../resources/project/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";

@@ -1,7 +1,7 @@
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { EVENTS_CHANNEL, type EventRange, type FeedKey } from "../../event-log/index.ts";
+import { EVENTS_CHANNEL, type EventRange, type FeedKey } from "../../events/feed.ts";
 import { findServedClusterIds } from "../../resources/project/index.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
 

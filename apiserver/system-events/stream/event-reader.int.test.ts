@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
 import type { Sql } from "../../db/client.ts";
-import { appendEvents } from "../../event-log/index.ts";
+import { appendEvents } from "../../events/feed.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { aStatus } from "../testing.ts";
 import { type Chunk, createEventReader } from "./event-reader.ts";

@@ -1,5 +1,5 @@
 import type { Database } from "../../db/client.ts";
-import { type EventPosition, type FeedKey, listNextEvents, type StoredEvent } from "../../event-log/index.ts";
+import { type EventPosition, type FeedKey, listNextEvents, type StoredEvent } from "../../events/feed.ts";
 import { presentEvent } from "../present.ts";
 import { formatMessage } from "./sse.ts";
 

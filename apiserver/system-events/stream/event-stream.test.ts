@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
-import type { FeedKey } from "../../event-log/index.ts";
+import type { FeedKey } from "../../events/feed.ts";
 import type { Subscriber } from "./broadcaster.ts";
 import type { Chunk, ReadResult } from "./event-reader.ts";
 import { type EventStream, type FeedRequest, openEventStream } from "./event-stream.ts";

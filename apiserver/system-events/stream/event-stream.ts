@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { EventRange, FeedKey } from "../../event-log/index.ts";
+import type { EventRange, FeedKey } from "../../events/feed.ts";
 import { createBoundedBody } from "./bounded-body.ts";
 import type { Broadcaster } from "./broadcaster.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { StatusPayload, SystemEventPayload } from "../../event-log/index.ts";
+import type { StatusPayload, SystemEventPayload } from "../../events/table.ts";
 import { cursorToPosition, positionToCursor } from "../../http/contract/position-page.ts";
 import { presentEvent } from "../present.ts";
 import { byeRecord, deletedRecord, eventRecord, gapRecord } from "../schema.ts";

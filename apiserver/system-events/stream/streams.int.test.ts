@@ -4,7 +4,7 @@ import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
-import { appendEvents } from "../../event-log/index.ts";
+import { appendEvents } from "../../events/feed.ts";
 import { listen } from "../../http/server/server.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { Person } from "../../testing/issuer.ts";

@@ -2,9 +2,8 @@ import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { type Origin, principalKey } from "../../http/authentication/principal.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../../http/errors.ts";
-import type { AuthorType } from "../../outbox/index.ts";
 import { authorIdOf } from "../changes.ts";
-import type { TicketRow } from "../table.ts";
+import type { AuthorType, TicketRow } from "../table.ts";
 import type { UseStore } from "./objects/use-store.ts";
 import type { AttachmentType } from "./schema.ts";
 import {

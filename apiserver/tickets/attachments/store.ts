@@ -2,7 +2,7 @@ import { and, asc, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL } from "
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { notFound } from "../../http/errors.ts";
-import type { AuthorType } from "../../outbox/index.ts";
+import type { AuthorType } from "../table.ts";
 import { type AttachmentRow, ticketAttachments } from "./table.ts";
 
 /** A ticket, and who looks at its attachments. */

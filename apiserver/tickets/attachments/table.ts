@@ -1,8 +1,7 @@
 import { sql } from "drizzle-orm";
 import { boolean, check, index, integer, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { users } from "../../members/table.ts";
-import type { AuthorType } from "../../outbox/index.ts";
-import { ticketMessages, tickets } from "../table.ts";
+import { type AuthorType, ticketMessages, tickets } from "../table.ts";
 import type { AttachmentType } from "./schema.ts";
 
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });

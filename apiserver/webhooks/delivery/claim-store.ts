@@ -1,8 +1,8 @@
 import { sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
-import type { SentEventType } from "../../outbox/catalog.ts";
-import type { DeliveryClaim, DeliveryTrigger } from "../../outbox/table.ts";
+import type { SentEventType } from "../../events/event-types.ts";
+import type { DeliveryClaim, DeliveryTrigger } from "../table.ts";
 import { isPausedAfterFailures } from "./endpoint-health.ts";
 import { saveClaims } from "./queue-store.ts";
 

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
-import type { DeliveryClaim, DeliveryTrigger, ErrorClass } from "../../outbox/table.ts";
+import type { DeliveryClaim, DeliveryTrigger, ErrorClass } from "../table.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import { disableGone } from "./disable-store.ts";
 import {

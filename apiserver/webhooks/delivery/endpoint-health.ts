@@ -1,4 +1,4 @@
-import type { DeliveryTrigger } from "../../outbox/table.ts";
+import type { DeliveryTrigger } from "../table.ts";
 
 const PAUSING_FAILURES = 10;
 const PAUSE_MS = 60_000;

@@ -1,6 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
-import { webhookQueues, webhooks } from "../../outbox/table.ts";
+import { webhooks } from "../../events/table.ts";
+import { webhookQueues } from "../table.ts";
 import { auditBySystem, disableFailing } from "./disable-store.ts";
 import { classifyFailure } from "./endpoint-health.ts";
 

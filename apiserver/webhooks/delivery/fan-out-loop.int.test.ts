@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../../../shared/program/log.ts";
-import { emitEvents } from "../../outbox/index.ts";
+import { emitEvents } from "../../events/emit.ts";
 import { aReplacement } from "../testing.ts";
 import { runFanOut } from "./fan-out-loop.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";

@@ -2,7 +2,7 @@ import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { fanOutEvents, listPendingEventIds } from "../../outbox/fan-out.ts";
+import { fanOutEvents, listPendingEventIds } from "./fan-out-store.ts";
 import { pause, type Wakeup } from "./wakeup.ts";
 
 /** While no event is pending the database is asked this often, in case a notification was lost. */

@@ -1,7 +1,7 @@
 import { keepFor } from "../../../shared/program/keep-for.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { ErrorClass } from "../../outbox/table.ts";
+import type { ErrorClass } from "../table.ts";
 import type { CompletionResult } from "./completion-store.ts";
 import { type Figures, readDeliveryFigures } from "./figures-store.ts";
 

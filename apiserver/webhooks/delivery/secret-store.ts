@@ -1,6 +1,6 @@
 import { asc, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import { type WebhookSecretRow, webhookSecrets } from "../../outbox/table.ts";
+import { type WebhookSecretRow, webhookSecrets } from "../table.ts";
 
 /** The secrets that sign for these webhooks now, the one in use first. */
 export async function findSigningSecrets(

@@ -1,9 +1,9 @@
 import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import type { WebhookSecretRow } from "../../outbox/table.ts";
 import type { WebhookKey } from "../config.ts";
 import { createSecret } from "../sending/sign.ts";
+import type { WebhookSecretRow } from "../table.ts";
 import { decryptSecret, encryptSecret, UndecryptableSecretError } from "./cipher.ts";
 import {
   deleteSecrets,

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
-import { webhookQueues, webhookSecrets } from "../../outbox/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import {
   makeOrganization,
@@ -13,6 +12,7 @@ import {
   type TestOrganization,
 } from "../../testing/issuer.ts";
 import { startWebhookDeliverer } from "../deliverer.ts";
+import { webhookQueues, webhookSecrets } from "../table.ts";
 import { createWebhookRequests, WEBHOOK } from "../testing.ts";
 import { decryptSecret } from "./cipher.ts";
 import { reencryptSecrets } from "./rotate.ts";

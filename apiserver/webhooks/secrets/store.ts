@@ -1,6 +1,6 @@
 import { and, asc, eq, gt, inArray, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import { type WebhookSecretRow, webhookSecrets } from "../../outbox/table.ts";
+import { type WebhookSecretRow, webhookSecrets } from "../table.ts";
 import type { EncryptedSecret } from "./cipher.ts";
 
 /** Adds a secret. */

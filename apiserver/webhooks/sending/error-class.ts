@@ -1,4 +1,4 @@
-import type { ErrorClass } from "../../outbox/table.ts";
+import type { ErrorClass } from "../table.ts";
 
 /** Classes of attempts that ended without a status. */
 export type FailureClass = Exclude<ErrorClass, "status">;

@@ -15,8 +15,8 @@ export const SLICES = [
   "network-policies",
   "cluster-accesses",
   "system-events",
-  "webhooks",
   "tickets",
+  "webhooks",
   "storage-quotas",
   "registry",
 ];
@@ -27,7 +27,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["app.ts"],
   SLICES,
   ["resources"],
-  ["event-log", "outbox"],
+  ["events"],
   ["audit"],
   ["deps.ts"],
   ["http", "config.ts"],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { bodyExampleOf, bodySchemaOf, EVENT_CATALOG, EVENT_TYPES, SENT_EVENT_TYPES } from "./catalog.ts";
+import { EVENT_TYPES, SENT_EVENT_TYPES } from "../events/event-types.ts";
+import { bodyExampleOf, bodySchemaOf, EVENT_CATALOG } from "./catalog-schema.ts";
 
 test("the catalogue has the nine types of the specification", () => {
   expect(Object.keys(EVENT_CATALOG)).toEqual([...EVENT_TYPES]);

@@ -1,21 +1,35 @@
+import type { z } from "@hono/zod-openapi";
 import { sql } from "drizzle-orm";
 import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
-import type { EventData, EventType, SentEventType } from "./catalog.ts";
-import { DELIVERIES_CHANNEL } from "./queues.ts";
+import type { EventDefinition, SentEventType } from "./event-types.ts";
 import type { webhookEvents } from "./table.ts";
 
+/** The NOTIFY channel that wakes deliverers when there is an event to fan out or a delivery is due. */
+export const DELIVERIES_CHANNEL = "webhook_deliveries";
+
 /** An event as the slice that causes it describes it. */
-export type NewWebhookEvent<Type extends SentEventType = EventType> = {
-  [One in Type]: { orgId: string; type: One; occurredAt: Date; data: EventData<One> };
-}[Type];
+export interface NewEvent {
+  orgId: string;
+  type: SentEventType;
+  occurredAt: Date;
+  data: unknown;
+}
+
+/** An event whose data is of its type's schema. */
+export function newEvent<Data extends z.ZodType>(
+  { type }: EventDefinition<SentEventType, Data>,
+  event: { orgId: string; occurredAt: Date; data: z.output<Data> },
+): NewEvent {
+  return { type, ...event };
+}
 
 /**
  * Writes events, each with the ids of the enabled webhooks of its organization that subscribe to its type, as this
  * transaction sees them. After the commit each of them gets a delivery (`fanOutEvents`), which is sent at least once. Call it
  * in the transaction of the state that causes the events; it locks nothing.
  */
-export async function emitEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
+export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
   if (events.length === 0) return;
   const input = events.map((event) => {
     const { id, orgId, type, body, occurredAt } = toEventRow({ id: createId(), ...event });
@@ -42,7 +56,7 @@ export function toEventRow({
   type,
   occurredAt,
   data,
-}: NewWebhookEvent<SentEventType> & { id: string }): typeof webhookEvents.$inferInsert {
+}: NewEvent & { id: string }): typeof webhookEvents.$inferInsert {
   const body = JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
   return { id, orgId, type, body, occurredAt };
 }

@@ -1,8 +1,8 @@
 import { and, asc, eq, isNotNull, sql } from "drizzle-orm";
-import { createId } from "../../shared/program/id.ts";
-import type { Database, Queryable } from "../db/client.ts";
-import { wakeQueues } from "./queues.ts";
-import { type WebhookEventRow, webhookEvents } from "./table.ts";
+import { createId } from "../../../shared/program/id.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { type WebhookEventRow, webhookEvents } from "../../events/table.ts";
+import { wakeQueues } from "./queue-store.ts";
 
 /** Attempts of a delivery: at once, and after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. */
 export const MAX_ATTEMPTS = 8;

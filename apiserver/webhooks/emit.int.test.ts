@@ -1,14 +1,15 @@
 import { asc, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
+import { emitEvents, type NewEvent } from "../events/emit.ts";
+import { webhookEvents, webhooks } from "../events/table.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { aReplacement } from "../webhooks/testing.ts";
-import { bodySchemaOf } from "./catalog.ts";
-import { fanOutEvents } from "./fan-out.ts";
-import { emitEvents, type NewWebhookEvent } from "./index.ts";
-import { webhookDeliveries, webhookEvents, webhookQueues, webhooks } from "./table.ts";
+import { bodySchemaOf } from "./catalog-schema.ts";
+import { fanOutEvents } from "./delivery/fan-out-store.ts";
+import { webhookDeliveries, webhookQueues } from "./table.ts";
+import { aReplacement } from "./testing.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -36,7 +37,7 @@ async function addWebhook(values: Partial<typeof webhooks.$inferInsert> = {}): P
   return id;
 }
 
-const anEvent = (): NewWebhookEvent => ({
+const anEvent = (): NewEvent => ({
   ...aReplacement({ id: orgId }),
   occurredAt: new Date("2026-11-21T09:00:00Z"),
 });

@@ -1,6 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
 import {
-  boolean,
   check,
   customType,
   index,
@@ -13,15 +12,14 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { SentEventType, SubscribedType } from "./catalog.ts";
+import type { SentEventType } from "../events/event-types.ts";
+import { webhookEvents, webhooks } from "../events/table.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
 const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 /** No foreign key: an insert would wait for the transaction that has locked the organization. */
 const orgId = () => uuid("org_id").notNull();
 
-/** Why a webhook was disabled other than by its tenant. */
-export const DISABLED_REASONS = ["gone", "failing"] as const;
 /** What a delivery was made for: an event as it happened, or an operation of the tenant. */
 export const DELIVERY_TRIGGERS = ["event", "test", "redelivery", "recovery"] as const;
 export type DeliveryTrigger = (typeof DELIVERY_TRIGGERS)[number];
@@ -37,33 +35,6 @@ export const ERROR_CLASSES = [
   "blocked_address",
 ] as const;
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
-
-/** The endpoints of tenants. */
-export const webhooks = pgTable(
-  "webhooks",
-  {
-    id: uuid().primaryKey(),
-    orgId: orgId(),
-    url: text().notNull(),
-    description: text().notNull(),
-    events: text().array().$type<SubscribedType[]>().notNull(),
-    enabled: boolean().notNull(),
-    createdAt: time("created_at").notNull().defaultNow(),
-    updatedAt: time("updated_at").notNull().defaultNow(),
-    /** Null also when its tenant disabled it. */
-    disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
-    disabledAt: time("disabled_at"),
-    /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
-    deletedAt: time("deleted_at"),
-    /** Rises with every change by people; the record's entity tag. */
-    version: integer().notNull().default(1),
-  },
-  (table) => [
-    index("webhooks_org_idx").on(table.orgId, table.id),
-    check("webhooks_disabled_reason", sql`${table.disabledReason} in ${literals(DISABLED_REASONS)}`),
-    check("webhooks_disabled", sql`${table.enabled} or ${table.disabledAt} is not null`),
-  ],
-);
 
 /** Signing secrets, encrypted with AES-256-GCM; the webhook's id is authenticated with them. */
 export const webhookSecrets = pgTable(
@@ -85,28 +56,6 @@ export const webhookSecrets = pgTable(
   (table) => [
     index("webhook_secrets_webhook_idx").on(table.webhookId, table.id),
     index("webhook_secrets_key_idx").on(table.keyId),
-  ],
-);
-
-/** What has happened, once per event, whether or not a webhook subscribes to it; kept for 30 days. */
-export const webhookEvents = pgTable(
-  "webhook_events",
-  {
-    /** The `webhook-id` of every attempt. */
-    id: uuid().primaryKey(),
-    orgId: orgId(),
-    type: text().$type<SentEventType>().notNull(),
-    /** The exact text that is signed and sent. */
-    body: text().notNull(),
-    occurredAt: time("occurred_at").notNull(),
-    createdAt: time("created_at").notNull().defaultNow(),
-    /** The webhooks that subscribed when it happened, until their deliveries are made; null from then on. */
-    pendingWebhookIds: uuid("pending_webhook_ids").array(),
-  },
-  (table) => [
-    index("webhook_events_org_idx").on(table.orgId, table.createdAt),
-    index("webhook_events_created_idx").on(table.createdAt),
-    index("webhook_events_pending_idx").on(table.id).where(sql`${table.pendingWebhookIds} is not null`),
   ],
 );
 
@@ -214,9 +163,7 @@ export const webhookQueues = pgTable(
   (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],
 );
 
-export type WebhookRow = typeof webhooks.$inferSelect;
 export type WebhookSecretRow = typeof webhookSecrets.$inferSelect;
-export type WebhookEventRow = typeof webhookEvents.$inferSelect;
 export type WebhookDeliveryRow = typeof webhookDeliveries.$inferSelect;
 export type WebhookAttemptRow = typeof webhookAttempts.$inferSelect;
 export type WebhookQueueRow = typeof webhookQueues.$inferSelect;

@@ -1,12 +1,13 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { createId } from "../../shared/program/id.ts";
-import type { Database, Queryable } from "../db/client.ts";
-import { startTestDeliveries, type TestDeliveries } from "../webhooks/delivery/testing.ts";
-import { aReplacement } from "../webhooks/testing.ts";
-import { emitEvents } from "./emit.ts";
-import { fanOutEvents } from "./fan-out.ts";
-import { webhookDeliveries, webhookEvents, webhookQueues, type webhooks } from "./table.ts";
+import { createId } from "../../../shared/program/id.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { emitEvents } from "../../events/emit.ts";
+import { webhookEvents, type webhooks } from "../../events/table.ts";
+import { webhookDeliveries, webhookQueues } from "../table.ts";
+import { aReplacement } from "../testing.ts";
+import { fanOutEvents } from "./fan-out-store.ts";
+import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
 
 let deliveries: TestDeliveries;
 let orgId: string;

@@ -1,0 +1,135 @@
+import { type SQL, sql } from "drizzle-orm";
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
+import type { SentEventType, SubscribedType } from "./event-types.ts";
+
+const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
+/** No foreign key: an insert would wait for the transaction that has locked the organization. */
+const orgId = () => uuid("org_id").notNull();
+
+/** An event of a cluster as reported by the operator, a machine or the hypervisor. */
+export interface SystemEventPayload {
+  type: "Normal" | "Warning";
+  reason: string;
+  message: string;
+  source: "operator" | "machine" | "hypervisor";
+  object: { kind: string; name: string };
+  count: number;
+  firstSeenAt: string;
+  lastSeenAt: string;
+}
+
+/** A change of the status of a cluster or, with a node pool id, of a node pool. */
+export interface StatusPayload {
+  status: string;
+  previousStatus: string | null;
+  message: string | null;
+  at: string;
+}
+
+/**
+ * The id of each cluster's latest event. Rows stay when the events are deleted: no id is given twice. Ids count the events
+ * of one cluster, so that its tenant learns nothing about others from them.
+ */
+export const systemEventCounters = pgTable("system_event_counters", {
+  clusterId: uuid("cluster_id").primaryKey(),
+  lastId: bigint("last_id", { mode: "number" }).notNull(),
+});
+
+/**
+ * The events of all clusters, append-only. An event is read by the organization that it was written for alone. Ids of a
+ * cluster become visible in ascending order (see `appendEvents`), so a reader that continues with `id > last` misses none.
+ */
+export const systemEvents = pgTable(
+  "system_events",
+  {
+    id: bigint({ mode: "number" }).notNull(),
+    /** Null in rows of an earlier version; they end with the retention. */
+    orgId: uuid("org_id"),
+    clusterId: uuid("cluster_id").notNull(),
+    nodePoolId: uuid("node_pool_id"),
+    kind: text({ enum: ["system-event", "status"] }).notNull(),
+    /** uid and count of the Kubernetes Event: a higher count is a new row, the same count is not. */
+    eventUid: uuid("event_uid"),
+    eventCount: integer("event_count"),
+    payload: jsonb().$type<SystemEventPayload | StatusPayload>().notNull(),
+    recordedAt: timestamp("recorded_at", { withTimezone: true }).notNull().defaultNow(),
+  },
+  (table) => [
+    check("system_events_kind", sql`${table.kind} in ('system-event', 'status')`),
+    primaryKey({ name: "system_events_pkey", columns: [table.clusterId, table.id] }),
+    index("system_events_recorded_idx").on(table.recordedAt),
+    uniqueIndex("system_events_source_key").on(table.eventUid, table.eventCount),
+  ],
+);
+
+/** Why a webhook was disabled other than by its tenant. */
+export const DISABLED_REASONS = ["gone", "failing"] as const;
+
+/** The endpoints of tenants. They are here and not in `webhooks/`, since an event is written with the ids of its subscribers. */
+export const webhooks = pgTable(
+  "webhooks",
+  {
+    id: uuid().primaryKey(),
+    orgId: orgId(),
+    url: text().notNull(),
+    description: text().notNull(),
+    events: text().array().$type<SubscribedType[]>().notNull(),
+    enabled: boolean().notNull(),
+    createdAt: time("created_at").notNull().defaultNow(),
+    updatedAt: time("updated_at").notNull().defaultNow(),
+    /** Null also when its tenant disabled it. */
+    disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
+    disabledAt: time("disabled_at"),
+    /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
+    deletedAt: time("deleted_at"),
+    /** Rises with every change by people; the record's entity tag. */
+    version: integer().notNull().default(1),
+  },
+  (table) => [
+    index("webhooks_org_idx").on(table.orgId, table.id),
+    check("webhooks_disabled_reason", sql`${table.disabledReason} in ${literals(DISABLED_REASONS)}`),
+    check("webhooks_disabled", sql`${table.enabled} or ${table.disabledAt} is not null`),
+  ],
+);
+
+/** What has happened, once per event, whether or not a webhook subscribes to it; kept for 30 days. */
+export const webhookEvents = pgTable(
+  "webhook_events",
+  {
+    /** The `webhook-id` of every attempt. */
+    id: uuid().primaryKey(),
+    orgId: orgId(),
+    type: text().$type<SentEventType>().notNull(),
+    /** The exact text that is signed and sent. */
+    body: text().notNull(),
+    occurredAt: time("occurred_at").notNull(),
+    createdAt: time("created_at").notNull().defaultNow(),
+    /** The webhooks that subscribed when it happened, until their deliveries are made; null from then on. */
+    pendingWebhookIds: uuid("pending_webhook_ids").array(),
+  },
+  (table) => [
+    index("webhook_events_org_idx").on(table.orgId, table.createdAt),
+    index("webhook_events_created_idx").on(table.createdAt),
+    index("webhook_events_pending_idx").on(table.id).where(sql`${table.pendingWebhookIds} is not null`),
+  ],
+);
+
+export type WebhookRow = typeof webhooks.$inferSelect;
+export type WebhookEventRow = typeof webhookEvents.$inferSelect;
+
+function literals(values: readonly string[]): SQL {
+  return sql.raw(`(${values.map((value) => `'${value}'`).join(", ")})`);
+}
