@@ -3,6 +3,7 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
+import { type ArgoCDHealth, readArgoCDHealth } from "../testing/argo-cd-health.ts";
 import {
   conditionOf,
   createEngineer,
@@ -142,15 +143,28 @@ async function listMachines(pool: string) {
   });
 }
 
-/** The kstatus results of the states, without repetitions; each must agree with the conditions of the object. */
+/** What Argo CD may say of an object for which kstatus gives this result. */
+const HEALTHS: Record<KStatus, readonly ArgoCDHealth[]> = {
+  InProgress: ["Progressing", "Suspended"],
+  Current: ["Healthy"],
+  Failed: ["Degraded"],
+  Terminating: ["Progressing"],
+  NotFound: [],
+  Unknown: [],
+};
+
+/** The kstatus results of the states, without repetitions; each must agree with the conditions of the object, and with Argo CD. */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
   await waitForHistory(name);
   const results: KStatus[] = [];
-  for (const state of engineer.history.of(name).slice(from)) {
+  const states = engineer.history.of(name).slice(from);
+  const healths = await readArgoCDHealth(states);
+  for (const [n, state] of states.entries()) {
     const result = await kstatus.compute(state);
     expect(result, `${JSON.stringify(state.status)} of generation ${state.metadata.generation}`).toBe(
       judge(state),
     );
+    expect(HEALTHS[result]).toContain(healths[n]);
     if (results.at(-1) !== result) results.push(result);
   }
   expect(results).toEqual(story);

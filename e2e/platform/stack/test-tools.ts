@@ -3,6 +3,7 @@ import { ensureGoTool } from "./go-tool.ts";
 
 /** Programs that tests alone use, and what each is built from. */
 const TOOLS = {
+  "argo-cd-health": { module: "argo-cd", goPackage: "./health", sources: ["health/main.go"] },
   kstatus: { module: "testing", goPackage: "./kstatus", sources: ["kstatus/main.go"] },
   kubeconform: { module: "chart", goPackage: "github.com/yannh/kubeconform/cmd/kubeconform" },
   toxiproxy: { module: "testing", goPackage: "github.com/Shopify/toxiproxy/v2/cmd/server" },
