@@ -27,7 +27,14 @@ import { observe } from "./http/server/observe.ts";
 import { createSourceFinder, warnOfUntrusted } from "./http/server/source-address.ts";
 import { limitUnread } from "./http/server/unread.ts";
 import { addCallerRoutes } from "./members/caller-routes.ts";
-import { findMembership, insertOwner, recordStaffUse } from "./members/index.ts";
+import { addGroupMappingRoutes } from "./members/groups/admin-routes.ts";
+import {
+  deleteMappingsOf,
+  findMembership,
+  insertOwner,
+  type MemberHooks,
+  recordStaffUse,
+} from "./members/index.ts";
 import { addInvitationRoutes } from "./members/invitation-routes.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
@@ -57,6 +64,15 @@ export interface AppParts {
   operations?: Operation[];
   /** Filled with every request that webhooks send. */
   sentEvents?: SentEvent[];
+}
+
+/** What ends with a membership, or with a role that opens clusters. */
+export function createMemberHooks(deps: Deps): MemberHooks {
+  return {
+    onRemove: revokeApiTokens,
+    onClusterAccessLost: (tx, origin, orgId, userId) => requestRevocation(tx, origin, orgId, { userId }),
+    afterClusterAccessLost: (orgId) => revokePending(deps, orgId),
+  };
 }
 
 /** Bodies that arrive at once: 64 of one user and 128 of one organization. */
@@ -136,24 +152,23 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     hasImages: createImageCheck(deps),
     async onDelete(tx, origin, orgId) {
       await revokeApiTokens(tx, orgId);
+      await deleteMappingsOf(tx, orgId);
       await closeTicketsOf(tx, origin, orgId, deps.now());
       await deleteWebhooksOf(tx, orgId, deps.now());
     },
   });
   addAdminOrganizationRoutes(router, deps);
   addCallerRoutes(router, deps);
-  addInvitationRoutes(router);
-  addMemberRoutes(router, deps, {
-    onRemove: revokeApiTokens,
-    onClusterAccessLost: (tx, origin, orgId, userId) => requestRevocation(tx, origin, orgId, { userId }),
-    afterClusterAccessLost: (orgId) => revokePending(deps, orgId),
-  });
+  const memberHooks = createMemberHooks(deps);
+  addInvitationRoutes(router, memberHooks);
+  addMemberRoutes(router, deps, memberHooks);
+  addGroupMappingRoutes(router, deps, memberHooks);
   addApiTokenRoutes(router, deps, {
     onEnd: (tx, origin, { orgId, ...ended }) => requestRevocation(tx, origin, orgId, ended),
     afterEnd: (orgId) => revokePending(deps, orgId),
   });
   addUserRoutes(router, deps);
-  addUserIdentityRoutes(router, deps);
+  addUserIdentityRoutes(router, deps, memberHooks);
   addQuotaRoutes(router, deps, {
     listStoreQuotas: (orgId) =>
       listTicketQuotas(deps.db, { orgId, at: deps.now(), limits: deps.config.ticketLimits }),

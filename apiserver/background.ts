@@ -1,8 +1,10 @@
+import { createMemberHooks } from "./app.ts";
 import { auditJobs } from "./audit/jobs.ts";
 import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
 import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
 import type { Deps } from "./deps.ts";
 import { idempotencyJobs } from "./http/idempotency/jobs.ts";
+import { groupMembershipJobs } from "./members/index.ts";
 import { organizationJobs } from "./organizations/index.ts";
 import { listRegistryUsage, registryJobs, startImageScanner } from "./registry/index.ts";
 import { projectionJobs } from "./resources/project/jobs.ts";
@@ -22,6 +24,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     const jobs = [
       ...auditJobs(deps),
       ...organizationJobs(deps),
+      ...groupMembershipJobs(deps, createMemberHooks(deps)),
       ...packageJobs(deps),
       ...budgetJobs(deps),
       ...storageQuotaJobs(deps),

@@ -24,7 +24,7 @@ test("the API server's program checks a token with its own configuration, keys a
   expect(errors).toBe("");
   expect(output).toMatch(/^iss: .+ accepted\nkid: .+\naud: "marina" accepted\n/);
   expect(output).toMatch(
-    /\nrealm_access > roles: \["platform-admin"\] staff \(platform-admin\)\nACCEPTED\n$/,
+    /\nrealm_access > roles: \["platform-admin"\] staff \(platform-admin\)\ngroups: \[\] none is mapped.+\nACCEPTED\n$/,
   );
   expect(status).toBe(0);
   for (const part of tokens.staff.split(".")) expect(output).not.toContain(part);
@@ -41,7 +41,7 @@ test("without a database that answers it says so and checks the rest", async () 
     MARINA_DATABASE_URL: "postgres://nobody:guess-5@127.0.0.1:1/none",
   });
   expect(output).toMatch(
-    /^The database is not used \(.*ECONNREFUSED.*\): ids are as a new installation makes them\.\n/,
+    /^The database is not used \(.*ECONNREFUSED.*\): ids are as a new installation makes them, and groups as the configuration maps them\.\n/,
   );
   expect(output).toMatch(/\nACCEPTED\n$/);
   expect(output).not.toContain("guess-5");

@@ -5,7 +5,7 @@ import { ExplainedError, messageOf } from "../shared/program/errors.ts";
 import { connectDatabase } from "./db/client.ts";
 import { checkToken, type TokenCheckOptions } from "./http/authentication/check-token.ts";
 import { issuerVariables } from "./http/config.ts";
-import { findIssuerOf, readIssuers } from "./members/index.ts";
+import { findIssuerOf, findMappingsOf, readIssuers } from "./members/index.ts";
 
 const variables = issuerVariables.extend({ MARINA_DATABASE_URL: z.string().optional() });
 
@@ -25,17 +25,27 @@ export async function runTokenCheck(environment = process.env): Promise<void> {
     options = {
       issuers: await readIssuers(db, configured),
       findOwner: (userId) => findIssuerOf(db, userId),
+      async findMappings(issuer, groups) {
+        const mappings = await findMappingsOf(db, issuer, groups);
+        return mappings.map(({ group, orgId, role }) => ({ group, organization: orgId, role }));
+      },
     };
   } catch (error) {
     if (error instanceof ExplainedError) throw error;
     // The message of a failed query is the query.
     const reason = messageOf(error instanceof Error && error.cause !== undefined ? error.cause : error);
-    process.stdout.write(`The database is not used (${reason}): ids are as a new installation makes them.\n`);
+    process.stdout.write(
+      `The database is not used (${reason}): ids are as a new installation makes them, and groups as the configuration maps them.\n`,
+    );
     const issuers = configured.map((issuer, index) => ({
       ...issuer,
       uuidSubjects: issuer.uuidSubjects ?? index === 0,
     }));
-    options = { issuers, findOwner: async () => undefined };
+    options = {
+      issuers,
+      findOwner: async () => undefined,
+      findMappings: async (url) => issuers.find(({ issuer }) => issuer === url)?.groups ?? [],
+    };
   }
   const { isAccepted, lines } = await checkToken(token, options);
   process.stdout.write(`${lines.join("\n")}\n`);

@@ -30,6 +30,9 @@ describe("the configuration", () => {
           admin: false,
           rolesClaim: ["realm_access", "roles"],
           staffRole: "platform-admin",
+          groupsClaim: ["groups"],
+          groups: [],
+          groupsGraceSeconds: 86_400,
           types: ["JWT", "at+jwt"],
           idTokens: false,
           clockToleranceSeconds: 30,
@@ -247,12 +250,23 @@ describe("the configuration", () => {
   );
 
   const A = { issuer: "https://a.example.com", audience: "marina" };
+  const ORGANIZATION = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
   const B = { issuer: "https://b.example.com", audience: "marina" };
   test.each<[string, object[], string]>([
     ["no issuer", [], "MARINA_OIDC_ISSUERS"],
     ["no audience", [{ issuer: A.issuer }], "MARINA_OIDC_ISSUERS.0.audience"],
     ["an empty list of audiences", [{ ...A, audience: [] }], "MARINA_OIDC_ISSUERS.0.audience"],
     ["the same issuer twice", [A, B, { ...A, audience: "b" }], `names the issuer ${A.issuer} a second time`],
+    [
+      "a group twice to one organization",
+      [
+        {
+          ...A,
+          groups: ["member", "viewer"].map((role) => ({ group: "devs", organization: ORGANIZATION, role })),
+        },
+      ],
+      `maps the group devs to the organization ${ORGANIZATION} a second time`,
+    ],
     ["an issuer that could make the ids of another", [A, { ...B, idNamespace: A.issuer }], A.issuer],
     [
       "two that could make the ids of each other",

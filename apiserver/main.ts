@@ -11,7 +11,7 @@ import { createLogger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program/process.ts";
 import { createApiTokenVerifier } from "./api-tokens/index.ts";
-import { createApp } from "./app.ts";
+import { createApp, createMemberHooks } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { runTokenCheck } from "./check-token.ts";
 import { type Config, readConfig } from "./config.ts";
@@ -22,7 +22,7 @@ import type { Deps } from "./deps.ts";
 import { type Authenticator, createAuthenticator } from "./http/authentication/authenticator.ts";
 import { watchEventLoop } from "./http/server/liveness.ts";
 import { listen, type RunningServer } from "./http/server/server.ts";
-import { bindUser, recordIssuers } from "./members/index.ts";
+import { bindUser, recordConfiguredMappings, recordIssuers } from "./members/index.ts";
 
 /** How long requests in progress may take to complete once no more are accepted. */
 const DRAIN_DEADLINE_MS = 20_000;
@@ -75,9 +75,12 @@ async function run(config: Config): Promise<void> {
   });
 
   await requireSchema(database.sql, config.databaseUrl, { log, signal: stopping });
+  const issuers = await recordIssuers(deps.db, config.issuers);
+  const hooks = createMemberHooks(deps);
+  await recordConfiguredMappings(deps, hooks, issuers);
   authenticator = createAuthenticator({
-    issuers: await recordIssuers(deps.db, config.issuers),
-    bindUser: (user) => bindUser(deps.db, user),
+    issuers,
+    bindUser: (user, groups) => bindUser({ db: deps.db, hooks }, user, groups),
     apiTokens: createApiTokenVerifier(deps),
     log,
   });

@@ -131,7 +131,14 @@ const selectLiveToken = prepareStatement(["id"], (db, { id }) =>
     })
     .from(apiTokens)
     .innerJoin(organizations, eq(organizations.id, apiTokens.orgId))
-    .innerJoin(members, and(eq(members.orgId, apiTokens.orgId), eq(members.userId, apiTokens.createdBy)))
+    .innerJoin(
+      members,
+      and(
+        eq(members.orgId, apiTokens.orgId),
+        eq(members.userId, apiTokens.createdBy),
+        eq(members.source, "direct"),
+      ),
+    )
     .where(
       and(
         eq(apiTokens.id, id),
@@ -142,7 +149,7 @@ const selectLiveToken = prepareStatement(["id"], (db, { id }) =>
     ),
 );
 
-/** A token that is not revoked and not expired, while its creator is a member of its organization. */
+/** A token that is not revoked and not expired, while its creator is a direct member of its organization. */
 export async function findLiveToken(db: Queryable, id: string) {
   const [row] = await selectLiveToken(db, { id });
   return row;

@@ -20,7 +20,8 @@ export interface AuditEntry {
  * Returns its id.
  */
 export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
-  const { requestId, clientRequestId = null, sourceAddress = null } = origin;
+  const { clientRequestId = null, sourceAddress = null } = origin;
+  const requestId = origin.asSystem === undefined ? origin.requestId : null;
   const row = toRow({ actor: toActor(origin), requestId, clientRequestId, sourceAddress }, entry);
   await insertAuditEntry(tx, row);
   return row.id;
@@ -84,7 +85,8 @@ function toRow(
 }
 
 /** The author of a request, in the stored form. */
-export function toActor({ principal, asStaff }: Origin): AuditActor {
+export function toActor({ principal, asStaff, asSystem }: Origin): AuditActor {
+  if (asSystem !== undefined) return { kind: "system", name: asSystem };
   if (principal.kind === "token")
     return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };
   return {

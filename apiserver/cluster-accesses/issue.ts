@@ -43,6 +43,8 @@ const POLL_MS = 100;
 export interface AccessRequest {
   id: string;
   ttlSeconds: number;
+  /** When the right to it ends unless it is renewed: the kubeconfig does not live longer. */
+  notAfter?: Date | undefined;
 }
 
 /**
@@ -134,8 +136,7 @@ function toObject(
       clusterName: cluster.name,
       subject: principal.userId,
       ttlSeconds: request.ttlSeconds,
-      // What a token got ends with the token.
-      ...(principal.kind === "token" ? { notAfter: new Date(principal.expiresAtMs).toISOString() } : {}),
+      ...(request.notAfter === undefined ? {} : { notAfter: request.notAfter.toISOString() }),
       csr,
     },
   };

@@ -1,9 +1,8 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION, LABEL_ID } from "../../shared/crd/names.ts";
+import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/partitions.ts";
@@ -19,7 +18,14 @@ import {
 } from "../testing/issuer.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { runRevocations } from "./revocations.ts";
-import { keepSigned, makeAccessObject, makeReady, reportReady, waitForRevocations } from "./testing.ts";
+import {
+  holdsAccess,
+  issueSigned,
+  makeAccessObject,
+  makeReady,
+  reportReady,
+  waitForRevocations,
+} from "./testing.ts";
 
 const DAY_MS = 86_400_000;
 let issuer: TestIssuer;
@@ -155,15 +161,7 @@ describe("the admin kubeconfig that an API token downloaded", () => {
   });
 });
 
-/** Whether an access is there and stays. */
-async function holds(id: string): Promise<boolean> {
-  const labelSelector = `${LABEL_ID}=${id}`;
-  const found = await api.deps.kube.listAll(clusterAccessKind, {
-    namespace: cluster.namespace,
-    labelSelector,
-  });
-  return found.some(({ metadata }) => metadata.deletionTimestamp === undefined);
-}
+const holds = (id: string) => holdsAccess(api.deps, cluster, id);
 
 describe("a kubeconfig that an API token got", () => {
   test("ends when the token is rotated, and what its new secret got stays", async () => {
@@ -183,29 +181,10 @@ describe("a kubeconfig that an API token got", () => {
   test("never outlives the token", async () => {
     const member = await addMember();
     const its = await mint(member);
-    const done = new AbortController();
-    const signed = keepSigned(api.deps, cluster.namespace, member.userId, done.signal);
-    onTestFinished(() => {
-      done.abort();
-      return signed;
-    });
-    const body = { ttl_seconds: 604_800 };
-    await reportReady(api.deps, orgId, cluster.id);
-    // A request waits 15 s for the signature, which the operator takes back meanwhile.
-    const issued = await waitFor("the kubeconfig", async () => {
-      const response = await as({ token: its.text }, "POST", `/clusters/${cluster.id}/kubeconfig`, body);
-      return response.status === 503 ? undefined : response;
-    });
-    done.abort();
-    await signed;
+    const { issued, access } = await issueSigned(api, cluster, { userId: member.userId, token: its.text });
     expect(issued.status).toBe(201);
     const token = await as(member, "GET", `/api-tokens/${its.id}`);
     expect(issued.body.expires_at).toBe(token.body.expires_at);
-    const labelSelector = `${LABEL_ID}=${issued.body.id}`;
-    const [access] = await api.deps.kube.listAll(clusterAccessKind, {
-      namespace: cluster.namespace,
-      labelSelector,
-    });
     expect(access?.spec.notAfter).toBe(token.body.expires_at);
   });
 });

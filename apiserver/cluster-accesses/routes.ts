@@ -2,6 +2,8 @@ import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
+import type { Principal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
@@ -40,7 +42,8 @@ function addIssue(router: Router, deps: Deps): void {
       tag,
       summary: "Issue a personal kubeconfig",
       description:
-        "It authenticates as the caller until it expires, is revoked, or the caller's membership ends. " +
+        "It authenticates as the caller until it expires, is revoked, or the caller's membership ends; " +
+        "that of an API token or of a member by a group expires no later than these. " +
         "With `Accept: application/yaml`, just the file.",
       access: "clusters:access",
       body: issueKubeconfigBody,
@@ -61,7 +64,7 @@ function addIssue(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, caller, params, readBody, runOnce }) => {
+    async (c, { orgId, origin, membership, caller, params, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       requireNotSuspended(cluster);
@@ -69,7 +72,7 @@ function addIssue(router: Router, deps: Deps): void {
         // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;
-        const request = { id, ttlSeconds };
+        const request = { id, ttlSeconds, notAfter: endOf(origin.principal, membership) };
         const { access, kubeconfig } = await issueKubeconfig(deps, caller, cluster, request);
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,
@@ -169,6 +172,11 @@ async function present(deps: Deps, cluster: ProjectedCluster, accesses: readonly
   return accesses.map((access) =>
     presentAccess(access, place, emails.get(holderOf(access)?.userId ?? "") ?? null),
   );
+}
+
+/** What a token or a membership by a group got ends with it. */
+function endOf(principal: Principal, { endsAt }: Membership): Date | undefined {
+  return principal.kind === "token" ? new Date(principal.expiresAtMs) : (endsAt ?? undefined);
 }
 
 async function discardAttempt(deps: Deps, cluster: ProjectedCluster, id: string): Promise<void> {

@@ -9,6 +9,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
+import type { TestApp, TestResponse } from "../testing/app.ts";
 import { createClientKey } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =
@@ -140,4 +141,39 @@ export async function keepSigned(
     }
     await sleep(20);
   }
+}
+
+/** Has a user's longest kubeconfig issued by REST, with the operator's part done by `keepSigned`. */
+export async function issueSigned(
+  { deps, request }: Pick<TestApp, "deps" | "request">,
+  { id, orgId, namespace }: ProjectedCluster,
+  { userId, token }: { userId: string; token: string },
+): Promise<{ issued: TestResponse; access: ClusterAccess | undefined }> {
+  const done = new AbortController();
+  const signed = keepSigned(deps, namespace, userId, done.signal);
+  await reportReady(deps, orgId, id);
+  // A request waits 15 s for the signature, which the operator takes back meanwhile.
+  const path = `/api/v1/organizations/${orgId}/clusters/${id}/kubeconfig`;
+  try {
+    const issued = await waitFor("the kubeconfig", async () => {
+      const response = await request("POST", path, { token, body: { ttl_seconds: 604_800 } });
+      return response.status === 503 ? undefined : response;
+    });
+    const labelSelector = `${LABEL_ID}=${issued.body.id}`;
+    const [access] = await deps.kube.listAll(clusterAccessKind, { namespace, labelSelector });
+    return { issued, access };
+  } finally {
+    done.abort();
+    await signed;
+  }
+}
+
+/** Whether an access is there and stays. */
+export async function holdsAccess(
+  { kube }: Pick<Deps, "kube">,
+  { namespace }: ProjectedCluster,
+  id: string,
+): Promise<boolean> {
+  const found = await kube.listAll(clusterAccessKind, { namespace, labelSelector: `${LABEL_ID}=${id}` });
+  return found.some(({ metadata }) => metadata.deletionTimestamp === undefined);
 }

@@ -1,6 +1,5 @@
 import type { Deps } from "../deps.ts";
 import type { Principal, TokenPrincipal } from "../http/authentication/principal.ts";
-import { rightsOf } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
@@ -56,8 +55,7 @@ export function addCallerRoutes(router: Router, deps: Deps): void {
 
 async function listCallerRoles(router: Router, deps: Deps, principal: Principal): Promise<CallerRole[]> {
   if (principal.kind === "token") return listTokenRoles(router, deps, principal);
-  const rows = await listRolesOf(deps.db, principal.userId);
-  return rows.map((row) => ({ ...row, rights: rightsOf(row.role) }));
+  return listRolesOf(deps.db, principal.userId);
 }
 
 /** A user sees every organization with a membership; a token its own, if it may read it. */

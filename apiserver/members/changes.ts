@@ -23,32 +23,44 @@ export async function inviteMember(
   return member;
 }
 
-/** Restarts the 14 days of an invitation. Throws 409 conflict for one that was accepted. */
+/** Restarts the 14 days of an invitation. Throws 409 conflict for one that was accepted, and 409 managed_elsewhere. */
 export async function resendInvitation(tx: Queryable, origin: Origin, before: MemberRow): Promise<MemberRow> {
+  requireDirect(before);
   if (before.userId !== null) throw new ApiError("conflict", "This invitation has been accepted.");
   const after = await renewInvitation(tx, before.orgId, before.id, origin.principal.userId);
   await recordChange(tx, origin, "member.resend", { before, after });
   return after;
 }
 
-/** Gives a member another role. Throws 409 last_owner. */
+/** Gives a member another role. Throws 409 last_owner, and 409 managed_elsewhere for one by a group. */
 export async function changeRole(
   tx: Queryable,
   origin: Origin,
   before: MemberRow,
   role: Role,
 ): Promise<MemberRow> {
+  requireDirect(before);
   await requireOtherOwner(tx, before);
   const after = await updateRole(tx, before.orgId, before.id, role);
   await recordChange(tx, origin, "member.update", { before, after });
   return after;
 }
 
-/** Removes a member, or withdraws an invitation. Throws 409 last_owner. */
+/** Removes a member, or withdraws an invitation. Throws 409 last_owner, and 409 managed_elsewhere for one by a group. */
 export async function removeMember(tx: Queryable, origin: Origin, before: MemberRow): Promise<void> {
+  requireDirect(before);
   await requireOtherOwner(tx, before);
   await deleteMember(tx, before.orgId, before.id);
   await recordChange(tx, origin, "member.remove", { before });
+}
+
+/** What a group gives would come back with the next token. */
+function requireDirect({ source }: MemberRow): void {
+  if (source === "direct") return;
+  throw new ApiError(
+    "managed_elsewhere",
+    "This membership comes from a group of the identity provider; change the person's groups there.",
+  );
 }
 
 /** An organization keeps at least one owner who has accepted. */

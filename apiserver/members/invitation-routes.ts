@@ -1,6 +1,7 @@
 import { addRoute } from "../http/contract/add-route.ts";
 import { versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
+import type { MemberHooks } from "./hooks.ts";
 import { acceptInvitation, declineInvitation } from "./invitations.ts";
 import { presentMember } from "./present.ts";
 import { memberRecord } from "./schema.ts";
@@ -9,12 +10,12 @@ const tag = "Members";
 const RECORD = "/api/v1/me/invitations/{invitationID}";
 
 /** What invited persons answer; GET /me lists their invitations. */
-export function addInvitationRoutes(router: Router): void {
-  addAccept(router);
+export function addInvitationRoutes(router: Router, hooks: MemberHooks): void {
+  addAccept(router, hooks);
   addDecline(router);
 }
 
-function addAccept(router: Router): void {
+function addAccept(router: Router, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -24,15 +25,20 @@ function addAccept(router: Router): void {
       tag,
       summary: "Accept an invitation",
       description:
-        "Makes the caller a member of the organization. The invitation must be for the caller's e-mail address, verified by the issuer.",
+        "Makes the caller a direct member of the organization, in place of a membership by a group. The invitation must be for the caller's e-mail address, verified by the issuer.",
       access: "user",
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["conflict"],
     },
     async (c, { origin, params, transact }) =>
       transact(
-        (tx) => acceptInvitation(tx, origin, params.invitationID),
-        (member) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
+        (tx) => acceptInvitation(tx, hooks, origin, params.invitationID),
+        ({ member }) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
+        {
+          afterCommit: async ({ member, isAccessLost }) => {
+            if (isAccessLost) await hooks.afterClusterAccessLost(member.orgId);
+          },
+        },
       ),
   );
 }

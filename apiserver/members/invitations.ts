@@ -4,6 +4,9 @@ import { uniqueViolationOf } from "../db/errors.ts";
 import type { Origin, Principal } from "../http/authentication/principal.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
+import { deleteGroupMember } from "./groups/member-store.ts";
+import { isLost } from "./groups/settle.ts";
+import type { MemberHooks } from "./hooks.ts";
 import { countPendingOf, lockInviter } from "./invitation-store.ts";
 import { auditMember } from "./present.ts";
 import {
@@ -21,16 +24,33 @@ export async function listInvitations(db: Queryable, principal: Principal): Prom
   return invitee === undefined ? [] : findPendingInvitations(db, invitee);
 }
 
-/** Makes the caller a member by an invitation. Throws 404, and 409 conflict for a member by another address. */
-export async function acceptInvitation(tx: Queryable, origin: Origin, id: string): Promise<MemberRow> {
+/**
+ * Makes the caller a direct member by an invitation, in place of a membership by a group. Throws 404, and 409 conflict for a
+ * member by another address.
+ */
+export async function acceptInvitation(
+  tx: Queryable,
+  hooks: MemberHooks,
+  origin: Origin,
+  id: string,
+): Promise<{ member: MemberRow; isAccessLost: boolean }> {
   const { invitee, orgId } = await lockInvitation(tx, origin, id);
+  const replaced = await deleteGroupMember(tx, orgId, invitee.userId);
   const member = await bindInvitation(tx, orgId, id, invitee).catch((error: unknown) => {
     if (uniqueViolationOf(error) !== "members_org_user_key") throw error;
     throw new ApiError("conflict", "You are a member of this organization already.", { cause: error });
   });
   if (member === undefined) throw notFound("invitation");
-  await recordAnswer(tx, origin, { action: "member.accept", orgId, id, after: auditMember(member) });
-  return member;
+  await recordAnswer(tx, origin, {
+    action: "member.accept",
+    orgId,
+    id,
+    ...(replaced === undefined ? {} : { before: auditMember(replaced) }),
+    after: auditMember(member),
+  });
+  const isAccessLost = isLost(replaced?.role, member.role);
+  if (isAccessLost) await hooks.onClusterAccessLost(tx, origin, orgId, invitee.userId);
+  return { member, isAccessLost };
 }
 
 /** Removes an invitation of the caller. Throws 404. */

@@ -1,5 +1,6 @@
 import { and, eq, inArray, notInArray, sql } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { moveMappings } from "./groups/mapping-store.ts";
 import type { IdRules } from "./id-rules.ts";
 import { issuers, users } from "./table.ts";
 
@@ -58,11 +59,15 @@ export async function upsertIdRules(tx: Queryable, url: string, rules: IdRules):
     .onConflictDoUpdate({ target: issuers.url, set: rules });
 }
 
-/** Gives all users of these issuers to another, and forgets their rules: those of the other are in force for them. */
+/**
+ * Gives all users of these issuers to another, with the mappings of their groups, and forgets their rules: those of the
+ * other are in force for them.
+ */
 export async function moveUsers(tx: Queryable, formerUrls: readonly string[], url: string): Promise<void> {
   await tx
     .update(users)
     .set({ issuer: url })
     .where(inArray(users.issuer, [...formerUrls]));
+  for (const formerUrl of formerUrls) await moveMappings(tx, formerUrl, url);
   await tx.delete(issuers).where(inArray(issuers.url, [...formerUrls]));
 }

@@ -15,6 +15,7 @@ export function presentMember(row: MemberRow): z.output<typeof memberRecord> {
     user_id: row.userId,
     email: row.email,
     role: row.role,
+    source: row.source,
     invited_by: row.invitedBy,
     accepted_at: row.acceptedAt?.toISOString() ?? null,
     expires_at: row.expiresAt?.toISOString() ?? null,
@@ -24,12 +25,12 @@ export function presentMember(row: MemberRow): z.output<typeof memberRecord> {
 
 /** The fields of a member that the audit log keeps. */
 export function auditMember(row: MemberRow) {
-  const { email, role, user_id, expires_at } = presentMember(row);
-  return { email, role, user_id, expires_at };
+  const { email, role, source, user_id, expires_at } = presentMember(row);
+  return { email, role, source, user_id, expires_at };
 }
 
 /** What the caller may do in one organization. */
-export type CallerRole = Pick<Membership, "role" | "rights"> & { organization: OrganizationRow };
+export type CallerRole = Pick<Membership, "role" | "rights" | "endsAt"> & { organization: OrganizationRow };
 
 /** The wire form of the caller and the caller's rights. */
 export function presentMe(
@@ -45,12 +46,13 @@ export function presentMe(
       email_verified: principal.emailVerified,
       realm_roles: [...principal.roles],
     },
-    organizations: callerRoles.map(({ organization, role, rights }) => ({
+    organizations: callerRoles.map(({ organization, role, rights, endsAt }) => ({
       id: organization.id,
       name: organization.name,
       slug: organization.slug,
       role,
       permissions: PERMISSIONS.filter((permission) => rights.has(permission)),
+      expires_at: endsAt?.toISOString() ?? null,
     })),
     invitations: invitations.map((invitation) => ({
       id: invitation.id,

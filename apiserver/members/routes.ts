@@ -1,12 +1,11 @@
-import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
 import { hasPermission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";
+import type { MemberHooks } from "./hooks.ts";
 import { requireInvitationQuota } from "./invitations.ts";
 import { presentMember } from "./present.ts";
 import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";
@@ -15,16 +14,6 @@ import { listMembers, requireMember } from "./store.ts";
 const tag = "Members";
 const COLLECTION = "/api/v1/organizations/{orgID}/members";
 const RECORD = `${COLLECTION}/{memberID}`;
-
-/** What slices above this one do when a user loses rights in an organization. */
-export interface MemberHooks {
-  /** Runs in the transaction that removes the member. */
-  onRemove(tx: Queryable, orgId: string, userId: string): Promise<void>;
-  /** Runs in the transaction after which the user can no longer access clusters. */
-  onClusterAccessLost(tx: Queryable, origin: Origin, orgId: string, userId: string): Promise<void>;
-  /** Runs after its commit. Does not throw. */
-  afterClusterAccessLost(orgId: string): Promise<void>;
-}
 
 /** Operations on the members of an organization, invited ones too. */
 export function addMemberRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
@@ -120,11 +109,12 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       operationId: "updateMember",
       tag,
       summary: "Change a member's role",
-      description: "Only an owner can grant owner or change an owner; the last owner keeps the role.",
+      description:
+        "Only an owner can grant owner or change an owner; the last owner keeps the role. A membership by a group is changed at the identity provider alone; an invitation makes a direct one of it.",
       access: "members:update",
       body: updateMemberBody,
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
-      errors: ["last_owner", "precondition_failed", "conflict"],
+      errors: ["last_owner", "managed_elsewhere", "precondition_failed", "conflict"],
     },
     async (c, { orgId, origin, params, readBody, change }) => {
       await requireMember(deps.db, orgId, params.memberID);
@@ -133,8 +123,8 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
         lock: (tx) => requireMember(tx, orgId, params.memberID),
         tag: ({ version }) => versionTag(version),
         fixed(before) {
-          const { id, org_id, email } = presentMember(before);
-          return { id, org_id, email };
+          const { id, org_id, email, source } = presentMember(before);
+          return { id, org_id, email, source };
         },
         async apply(tx, before, { requirePermission }) {
           const { role = before.role } = body;
@@ -164,10 +154,10 @@ function addRemove(router: Router, hooks: MemberHooks): void {
       tag,
       summary: "Remove a member, withdraw an invitation, or leave",
       description:
-        "Every member but the last owner can leave. Only an owner can remove an owner. The member's API tokens and kubeconfigs are revoked immediately.",
+        "Every member but the last owner can leave. Only an owner can remove an owner. The member's API tokens and kubeconfigs are revoked immediately. A membership by a group ends at the identity provider alone.",
       access: ["members:remove", "members:leave"],
       responses: { 204: { description: "Removed." } },
-      errors: ["last_owner", "precondition_failed", "conflict"],
+      errors: ["last_owner", "managed_elsewhere", "precondition_failed", "conflict"],
     },
     async (c, { orgId, origin, params, change }) => {
       const removed = await change({
@@ -205,7 +195,7 @@ function addResend(router: Router, deps: Deps): void {
       description: "From then on it counts among the pending invitations of the caller.",
       access: "members:invite",
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
-      errors: ["quota_exceeded"],
+      errors: ["managed_elsewhere", "quota_exceeded"],
     },
     async (c, { orgId, origin, params, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
+import { MEMBER_SOURCES, PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import {
   idField,
   immutableField,
@@ -16,6 +16,11 @@ const roleField = (description: string) => z.enum(ROLES).openapi({ description }
 const permissionsField = (description: string) =>
   z.array(z.enum(PERMISSIONS)).max(PERMISSIONS.length).openapi({ description });
 
+const sourceField = z.enum(MEMBER_SOURCES).openapi({
+  description:
+    "`direct`: by an invitation, or as the creator. `group`: by a group of the identity provider that the platform maps to this organization; such a membership is changed there alone.",
+});
+
 export const memberRecord = z
   .object({
     id: idField("The membership."),
@@ -23,10 +28,13 @@ export const memberRecord = z
     user_id: idField("The user; null until the invitation is accepted.").nullable(),
     email: textField(MAX_EMAIL_LENGTH, "The invited e-mail address."),
     role: roleField("The role in the organization."),
+    source: sourceField,
     invited_by: idField("The user who sent the invitation.").nullable(),
-    accepted_at: timestampField("When the invitation was accepted.").nullable(),
-    expires_at: timestampField("When the pending invitation expires.").nullable(),
-    created_at: timestampField("When the member was invited."),
+    accepted_at: timestampField("When the invitation was accepted; null of a member by a group.").nullable(),
+    expires_at: timestampField(
+      "When the pending invitation expires, or a membership by a group ends unless another token carries the group.",
+    ).nullable(),
+    created_at: timestampField("When the member was invited, or first came by a group."),
   })
   .openapi("Member", {
     example: {
@@ -35,6 +43,7 @@ export const memberRecord = z
       user_id: null,
       email: "bob@example.com",
       role: "member",
+      source: "direct",
       invited_by: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01",
       accepted_at: null,
       expires_at: "2026-12-05T09:00:00.000Z",
@@ -57,6 +66,7 @@ export const updateMemberBody = z
     id: immutableField(idSchema),
     org_id: immutableField(idSchema),
     email: immutableField(z.string().max(MAX_EMAIL_LENGTH)),
+    source: immutableField(z.enum(MEMBER_SOURCES)),
     user_id: readOnlyField,
     invited_by: readOnlyField,
     accepted_at: readOnlyField,
@@ -90,6 +100,9 @@ export const meRecord = z
             slug: textField(40, "Unique name for URLs and commands."),
             role: roleField("The caller's role in it."),
             permissions: permissionsField("The caller's permissions in it."),
+            expires_at: timestampField(
+              "When a membership by a group of the identity provider ends, unless another token carries the group.",
+            ).nullable(),
           })
           .openapi("Membership"),
       )
@@ -144,6 +157,7 @@ export const meRecord = z
           slug: "example-ltd",
           role: "viewer",
           permissions: ["organization:read", "members:read", "clusters:read"],
+          expires_at: null,
         },
       ],
       invitations: [

@@ -3,24 +3,34 @@ import { createId, NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import { prepareStatement } from "../db/statement.ts";
-import type { UserPrincipal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/membership.ts";
 import { type Role, rightsOf } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { type OrganizationRow, organizations } from "../organizations/index.ts";
-import { type MemberRow, members, users } from "./table.ts";
+import { type MemberRow, members } from "./table.ts";
 
 /** How long an invitation can be accepted. */
 const INVITATION_EXPIRY = sql`now() + interval '14 days'`;
 const NEXT_VERSION = sql`${members.version} + 1`;
 
+/** A membership by a group ends at its time, whenever its row is removed. */
+const IS_CURRENT = sql`(${members.expiresAt} is null or ${members.expiresAt} > now())`;
+
 const selectMembership = prepareStatement(["orgId", "userId"], (db, { orgId, userId }) =>
   db
-    .select({ memberId: members.id, orgId: members.orgId, role: members.role })
+    .select({
+      memberId: members.id,
+      orgId: members.orgId,
+      role: members.role,
+      source: members.source,
+      endsAt: members.expiresAt,
+    })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(and(eq(members.orgId, orgId), eq(members.userId, userId), isNull(organizations.deletedAt))),
+    .where(
+      and(eq(members.orgId, orgId), eq(members.userId, userId), IS_CURRENT, isNull(organizations.deletedAt)),
+    ),
 );
 
 /** A user's membership of an organization that is not deleted. */
@@ -30,7 +40,7 @@ export async function findMembership(
   userId: string,
 ): Promise<Membership | undefined> {
   const [row] = await selectMembership(db, { orgId, userId });
-  return row && { ...row, rights: rightsOf(row.role) };
+  return row && { ...row, rights: rightsOf(row.role, row.source) };
 }
 
 /** The members of an organization, invited ones too, ordered by id; one row more than `limit`. */
@@ -154,7 +164,7 @@ export type PendingInvitation = Pick<
 
 /**
  * The pending invitations of a person's e-mail address, or the one with an id, ordered by id; none to an organization
- * of which the person is a member already.
+ * of which the person is a direct member already.
  */
 export async function findPendingInvitations(
   db: Queryable,
@@ -179,7 +189,7 @@ export async function findPendingInvitations(
         isPending(email),
         id === undefined ? undefined : eq(members.id, id),
         sql`not exists (select 1 from ${members} as other
-          where other.org_id = ${members.orgId} and other.user_id = ${userId})`,
+          where other.org_id = ${members.orgId} and other.user_id = ${userId} and other.source = 'direct')`,
       ),
     )
     .orderBy(asc(members.id))
@@ -210,7 +220,7 @@ export async function listRoles(
     .select({ orgId: members.orgId, userId: members.userId, role: members.role })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(and(inArray(members.userId, [...new Set(userIds)]), isNull(organizations.deletedAt)));
+    .where(and(inArray(members.userId, [...new Set(userIds)]), IS_CURRENT, isNull(organizations.deletedAt)));
 }
 
 /** The e-mail addresses of those of these users who are members of the organization, by user id. */
@@ -227,17 +237,19 @@ export async function findEmails(
   return new Map(rows.map(({ userId, email }) => [userId ?? "", email]));
 }
 
-/** All organizations of a user with the user's role, ordered by the organization's id. */
+/** All organizations of a user with the user's role and rights, ordered by the organization's id. */
 export async function listRolesOf(
   db: Queryable,
   userId: string,
-): Promise<{ organization: OrganizationRow; role: Role }[]> {
-  return db
-    .select({ organization: organizations, role: members.role })
+): Promise<(Pick<Membership, "role" | "rights" | "endsAt"> & { organization: OrganizationRow })[]> {
+  const { role, source, expiresAt: endsAt } = members;
+  const rows = await db
+    .select({ organization: organizations, role, source, endsAt })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(and(eq(members.userId, userId), isNull(organizations.deletedAt)))
+    .where(and(eq(members.userId, userId), IS_CURRENT, isNull(organizations.deletedAt)))
     .orderBy(asc(organizations.id));
+  return rows.map((row) => ({ ...row, rights: rightsOf(row.role, row.source) }));
 }
 
 const selectOrganizationsOf = prepareStatement(
@@ -250,6 +262,7 @@ const selectOrganizationsOf = prepareStatement(
       .where(
         and(
           eq(members.userId, userId),
+          IS_CURRENT,
           isNull(organizations.deletedAt),
           gt(members.orgId, cursor),
           // Postgres does not derive it from the join, and would read all organizations before the page: 1.85 ms for 1.28.
@@ -268,18 +281,6 @@ export async function listOrganizationsOf(
 ): Promise<OrganizationRow[]> {
   const rows = await selectOrganizationsOf(db, { userId, cursor, limit: limit + 1 });
   return rows.map(({ organization }) => organization);
-}
-
-/** Adds a user who is not known yet. */
-export async function insertUser(db: Queryable, user: UserPrincipal): Promise<void> {
-  const { userId: id, issuer, email = null, emailVerified } = user;
-  await db.insert(users).values({ id, issuer, email, emailVerified }).onConflictDoNothing();
-}
-
-/** The issuer that a user id belongs to; undefined for one that nobody has presented. */
-export async function findIssuerOf(db: Queryable, userId: string): Promise<string | undefined> {
-  const [row] = await db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
-  return row?.issuer;
 }
 
 function isMember(orgId: string, memberId: string) {

@@ -10,7 +10,7 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { Role } from "../http/authorization/permissions.ts";
+import type { MemberSource, Role } from "../http/authorization/permissions.ts";
 import { organizations } from "../organizations/table.ts";
 
 /** How the ids of an issuer's users are made. It is kept when the configuration no longer names the issuer. */
@@ -48,9 +48,10 @@ export const members = pgTable(
     userId: uuid("user_id").references(() => users.id),
     email: text().notNull(),
     role: text().$type<Role>().notNull(),
+    source: text().$type<MemberSource>().notNull().default("direct"),
     invitedBy: uuid("invited_by"),
     acceptedAt: timestamp("accepted_at", { withTimezone: true, mode: "date", precision: 3 }),
-    /** When an invitation ends; null once it is bound. */
+    /** When an invitation, or the role that a group gives, ends; null for a direct member. */
     expiresAt: timestamp("expires_at", { withTimezone: true, mode: "date", precision: 3 }),
     createdAt: timestamp("created_at", { withTimezone: true, mode: "date", precision: 3 })
       .notNull()
@@ -59,11 +60,19 @@ export const members = pgTable(
     version: integer().notNull().default(1),
   },
   (table) => [
-    uniqueIndex("members_org_email_key").on(table.orgId, sql`lower(${table.email})`),
+    uniqueIndex("members_org_email_key")
+      .on(table.orgId, sql`lower(${table.email})`)
+      .where(sql`${table.source} = 'direct'`),
     uniqueIndex("members_org_user_key").on(table.orgId, table.userId),
     index("members_user_idx").on(table.userId, table.orgId),
     index("members_invited_email_idx").on(sql`lower(${table.email})`).where(sql`${table.userId} is null`),
     index("members_invited_by_idx").on(table.invitedBy).where(sql`${table.userId} is null`),
+    index("members_group_expiry_idx").on(table.expiresAt).where(sql`${table.source} = 'group'`),
+    check(
+      "members_source",
+      sql`${table.source} = 'direct' or (${table.source} = 'group' and ${table.role} <> 'owner'
+        and ${table.userId} is not null and ${table.expiresAt} is not null)`,
+    ),
     check("members_role", sql`${table.role} in ('owner', 'admin', 'member', 'billing', 'viewer')`),
   ],
 );

@@ -11,4 +11,9 @@ export const SECURITY_ROWS: SecurityRows = {
   updateMember: ["oa"],
   removeMember: ["oambv"],
   resendInvitation: ["oa"],
+  listGroupMappings: "staff",
+  createGroupMapping: "staff",
+  getGroupMapping: "staff",
+  updateGroupMapping: "staff",
+  deleteGroupMapping: "staff",
 };

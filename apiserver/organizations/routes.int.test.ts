@@ -3,13 +3,23 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
 import { organizationNamespace } from "./namespace.ts";
 
 let api: TestApp;
+/** The same service, with people of another issuer. */
+let ofIssuer: TestApp;
+let issuer: TestIssuer;
 beforeAll(async () => {
+  issuer = await startTestIssuer();
   api = await startTestApp();
+  ofIssuer = await startTestApp({ issuers: [issuer.config], replicaOf: api });
 });
-afterAll(() => api.close());
+afterAll(async () => {
+  await ofIssuer.close();
+  await api.close();
+  issuer.close();
+});
 
 const path = "/api/v1/organizations";
 
@@ -35,6 +45,21 @@ describe("creating an organization", () => {
     const orgId = await api.createOrganization();
     const me = await api.request("GET", "/api/v1/me");
     expect(me.body.organizations).toContainEqual(expect.objectContaining({ id: orgId, role: "owner" }));
+  });
+
+  test.each([
+    [
+      { email: undefined },
+      "email/required: the token carries no e-mail address; have the provider put it in",
+    ],
+    [
+      { email_verified: false },
+      "email/required: the token does not say that its e-mail address is verified; verify it with the provider",
+    ],
+  ])("with the claims %j is 422, which says what is missing", async (claims, message) => {
+    const person = await issuer.createPerson({ claims });
+    const response = await ofIssuer.request("POST", path, { token: person.token, body: { name: "None" } });
+    expect(response).toMatchObject({ status: 422, body: { error: { code: "validation_failed", message } } });
   });
 
   test("creates its Namespace", async () => {

@@ -174,6 +174,16 @@ function toChange(body: z.output<typeof updateOrganizationBody>): OrganizationCh
 }
 
 function requireVerifiedEmail(principal: Principal): string {
-  if (principal.email !== undefined && principal.emailVerified) return principal.email;
-  throw invalidField("email", "required", "the credential must carry a verified e-mail address");
+  if (principal.email === undefined)
+    throw invalidField(
+      "email",
+      "required",
+      "the token carries no e-mail address; have the provider put it in",
+    );
+  if (principal.emailVerified) return principal.email;
+  throw invalidField(
+    "email",
+    "required",
+    "the token does not say that its e-mail address is verified; verify it with the provider",
+  );
 }

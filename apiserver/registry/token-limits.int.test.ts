@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
-import type { createApp } from "../app.ts";
-import { createAuthenticator } from "../http/authentication/authenticator.ts";
+import { type createApp, createMemberHooks } from "../app.ts";
+import { type AuthenticatorOptions, createAuthenticator } from "../http/authentication/authenticator.ts";
 import type { RateClass, RateLimit } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { projectObservations } from "../resources/project/index.ts";
@@ -31,7 +31,8 @@ function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof cre
   const limited = { ...deps, config: { ...config, limits: { ...config.limits, rates } } };
   const issuers = config.issuers.map((issuer) => ({ ...issuer, uuidSubjects: true }));
   const apiTokens = createApiTokenVerifier(limited);
-  const bind = (user: Parameters<typeof bindUser>[1]) => bindUser(deps.db, user);
+  const bind = (...[user, groups]: Parameters<AuthenticatorOptions["bindUser"]>) =>
+    bindUser({ db: deps.db, hooks: createMemberHooks(limited) }, user, groups);
   return createTestedApp(limited, {
     authenticator: createAuthenticator({ issuers, bindUser: bind, apiTokens, log: deps.log }),
   });

@@ -13,7 +13,7 @@ import { createKeyedSlots } from "../../shared/program/keyed-slots.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
-import { type AppParts, createApp } from "../app.ts";
+import { type AppParts, createApp, createMemberHooks } from "../app.ts";
 import type { Config } from "../config.ts";
 import { connectDatabase } from "../db/client.ts";
 import { createTestDatabase } from "../db/testing.ts";
@@ -25,7 +25,7 @@ import type { Operation } from "../http/contract/operation.ts";
 import { hashBody } from "../http/idempotency/run-once.ts";
 import { createIdempotencyStore } from "../http/idempotency/store.ts";
 import { DEFAULT_REQUEST_LIMITS, RATE_CLASSES, type RateLimits } from "../http/limits.ts";
-import { bindUser, recordIssuers } from "../members/index.ts";
+import { bindUser, recordConfiguredMappings, recordIssuers } from "../members/index.ts";
 import { members, users } from "../members/table.ts";
 import { DEFAULT_QUOTAS } from "../quotas/config.ts";
 import {
@@ -118,9 +118,12 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     writerTurns: createKeyedSlots(1),
     draining: draining.signal,
   };
+  const issuers = await recordIssuers(deps.db, deps.config.issuers);
+  const hooks = createMemberHooks(deps);
+  await recordConfiguredMappings(deps, hooks, issuers);
   const authenticator = createAuthenticator({
-    issuers: await recordIssuers(deps.db, deps.config.issuers),
-    bindUser: (user) => bindUser(deps.db, user),
+    issuers,
+    bindUser: (user, groups) => bindUser({ db: deps.db, hooks }, user, groups),
     apiTokens: createApiTokenVerifier(deps),
     log: deps.log,
   });

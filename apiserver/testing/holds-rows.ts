@@ -15,6 +15,7 @@ export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
   acceptInvitation: { adds: "none", bound: "the invitation becomes a member" },
   declineInvitation: { adds: "none", bound: "the invitation is deleted" },
   inviteMember: { adds: "1 invitation", bound: "100 pending ones of a user, 14 days each" },
+  createGroupMapping: { adds: "1 group mapping", bound: "staff alone" },
   resendInvitation: { adds: "none", bound: "100 pending ones of a user, 14 days each" },
   createApiToken: { adds: "1 API token", bound: "100 of an organization" },
   rotateApiToken: { adds: "none", bound: "the secret is replaced" },

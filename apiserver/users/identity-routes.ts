@@ -2,6 +2,7 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
+import { endGroupsOfOtherIssuers, type MemberHooks } from "../members/index.ts";
 import { lockUserIdentity, setUserIssuer } from "./changes.ts";
 import { setUserIdentityBody, userIdentityRecord } from "./identity-schema.ts";
 import { presentUserIdentity, userIdentityTag } from "./present.ts";
@@ -11,9 +12,9 @@ const tag = "Platform administration";
 const RECORD = "/api/v1/admin/users/{userID}/identity";
 
 /** The issuer that a user id belongs to: two issuers can present the same `sub`, and the first one gets it. */
-export function addUserIdentityRoutes(router: Router, deps: Deps): void {
+export function addUserIdentityRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
   addReadIdentity(router, deps);
-  addSetIdentity(router, deps);
+  addSetIdentity(router, deps, hooks);
 }
 
 function addReadIdentity(router: Router, deps: Deps): void {
@@ -40,7 +41,7 @@ function addReadIdentity(router: Router, deps: Deps): void {
   );
 }
 
-function addSetIdentity(router: Router, deps: Deps): void {
+function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
   addRoute(
     router,
     {
@@ -52,7 +53,7 @@ function addSetIdentity(router: Router, deps: Deps): void {
       description:
         "A user id belongs to the issuer that presented it first; tokens of other issuers with the same id are refused. " +
         "This gives the id to another issuer: its person gets the roles and API tokens that the id has, so end first " +
-        "what is not theirs. Tokens of the previous issuer are refused within a minute.",
+        "what is not theirs; what groups of the previous issuer gave ends with it. Tokens of that issuer are refused within a minute.",
       access: "platform-admin",
       body: setUserIdentityBody,
       responses: {
@@ -64,12 +65,18 @@ function addSetIdentity(router: Router, deps: Deps): void {
       await readUserIdentity(deps.db, userID);
       const body = await readBody();
       const issuers = deps.config.issuers.map(({ issuer }) => issuer);
-      const identity = await change({
+      const { identity, lostIn } = await change({
         lock: (tx) => lockUserIdentity(tx, userID),
         tag: userIdentityTag,
         fixed: () => ({ user_id: userID }),
-        apply: (tx, before) => setUserIssuer(tx, origin, { userId: userID, before, issuers }, body.issuer),
+        async apply(tx, before) {
+          const { issuer } = body;
+          const identity = await setUserIssuer(tx, origin, { userId: userID, before, issuers }, issuer);
+          const user = { userId: userID, issuer };
+          return { identity, ...(await endGroupsOfOtherIssuers(tx, hooks, origin, user)) };
+        },
       });
+      for (const orgId of lostIn) await hooks.afterClusterAccessLost(orgId);
       return c.json(presentUserIdentity(identity), 200, { ETag: userIdentityTag(identity) });
     },
   );

@@ -19,6 +19,11 @@ const EVERY_SETTING = {
   admin: true,
   rolesClaim: ["resource_access", "my.client", "roles"],
   staffRole: "platform/staff",
+  groupsClaim: ["resource_access", "my.client", "groups"],
+  groups: [
+    { group: "/acme/developers", organization: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", role: "member" },
+  ],
+  groupsGraceSeconds: 600,
   types: ["", "JWT"],
   idTokens: true,
   clockToleranceSeconds: 0,
@@ -51,6 +56,17 @@ test.each<[string, object, RegExp]>([
   ["with an unknown setting", { rolePath: "roles" }, /'rolePath' not allowed/],
   ["with another scheme", { issuer: "ldap://id.example.com" }, /issuer/],
   ["with a clock tolerance of hours", { clockToleranceSeconds: 7200 }, /clockToleranceSeconds/],
+  [
+    "with a group that makes owners",
+    { groups: [{ ...EVERY_SETTING.groups[0], role: "owner" }] },
+    /groups.+role/s,
+  ],
+  [
+    "with a group for an organization by its name",
+    { groups: [{ ...EVERY_SETTING.groups[0], organization: "acme" }] },
+    /groups.+organization/s,
+  ],
+  ["with a grace of months", { groupsGraceSeconds: 5_000_000 }, /groupsGraceSeconds/],
   ["with authorities that are no certificates", { caBundle: "/etc/ca.crt" }, /caBundle/],
 ])("an issuer %s is refused", async (_, change, expected) => {
   const issuers = [{ ...EVERY_SETTING, ...change }];

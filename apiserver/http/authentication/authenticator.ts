@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { decodeJwt, decodeProtectedHeader, type JWTPayload, type JWTVerifyResult, jwtVerify } from "jose";
+import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import type { Logger } from "../../../shared/program/log.ts";
 import { createRepeatedWarning } from "../../../shared/program/repeated-warning.ts";
 import { ApiError } from "../errors.ts";
@@ -8,8 +8,8 @@ import type { IssuerConfig } from "./issuer-config.ts";
 import { explainIssuerFault } from "./issuer-faults.ts";
 import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
 import { ALGORITHMS } from "./key-set.ts";
-import type { Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
-import { requireAccessToken, toPrincipal } from "./token-claims.ts";
+import type { CarriedGroups, Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
+import { requireAccessToken, toCarriedGroups, toPrincipal } from "./token-claims.ts";
 import { TokenRefusal, toTokenError } from "./token-refusal.ts";
 
 /** A verified token is accepted for this long without verifying it again: a hash instead of a signature. */
@@ -41,8 +41,8 @@ export interface ApiTokenVerifier {
 
 export interface AuthenticatorOptions {
   issuers: readonly IssuerConfig[];
-  /** Records the user and returns the issuer that the id belongs to. */
-  bindUser(user: UserPrincipal): Promise<string>;
+  /** Records the user, with what the groups of the token give, and returns the issuer that the id belongs to. */
+  bindUser(user: UserPrincipal, groups: CarriedGroups): Promise<string>;
   apiTokens: ApiTokenVerifier;
   /** Gets a warning while the keys of an issuer cannot be read, at the start or later. */
   log: Pick<Logger, "warn">;
@@ -74,8 +74,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   }
 
   async function verify(token: string): Promise<UserPrincipal> {
-    const { principal } = await verifyToken(token, findIssuer(issuers, token), nowMs());
-    const owner = await options.bindUser(principal);
+    const { principal, groups } = await verifyToken(token, findIssuer(issuers, token), nowMs());
+    const owner = await options.bindUser(principal, groups);
     if (owner !== principal.issuer)
       throw refuse("subject of another issuer", {
         userId: principal.userId,
@@ -157,7 +157,7 @@ export async function verifyToken(
   token: string,
   { config, keys }: Issuer,
   nowMs: number,
-): Promise<{ principal: UserPrincipal; result: JWTVerifyResult }> {
+): Promise<{ principal: UserPrincipal; groups: CarriedGroups }> {
   try {
     const result = await jwtVerify(token, keys.resolve, {
       issuer: config.issuer,
@@ -168,7 +168,7 @@ export async function verifyToken(
       currentDate: new Date(nowMs),
     });
     requireAccessToken(result, config);
-    return { principal: toPrincipal(result, config), result };
+    return { principal: toPrincipal(result, config), groups: toCarriedGroups(result, config) };
   } catch (error) {
     throw toTokenError(error, () => describeToken(token, config, nowMs));
   }

@@ -9,11 +9,19 @@ beforeAll(async () => {
 });
 afterAll(() => issuer.close());
 
+const ORGANIZATION = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const check = (token: string, owner?: string, issuers = [issuer.config]) =>
-  checkToken(token, { issuers, findOwner: async () => owner });
+  checkToken(token, {
+    issuers,
+    findOwner: async () => owner,
+    findMappings: async (_issuer, groups) =>
+      groups
+        .filter((group) => group !== "others")
+        .map((group) => ({ group, organization: ORGANIZATION, role: "member" })),
+  });
 
 test("a token that is accepted is told claim by claim, with the id of its key and without a part of the token", async () => {
-  const claims = { realm_access: { roles: ["platform-admin"] } };
+  const claims = { realm_access: { roles: ["platform-admin"] }, groups: ["devs", "others"] };
   const { userId, email, token } = await issuer.createPerson({ claims });
   const { isAccepted, lines } = await check(`Bearer ${token}\n`);
   expect(isAccepted).toBe(true);
@@ -27,6 +35,7 @@ test("a token that is accepted is told claim by claim, with the id of its key an
     `email: "${email}" the e-mail address`,
     "email_verified: true verified; finds invitations",
     'realm_access > roles: ["platform-admin"] staff (platform-admin)',
+    `groups: ["devs","others"] "devs": member of the organization ${ORGANIZATION}`,
     "ACCEPTED",
   ]);
   for (const part of token.split(".")) expect(lines.join("\n")).not.toContain(part);
@@ -45,8 +54,16 @@ test("everything that is refused is told, with what would be accepted and the se
     expect.stringContaining("email: missing no e-mail address in ASCII"),
     expect.stringContaining("email_verified: missing not verified"),
     "realm_access > roles: [] no staff: lacks platform-admin (rolesClaim, staffRole)",
+    "groups: [] none is mapped to an organization (groupsClaim, groups)",
     "REFUSED: claim sub missing",
   ]);
+});
+
+test("a group that gives nothing for want of an e-mail address is told", async () => {
+  const { token } = await issuer.createPerson({ claims: { groups: "devs", email: undefined } });
+  expect((await check(token)).lines.at(-2)).toBe(
+    'groups: ["devs"] no membership without an e-mail address (emailClaim)',
+  );
 });
 
 test.each<[string, () => Promise<string>, string]>([

@@ -1,17 +1,20 @@
 import { decodeJwt, decodeProtectedHeader } from "jose";
 import { ApiError } from "../errors.ts";
 import { findIssuer, verifyToken } from "./authenticator.ts";
-import { type ClaimFinding, explainToken, show } from "./explain-token.ts";
+import { type ClaimFinding, explainToken, type MappedGroup, show } from "./explain-token.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
 import { explainIssuerFault } from "./issuer-faults.ts";
 import { createIssuerKeys } from "./issuer-keys.ts";
 import type { UserPrincipal } from "./principal.ts";
+import { readGroups } from "./token-claims.ts";
 import { TokenRefusal } from "./token-refusal.ts";
 
 export interface TokenCheckOptions {
   issuers: readonly IssuerConfig[];
   /** The issuer that a user's id belongs to; undefined for one that is not known yet. */
   findOwner(userId: string): Promise<string | undefined>;
+  /** Which of these groups of an issuer are mapped to organizations. */
+  findMappings(issuer: string, groups: readonly string[]): Promise<MappedGroup[]>;
   nowMs?: number;
 }
 
@@ -33,7 +36,9 @@ export async function checkToken(text: string, options: TokenCheckOptions): Prom
     const issuer = findIssuer(parties, token);
     const { config } = issuer;
     const header = decodeProtectedHeader(token);
-    const findings = explainToken(header, decodeJwt(token), config, nowMs).map(describeFinding);
+    const payload = decodeJwt(token);
+    const mappings = await options.findMappings(config.issuer, readGroups(payload, config));
+    const findings = explainToken(header, payload, config, nowMs, mappings).map(describeFinding);
     const key = `kid: ${show(header.kid)} the key, with alg ${show(header.alg)}`;
     const lines = [`iss: ${show(config.issuer)} accepted`, key, ...findings];
     const refusal = await verifyToken(token, issuer, nowMs)

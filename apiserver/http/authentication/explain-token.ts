@@ -4,6 +4,7 @@ import {
   hasAcceptedType,
   isAccessToken,
   readEmail,
+  readGroups,
   readRoles,
   readSubject,
   type VerifiedToken,
@@ -24,12 +25,16 @@ export interface ClaimFinding {
   meaning: string;
 }
 
+/** A group of the issuer, and the role that it gives in an organization. */
+export type MappedGroup = IssuerConfig["groups"][number];
+
 /** What a token says, claim by claim in the order of verification, whatever its signature is worth. */
 export function explainToken(
   header: Pick<JWTHeaderParameters, "typ">,
   payload: JWTPayload,
   config: IssuerConfig,
   nowMs: number,
+  mappings: readonly MappedGroup[] = config.groups,
 ): ClaimFinding[] {
   const token = { protectedHeader: header, payload };
   return [
@@ -39,6 +44,7 @@ export function explainToken(
     explainSubject(payload, config),
     ...explainEmail(payload, config),
     explainRoles(payload, config),
+    explainGroups(payload, config, mappings),
   ];
 }
 
@@ -137,4 +143,22 @@ function explainRoles(payload: JWTPayload, config: IssuerConfig): ClaimFinding {
     ? `staff (${DEFAULT_STAFF_ROLE})`
     : "no staff: roles of this issuer do not count (admin)";
   return { ...finding, meaning };
+}
+
+function explainGroups(
+  payload: JWTPayload,
+  config: IssuerConfig,
+  mappings: readonly MappedGroup[],
+): ClaimFinding {
+  const groups = readGroups(payload, config);
+  const finding = { claim: config.groupsClaim.join(" > "), found: show(groups) };
+  const mapped = mappings.filter(({ group }) => groups.includes(group));
+  if (mapped.length === 0)
+    return { ...finding, meaning: "none is mapped to an organization (groupsClaim, groups)" };
+  if (readEmail(payload, config).address === undefined)
+    return { ...finding, meaning: "no membership without an e-mail address (emailClaim)" };
+  const memberships = mapped.map(
+    ({ group, role, organization }) => `${show(group)}: ${role} of the organization ${organization}`,
+  );
+  return { ...finding, meaning: memberships.join("; ") };
 }

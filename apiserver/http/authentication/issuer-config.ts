@@ -1,9 +1,15 @@
 import { z } from "zod";
 import { isProtectedUrl } from "../../../shared/program/config.ts";
+import { GROUP_ROLES } from "../group-roles.ts";
 
 /** The name of the platform's staff's role in tokens unless an issuer has another. */
 export const DEFAULT_STAFF_ROLE = "platform-admin";
 const MAX_CLOCK_TOLERANCE_SECONDS = 300;
+const DAY_SECONDS = 86_400;
+const MAX_GROUPS_GRACE_SECONDS = 31 * DAY_SECONDS;
+
+/** The most characters of a group's name. */
+export const MAX_GROUP_LENGTH = 255;
 
 const protectedUrl = z
   .url()
@@ -11,6 +17,13 @@ const protectedUrl = z
   .refine(isProtectedUrl, "must be https, or a loopback address");
 const name = z.string().min(1);
 const names = z.union([name, z.array(name).min(1)]);
+
+/** A group of the issuer, as its tokens have it, and the role that it gives in an organization. */
+const mappedGroup = z.strictObject({
+  group: name.max(MAX_GROUP_LENGTH),
+  organization: z.guid().toLowerCase(),
+  role: z.enum(GROUP_ROLES),
+});
 
 /** What an installer writes for one issuer. The descriptions are those of the chart's schema and of docs/identity. */
 export const issuerInput = z.strictObject({
@@ -68,6 +81,23 @@ export const issuerInput = z.strictObject({
       "Where the roles are: one claim by its name, dots and slashes included, or a list of keys, one inside the other. The value is a list, or one string.",
     ),
   staffRole: name.default(DEFAULT_STAFF_ROLE).describe("The role of the platform's staff."),
+  groupsClaim: names
+    .default("groups")
+    .describe("Where the groups are: as `rolesClaim`. Only groups that are mapped to an organization count."),
+  groups: z
+    .array(mappedGroup)
+    .default([])
+    .describe(
+      "Groups whose people are members of an organization: a list of {group, organization, role}, with the group as it is in the claim, the organization's id, and a role below owner. `/api/v1/admin/group-mappings` has more.",
+    ),
+  groupsGraceSeconds: z
+    .int()
+    .min(0)
+    .max(MAX_GROUPS_GRACE_SECONDS)
+    .default(DAY_SECONDS)
+    .describe(
+      "How long a membership by a group goes on after the expiry of the last token that carried the group.",
+    ),
   types: z
     .array(z.string())
     .min(1)
@@ -87,27 +117,35 @@ export const issuerInput = z.strictObject({
     .describe("How far the issuer's clock may differ from this one."),
 });
 
-export const issuerSchema = issuerInput.transform(({ audience, rolesClaim, idNamespace, ...rest }) => ({
-  ...rest,
-  /** A token is for one of these. */
-  audiences: [audience].flat(),
-  /** Keys, one inside the other. */
-  rolesClaim: [rolesClaim].flat(),
-  idNamespace: idNamespace ?? rest.issuer,
-}));
+export const issuerSchema = issuerInput.transform(
+  ({ audience, rolesClaim, groupsClaim, idNamespace, ...rest }) => ({
+    ...rest,
+    /** A token is for one of these. */
+    audiences: [audience].flat(),
+    /** Keys, one inside the other. */
+    rolesClaim: [rolesClaim].flat(),
+    groupsClaim: [groupsClaim].flat(),
+    idNamespace: idNamespace ?? rest.issuer,
+  }),
+);
 
 /** Issuers without a second one of the same URL, or that could make the ids of another. */
 export const issuersSchema = z
   .array(issuerSchema)
   .min(1)
   .superRefine((issuers, context) => {
-    for (const [index, { issuer, idNamespace }] of issuers.entries()) {
+    for (const [index, { issuer, idNamespace, groups }] of issuers.entries()) {
       const before = issuers.slice(0, index);
+      const repeated = groups.find(({ group, organization }, position) =>
+        groups.slice(0, position).some((one) => one.group === group && one.organization === organization),
+      );
       const message = before.some((other) => other.issuer === issuer)
         ? `names the issuer ${issuer} a second time`
         : before.some((other) => other.idNamespace === idNamespace)
           ? `the idNamespace ${idNamespace} is that of another issuer, whose ids it could make`
-          : undefined;
+          : repeated !== undefined
+            ? `maps the group ${repeated.group} to the organization ${repeated.organization} a second time`
+            : undefined;
       if (message !== undefined) context.addIssue({ code: "custom", path: [index], message });
     }
   });

@@ -15,6 +15,12 @@ export interface UserPrincipal {
   expiresAtMs: number;
 }
 
+/** The groups that a token carries, and until when it is ground enough for what they give. */
+export interface CarriedGroups {
+  names: readonly string[];
+  untilMs: number;
+}
+
 /** A program that presented an API token. It acts in one organization, within the rights of the token's creator. */
 export interface TokenPrincipal {
   kind: "token";
@@ -44,6 +50,8 @@ export interface Origin {
   sourceAddress: string | undefined;
   /** The request came in on a path of the platform's staff. */
   asStaff?: boolean;
+  /** The loop of the service that does it about the principal, who asked for nothing. */
+  asSystem?: string;
 }
 
 /** A stable key of the principal for idempotency and rate limits: `user:<id>` or `token:<id>`. */

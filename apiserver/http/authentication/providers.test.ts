@@ -20,6 +20,8 @@ interface Provider {
   /** Of an access token (GitLab: an ID token) that the page's client requests. `aud` is that of the page where absent. */
   claims: Record<string, unknown>;
   staff: Record<string, unknown>;
+  /** Of a person in the group that the page maps to an organization. */
+  grouped: Record<string, unknown>;
   /** Another token that the provider gives, which is for somebody else. */
   refused: Record<string, unknown>;
   /** When a UUID is the subject. */
@@ -40,6 +42,7 @@ const KEYCLOAK: Omit<Provider, "page"> = {
     resource_access: { account: { roles: ["manage-account", "view-profile"] } },
   },
   staff: { realm_access: { roles: ["offline_access", STAFF] } },
+  grouped: { groups: ["/acme/developers", "/others"] },
   refused: { aud: "marina-cli", typ: "ID", at_hash: "x" },
   userId: UUID,
 };
@@ -64,6 +67,7 @@ const PROVIDERS: Provider[] = [
       email_verified: undefined,
     },
     staff: { roles: [STAFF] },
+    grouped: { groups: ["22222222-3333-4444-5555-666666666666"] },
     refused: { aud: "88888888-7777-4888-9999-000000000000" },
     userId: UUID,
   },
@@ -82,6 +86,7 @@ const PROVIDERS: Provider[] = [
       [`${AUTH0}roles`]: [],
     },
     staff: { [`${AUTH0}roles`]: [STAFF] },
+    grouped: { [`${AUTH0}roles`]: ["acme-developers"] },
     refused: { aud: "my-native-application", nonce: "n" },
   },
   {
@@ -98,6 +103,7 @@ const PROVIDERS: Provider[] = [
       groups: [],
     },
     staff: { groups: [STAFF] },
+    grouped: { groups: ["acme-developers"] },
     refused: { aud: "0oa1", at_hash: "x" },
   },
   {
@@ -113,6 +119,7 @@ const PROVIDERS: Provider[] = [
       groups: ["developers"],
     },
     staff: { groups: ["developers", STAFF] },
+    grouped: { groups: ["acme-developers"] },
     refused: { aud: "marina-cli", azp: undefined },
   },
   {
@@ -128,6 +135,7 @@ const PROVIDERS: Provider[] = [
       groups_direct: ["shop"],
     },
     staff: { groups_direct: ["shop", "platform/staff"] },
+    grouped: { groups_direct: ["acme/developers"] },
     refused: { aud: "another-application" },
   },
 ];
@@ -148,18 +156,30 @@ function readPage(page: string) {
   return { audience: input.audience, config: makeIssuerConfig({ ...input, issuer: url, jwksUrl: url }) };
 }
 
-async function present({ page, typ, claims }: Provider, changes: TokenChanges["claims"] = {}) {
+async function present(provider: Provider, changes: TokenChanges["claims"] = {}): Promise<UserPrincipal> {
+  const { user } = await presentWithGroups(provider, changes);
+  return user;
+}
+
+/** Who a token is accepted for, and the groups that it carries. */
+async function presentWithGroups({ page, typ, claims }: Provider, changes: TokenChanges["claims"]) {
   const { audience, config } = readPage(page);
+  let accepted: { user: UserPrincipal; groups: readonly string[] } | undefined;
   const authenticator = createAuthenticator({
     issuers: [config],
-    bindUser: async (user: UserPrincipal) => user.issuer,
+    bindUser: async (user, { names }) => {
+      accepted = { user, groups: names };
+      return user.issuer;
+    },
     apiTokens: { isApiToken: () => false, isWellFormed: () => false, verify: async () => undefined },
     log: { warn: () => undefined },
   });
   const person = await issuer.createPerson();
   const header = { typ };
   const token = await issuer.sign(person, { header, claims: { aud: audience, ...claims, ...changes } });
-  return authenticator.authenticate(`Bearer ${token}`);
+  await authenticator.authenticate(`Bearer ${token}`);
+  if (accepted === undefined) throw new Error("no user was bound");
+  return accepted;
 }
 
 test("every page of a provider is tried", () => {
@@ -179,6 +199,13 @@ describe("with the values of its page alone", () => {
 
   test.each(PROVIDERS)("$page: the staff signs in", async (provider) => {
     expect((await present(provider, provider.staff)).roles).toContain(STAFF);
+  });
+
+  test.each(PROVIDERS)("$page: the token carries the group that the page maps", async (provider) => {
+    const [mapped] = readPage(provider.page).config.groups;
+    expect(mapped).toMatchObject({ role: "member" });
+    expect((await presentWithGroups(provider, provider.grouped)).groups).toContain(mapped?.group);
+    expect((await presentWithGroups(provider, {})).groups).not.toContain(mapped?.group);
   });
 
   test.each(PROVIDERS)("$page: a token for another application is refused", async (provider) => {

@@ -1,6 +1,6 @@
 import type { JWTHeaderParameters, JWTPayload } from "jose";
 import { DEFAULT_STAFF_ROLE, type IssuerConfig } from "./issuer-config.ts";
-import type { UserPrincipal } from "./principal.ts";
+import type { CarriedGroups, UserPrincipal } from "./principal.ts";
 import { badClaim, missingClaim, TokenRefusal } from "./token-refusal.ts";
 import { toUserId } from "./user-id.ts";
 
@@ -10,6 +10,9 @@ const EMAIL = /^[\x21-\x3f\x41-\x7e]+@[\x21-\x3f\x41-\x7e]+$/;
 const YES: readonly unknown[] = [true, "true", 1, "1"];
 /** Claims that OpenID Connect Core 1.0 (section 2, 3.1.3.6, 3.3.2.11) defines for ID tokens alone. */
 const ID_TOKEN_CLAIMS = ["nonce", "at_hash", "c_hash"];
+
+/** Far more than a provider puts into a token: Entra ID has 200. */
+const MAX_GROUPS = 1000;
 
 /** A token whose signature, issuer, audience and times are right. */
 export interface VerifiedToken {
@@ -32,6 +35,17 @@ export function toPrincipal(
     emailTrusted: email.isVerified && config.trustEmail,
     roles: config.admin ? toPlatformRoles(readRoles(payload, config), config) : [],
     expiresAtMs: ((payload.exp ?? 0) + config.clockToleranceSeconds) * 1000,
+  };
+}
+
+/** The groups of verified claims: what they give lives until the token's expiry and the issuer's grace. */
+export function toCarriedGroups(
+  { payload }: Pick<VerifiedToken, "payload">,
+  config: IssuerConfig,
+): CarriedGroups {
+  return {
+    names: readGroups(payload, config),
+    untilMs: ((payload.exp ?? 0) + config.groupsGraceSeconds) * 1000,
   };
 }
 
@@ -59,12 +73,27 @@ export function readEmail(
 
 /** The roles in a token, whether they count or not: a list, or one string. */
 export function readRoles(payload: JWTPayload, { rolesClaim }: Pick<IssuerConfig, "rolesClaim">): string[] {
+  return readNames(payload, rolesClaim);
+}
+
+/** The groups in a token, mapped or not: a list, or one string; the first thousand. */
+export function readGroups(
+  payload: JWTPayload,
+  { groupsClaim }: Pick<IssuerConfig, "groupsClaim">,
+): string[] {
+  // Postgres stores no other text.
+  return readNames(payload, groupsClaim)
+    .filter((group) => group.isWellFormed() && !group.includes("\0"))
+    .slice(0, MAX_GROUPS);
+}
+
+function readNames(payload: JWTPayload, keys: readonly string[]): string[] {
   let value: unknown = payload;
-  for (const key of rolesClaim) {
+  for (const key of keys) {
     if (typeof value !== "object" || value === null) return [];
     value = (value as Record<string, unknown>)[key];
   }
-  return [value].flat().filter((role) => typeof role === "string");
+  return [value].flat().filter((one) => typeof one === "string");
 }
 
 /** The roles as the API knows them: the staff's has one name, whatever the issuer calls it. */

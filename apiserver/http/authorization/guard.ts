@@ -3,7 +3,7 @@ import { DEFAULT_STAFF_ROLE } from "../authentication/issuer-config.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
 import type { Membership } from "./membership.ts";
-import { type Permission, scopeOf } from "./permissions.ts";
+import { hasPermission, type Permission, scopeOf } from "./permissions.ts";
 
 /** What the caller may do, as read in the transaction of a change; it stays true until that transaction ends. */
 export interface ConfirmedAccess {
@@ -79,8 +79,22 @@ export function requireAnyPermission(
   permissions: readonly Permission[],
 ): void {
   if (permissions.some((permission) => membership.rights.has(permission))) return;
-  const holder = principal.kind === "token" ? "This API token" : `The role ${membership.role}`;
-  throw new ApiError("forbidden", `${holder} does not have ${describe(principal, permissions)}.`);
+  throw new ApiError(
+    "forbidden",
+    `${describeHolder(principal, membership, permissions)} does not have ${describe(principal, permissions)}.`,
+  );
+}
+
+function describeHolder(
+  { kind }: Principal,
+  { role, source }: Membership,
+  permissions: readonly Permission[],
+): string {
+  if (kind === "token") return "This API token";
+  const isOfRole = permissions.some((permission) => hasPermission(role, permission));
+  return source === "group" && isOfRole
+    ? "A membership by a group of the identity provider"
+    : `The role ${role}`;
 }
 
 /** Whether the principal holds the realm role of the platform's staff. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { GROUP_ROLES } from "../group-roles.ts";
 import type { Role } from "./permissions.ts";
-import { hasPermission, PERMISSIONS, type Permission, permissionsOf } from "./permissions.ts";
+import { hasPermission, PERMISSIONS, type Permission, permissionsOf, rightsOf } from "./permissions.ts";
 
 describe("roles and permissions", () => {
   test("an owner holds every permission", () => {
@@ -26,6 +27,12 @@ describe("roles and permissions", () => {
   ])("%s is held by %j and no other role", (permission, holders) => {
     const roles: Role[] = ["owner", "admin", "member", "billing", "viewer"];
     expect(roles.filter((role) => hasPermission(role, permission))).toEqual(holders);
+  });
+
+  test.each(GROUP_ROLES)("%s by a group may all of the role but make API tokens", (role) => {
+    const rights = rightsOf(role, "group");
+    expect(rights.has("api_tokens:create")).toBe(false);
+    expect([...rights]).toEqual(permissionsOf(role).filter((one) => one !== "api_tokens:create"));
   });
 
   test("a viewer can only read, and leave", () => {

@@ -1,6 +1,10 @@
 export const ROLES = ["owner", "admin", "member", "billing", "viewer"] as const;
 export type Role = (typeof ROLES)[number];
 
+/** How a person became a member: by an invitation or as the creator of the organization, or by a group of an issuer. */
+export const MEMBER_SOURCES = ["direct", "group"] as const;
+export type MemberSource = (typeof MEMBER_SOURCES)[number];
+
 /**
  * Which roles hold each permission, and which scope grants it to an API token; read by the guards, /me, the OpenAPI
  * document and the tests. Letters: o owner, a admin, m member, b billing, v viewer. A permission without a scope is
@@ -74,11 +78,18 @@ export function permissionsOf(role: Role): Permission[] {
   return PERMISSIONS.filter((permission) => hasPermission(role, permission));
 }
 
-const RIGHTS_BY_ROLE = new Map(ROLES.map((role) => [role, new Set(permissionsOf(role))]));
+const RIGHTS = {
+  direct: rightsByRole(() => true),
+  group: rightsByRole((one) => one !== "api_tokens:create"),
+};
 
-/** The permissions of a role as a set. */
-export function rightsOf(role: Role): ReadonlySet<Permission> {
-  return RIGHTS_BY_ROLE.get(role) ?? new Set();
+function rightsByRole(isKept: (permission: Permission) => boolean): Map<Role, ReadonlySet<Permission>> {
+  return new Map(ROLES.map((role) => [role, new Set(permissionsOf(role).filter(isKept))]));
+}
+
+/** The permissions of a role as a set; one that a group gives makes no API tokens, which would outlive it. */
+export function rightsOf(role: Role, source: MemberSource = "direct"): ReadonlySet<Permission> {
+  return RIGHTS[source].get(role) ?? new Set();
 }
 
 /** The scope that grants a permission to a token; undefined when none does. */

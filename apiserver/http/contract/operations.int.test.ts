@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { mapGroup } from "../../members/groups/testing.ts";
 import { renderOpenApi } from "../../openapi/render.ts";
 import { insertTestCredential, pushAnyImage } from "../../registry/testing.ts";
 import {
@@ -52,6 +53,7 @@ beforeAll(async () => {
     clusterID: cluster.body.id,
     poolID: pools.body.items[0].id,
     memberID: members.body.items[0].id,
+    ...(await mapGroup(api.deps, "https://identity.example.com", orgID, "viewer")),
     tokenID: token.body.id,
     webhookID: webhook.body.id,
     deliveryID: delivery.id,
@@ -288,12 +290,10 @@ describe("preconditions and keys", () => {
   });
 
   test.each(once)("%s is 409 while the first request with its key runs", async (_id, operation) => {
-    const { path } = operation;
-    const body = bodyOf(operation);
-    const as = callerOf(path);
-    await holdKey(api, fill(path), "held", { as, body });
+    const [path, as, body] = [fill(operation.path), callerOf(operation.path), bodyOf(operation)];
+    await holdKey(api, path, "held", { as, body });
     const headers = { "idempotency-key": "held" };
-    const response = await api.request("POST", fill(path), { as, body, headers });
+    const response = await api.request("POST", path, { as, body, headers });
     expect(response).toMatchObject(errorResponse(409, "operation_in_progress"));
     expect(response.headers.get("retry-after")).toBe("1");
   });

@@ -6,6 +6,7 @@ import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
 import { appendEvents } from "../../events/feed.ts";
 import { listen } from "../../http/server/server.ts";
+import { createGroupPerson, mapGroup, passTime } from "../../members/groups/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { Person } from "../../testing/issuer.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "../testing.ts";
@@ -177,6 +178,16 @@ describe("a stream ends with bye (section 4.20)", () => {
       { event: "bye", id: undefined, data: { reason: "access_withdrawn" } },
     ]);
     expect(eventsOf(stays)).toEqual([]);
+  });
+
+  test("within 30 s after the end of a membership by a group", async () => {
+    const { group } = await mapGroup(other.deps, feed.issuer.config.issuer, feed.orgId, "member");
+    const person = await createGroupPerson(feed.issuer, group);
+    const stream = await feed.open(other, person);
+    await passTime(other.deps, feed.orgId, person, 2 * 86_400);
+    feed.wait(other, 30_000);
+    await stream.ended;
+    expect(stream.messages).toEqual([{ event: "bye", id: undefined, data: { reason: "access_withdrawn" } }]);
   });
 
   test("when the credential ends", async () => {

@@ -3,7 +3,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   required: [
     /^is required$/,
     /^must be a list of at least \d+$/,
-    /^the credential must carry a verified e-mail address$/,
+    /^the token (carries no e-mail address|does not say that its e-mail address is verified); .+ the provider/,
   ],
   invalid_type: [
     /^must be (a list|true or false|a number|a whole number( from \d+ to \d+)?|null|an object|a string)$/,
@@ -33,6 +33,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be given once$/,
     /^is taken/,
     /^is a member or invited already$/,
+    /^is mapped to the organization already$/,
     /^must not have two taints/,
   ],
   not_found: [/^must be /, /^is not /],

@@ -1,0 +1,113 @@
+import { and, eq, gt, inArray, isNull, lt, lte, ne, or, sql } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import { organizations } from "../../organizations/index.ts";
+import { members } from "../table.ts";
+import type { Grant } from "./strongest.ts";
+import { groupGrants, groupMappings } from "./table.ts";
+
+/** Groups of one issuer that a user's token carries, and until when what they give lives. */
+export interface UserGroups {
+  userId: string;
+  issuer: string;
+  groups: readonly string[];
+  until: Date;
+}
+
+/** The organizations in which these groups give more than is recorded: a longer time, or a membership that is not there. */
+export async function listDueOrganizations(
+  db: Queryable,
+  { userId, issuer, groups, until }: UserGroups,
+): Promise<string[]> {
+  const rows = await db
+    .selectDistinctOn([groupMappings.orgId], { orgId: groupMappings.orgId })
+    .from(groupMappings)
+    .innerJoin(organizations, and(eq(organizations.id, groupMappings.orgId), isNull(organizations.deletedAt)))
+    .leftJoin(groupGrants, and(eq(groupGrants.mappingId, groupMappings.id), eq(groupGrants.userId, userId)))
+    .leftJoin(members, and(eq(members.orgId, groupMappings.orgId), eq(members.userId, userId)))
+    .where(
+      and(
+        eq(groupMappings.issuer, issuer),
+        inArray(groupMappings.group, [...groups]),
+        or(
+          isNull(groupGrants.expiresAt),
+          lt(groupGrants.expiresAt, until),
+          isNull(members.id),
+          lte(members.expiresAt, sql`now()`),
+        ),
+      ),
+    );
+  return rows.map(({ orgId }) => orgId);
+}
+
+/** Records that a token carried these groups: what they give in the organization never ends earlier than before. */
+export async function renewGrants(
+  tx: Queryable,
+  orgId: string,
+  { userId, issuer, groups, until }: UserGroups,
+): Promise<void> {
+  const mappings = await tx
+    .select({ id: groupMappings.id })
+    .from(groupMappings)
+    .where(
+      and(
+        eq(groupMappings.orgId, orgId),
+        eq(groupMappings.issuer, issuer),
+        inArray(groupMappings.group, [...groups]),
+      ),
+    );
+  if (mappings.length === 0) return;
+  await tx
+    .insert(groupGrants)
+    .values(mappings.map(({ id }) => ({ mappingId: id, userId, orgId, expiresAt: until })))
+    .onConflictDoUpdate({
+      target: [groupGrants.mappingId, groupGrants.userId],
+      set: { expiresAt: sql`greatest(${groupGrants.expiresAt}, excluded.expires_at)` },
+    });
+}
+
+/** What groups give these users in the organization now. */
+export async function listGrants(
+  tx: Queryable,
+  orgId: string,
+  userIds: readonly string[],
+): Promise<(Grant & { userId: string })[]> {
+  const { userId, expiresAt } = groupGrants;
+  return tx
+    .select({ userId, expiresAt, role: groupMappings.role })
+    .from(groupGrants)
+    .innerJoin(groupMappings, eq(groupMappings.id, groupGrants.mappingId))
+    .where(
+      and(
+        eq(groupGrants.orgId, orgId),
+        inArray(groupGrants.userId, [...userIds]),
+        gt(groupGrants.expiresAt, sql`now()`),
+      ),
+    );
+}
+
+/** The users to whom a mapping gives something. */
+export async function listGrantees(tx: Queryable, orgId: string, mappingId: string): Promise<string[]> {
+  const rows = await tx
+    .select({ userId: groupGrants.userId })
+    .from(groupGrants)
+    .where(and(eq(groupGrants.orgId, orgId), eq(groupGrants.mappingId, mappingId)));
+  return rows.map(({ userId }) => userId);
+}
+
+/** Forgets what groups of other issuers than this one give a user; returns the organizations, ordered by id. */
+export async function deleteGrantsOfOthers(tx: Queryable, userId: string, issuer: string): Promise<string[]> {
+  const others = tx
+    .select({ id: groupMappings.id })
+    .from(groupMappings)
+    .where(ne(groupMappings.issuer, issuer));
+  const rows = await tx
+    .delete(groupGrants)
+    .where(and(eq(groupGrants.userId, userId), inArray(groupGrants.mappingId, others)))
+    .returning({ orgId: groupGrants.orgId });
+  return [...new Set(rows.map(({ orgId }) => orgId))].toSorted();
+}
+
+/** Forgets what groups gave until now. */
+export async function purgeGrants(db: Queryable): Promise<void> {
+  await db.delete(groupGrants).where(lte(groupGrants.expiresAt, sql`now()`));
+}

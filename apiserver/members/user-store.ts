@@ -1,0 +1,16 @@
+import { eq } from "drizzle-orm";
+import type { Queryable } from "../db/client.ts";
+import type { UserPrincipal } from "../http/authentication/principal.ts";
+import { users } from "./table.ts";
+
+/** Adds a user who is not known yet. */
+export async function insertUser(db: Queryable, user: UserPrincipal): Promise<void> {
+  const { userId: id, issuer, email = null, emailVerified } = user;
+  await db.insert(users).values({ id, issuer, email, emailVerified }).onConflictDoNothing();
+}
+
+/** The issuer that a user id belongs to; undefined for one that nobody has presented. */
+export async function findIssuerOf(db: Queryable, userId: string): Promise<string | undefined> {
+  const [row] = await db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
+  return row?.issuer;
+}
