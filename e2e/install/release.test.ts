@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { messageOf } from "../../shared/program/errors.ts";
 import { readStack, waitFor } from "../platform/stack/testing.ts";
-import { expectStatus, type Feed } from "../testing/tenant.ts";
+import { createTenant, expectStatus, type Feed } from "../testing/tenant.ts";
 import { PREVIOUS_VERSION, VERSION, writeMixedChart } from "./images.ts";
 import { openRelease, type Release } from "./release.ts";
+import { type SecondIssuer, startSecondIssuer } from "./second-issuer.ts";
 import { openTenantClusters, type TenantClusters } from "./tenant-clusters.ts";
 import { storyValues } from "./values.ts";
 
@@ -17,8 +18,10 @@ let clusters: TenantClusters;
 let place: { orgID: string; clusterID: string };
 let machines: string[];
 let feed: Feed;
+let secondIssuer: SecondIssuer;
 
 beforeAll(async () => {
+  secondIssuer = await startSecondIssuer();
   release = await openRelease(stack, NAMESPACE);
   clusters = await openTenantClusters(stack, release);
   place = { orgID: clusters.orgID, clusterID: await clusters.create("kept") };
@@ -26,7 +29,10 @@ beforeAll(async () => {
   feed = clusters.tenant().follow(`${pathOf(place)}/system-events`);
   await waitFor("the stream to be open", () => feed.opened > 0);
 });
-afterAll(() => feed?.close());
+afterAll(() => {
+  feed?.close();
+  secondIssuer?.close();
+});
 
 /** The images of the running Pods, by program. */
 async function readImages(): Promise<Record<string, string[]>> {
@@ -153,14 +159,14 @@ describe("an installed release, with a tenant's cluster", () => {
     await release.kubectl(["delete", "job", "marina-uninstall-check"]);
   });
 
-  test("is uninstalled without hooks and installed again: nothing is lost, no machine is rolled", async () => {
+  test("is uninstalled without hooks and installed again, with a second issuer: nothing is lost, no machine is rolled", async () => {
     await release.uninstall("--no-hooks");
     await waitFor(
       "its Pods to be gone",
       async () => (await release.kubectl(["get", "pods", "--output=name"])) === "",
     );
     expect(await clusters.listMachines()).toEqual(machines);
-    await release.install(storyValues(stack));
+    await release.install(secondIssuer.addTo(storyValues(stack), clusters.orgID));
     await clusters.reconnect();
     const { items } = expectStatus(200, await clusters.tenant().call("listClusters", place));
     expect(items.map(({ id, name, status }) => ({ id, name, status }))).toEqual([
@@ -168,5 +174,23 @@ describe("an installed release, with a tenant's cluster", () => {
     ]);
     expect(await clusters.listMachines()).toEqual(machines);
     await release.test();
+  });
+
+  test("takes the staff of its second issuer, and a tenant who is a member by a group of the values", async () => {
+    const apiUrl = await release.findApiUrl();
+    const staff = createTenant(apiUrl, await secondIssuer.signStaff());
+    const { body } = await staff.request("GET", `/admin/group-mappings?org_id=${clusters.orgID}`);
+    expect(body.items).toMatchObject([
+      { org_id: clusters.orgID, role: "viewer", managed_by: "configuration" },
+    ]);
+    const tenant = createTenant(apiUrl, await secondIssuer.signTenant());
+    const me = expectStatus(200, await tenant.call("getMe", {}));
+    expect(me).toMatchObject({
+      principal: { email: "tenant@second.example.com", email_verified: true, realm_roles: [] },
+      organizations: [{ id: clusters.orgID, role: "viewer" }],
+    });
+    expectStatus(200, await tenant.call("getCluster", place));
+    const first = createTenant(apiUrl, stack.tokens.alice);
+    expectStatus(200, await first.call("getCluster", place));
   });
 });
