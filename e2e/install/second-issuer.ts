@@ -30,9 +30,10 @@ export async function startSecondIssuer(): Promise<SecondIssuer> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const sign = (claims: JWTPayload) =>
+  const sign = (uid: string, claims: JWTPayload) =>
     new SignJWT({
-      [`${CLAIMS}email`]: `${claims.uid}@second.example.com`,
+      uid,
+      [`${CLAIMS}email`]: `${uid}@second.example.com`,
       [`${CLAIMS}email_verified`]: true,
       ...claims,
     })
@@ -66,8 +67,8 @@ export async function startSecondIssuer(): Promise<SecondIssuer> {
       };
       return { ...values, oidc: { issuers: [...issuers, second] } };
     },
-    signTenant: () => sign({ uid: "tenant", [`${CLAIMS}groups`]: [GROUP] }),
-    signStaff: () => sign({ uid: "staff", resource_access: { "my.client": { roles: STAFF } } }),
+    signTenant: () => sign("tenant", { [`${CLAIMS}groups`]: [GROUP] }),
+    signStaff: () => sign("staff", { resource_access: { "my.client": { roles: STAFF } } }),
     close: () => void server.close(),
   };
 }
