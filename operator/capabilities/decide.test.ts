@@ -1,5 +1,6 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { classCapabilitiesSchema } from "../../shared/crd/class-capabilities.ts";
+import { classCapabilitiesSchema, planCapabilitiesSchema } from "../../shared/crd/class-capabilities.ts";
 import { makeClass, settings } from "../testing.ts";
 import { decideCapabilities, type Installation } from "./decide.ts";
 
@@ -80,4 +81,14 @@ test.each<[string, Partial<Installation>, string]>([
 ])("a plan whose class %s says so, and has nothing else", (_, change, reason) => {
   const published = classCapabilitiesSchema.parse(decideCapabilities({ ...everything, ...change }));
   expect(Object.values(published)).toContainEqual({ class: { no: reason } });
+});
+
+test("the documentation names each capability, and no other one", () => {
+  const document = readFileSync("docs/cluster-class.md", "utf8");
+  const [, section = ""] = document.split("### What a plan can do");
+  const [table = ""] = section.split("\n## ");
+  const named = [...table.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name = ""]) => name);
+  expect(named.sort((left, right) => left.localeCompare(right))).toEqual(
+    Object.keys(planCapabilitiesSchema.shape).sort((left, right) => left.localeCompare(right)),
+  );
 });

@@ -3,7 +3,7 @@ import { CAPABILITIES_CONFIG_MAP, CAPABILITIES_KEY } from "../../shared/crd/name
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { Caches, RunContext } from "../caches.ts";
-import { probeTaints } from "../capi/probe-taints.ts";
+import { probeGates } from "../capi/probe-gates.ts";
 import { readClasses } from "../cluster/observe.ts";
 import { decideCapabilities, type Installation } from "./decide.ts";
 
@@ -29,11 +29,12 @@ export async function publishCapabilities(
 ): Promise<ReconcileResult> {
   const { fieldManager, signal } = context;
   const namespace = settings.platformNamespace;
+  const gates = await probeGates(client, { namespace, fieldManager, signal });
   const capabilities = decideCapabilities({
     settings,
     packages: caches.readPackages(),
     classes: readClasses(caches),
-    takesTaints: await probeTaints(client, { namespace, fieldManager, signal }),
+    takesTaints: gates.taints,
   });
   const text = JSON.stringify(capabilities);
   const [live] = caches.capabilities.list();

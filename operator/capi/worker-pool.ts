@@ -62,8 +62,6 @@ const MIN_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
 const MAX_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 const UNNEEDED_TIME = "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime";
 const UTILIZATION_THRESHOLD = "cluster.x-k8s.io/autoscaling-options-scaledownutilizationthreshold";
-/** Cluster API propagates these labels to Nodes in any case. */
-const ALWAYS_PROPAGATED = /^node-role\.kubernetes\.io\//;
 const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
 
 /**
@@ -169,14 +167,6 @@ function composeAnnotations(pool: DesiredPool, size: { minNodes: number; maxNode
     ...(labels.length > 0 && { [`${CAPACITY}/labels`]: labels.join(",") }),
     ...(taints.length > 0 && { [`${CAPACITY}/taints`]: taints.join(",") }),
   };
-}
-
-/**
- * Whether Cluster API propagates a label of a pool to its nodes without configuration; others need the core manager's flag
- * --additional-sync-machine-labels. Source: "metadata propagation" in Cluster API's book.
- */
-export function isAlwaysPropagated(label: string): boolean {
-  return ALWAYS_PROPAGATED.test(label);
 }
 
 /** The flags by which the cluster autoscaler finds the node groups and the tenant API of one cluster. */
