@@ -49,6 +49,8 @@ export interface Cached {
   deployments: Deployment;
   catalogues: ConfigMap;
   packages: ConfigMap;
+  /** What the operator itself publishes of the cluster classes. */
+  capabilities: ConfigMap;
   subnetLocks: ConfigMap;
   events: Event;
 }

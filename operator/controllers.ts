@@ -15,9 +15,12 @@ import { watchAdminKubeconfigs } from "./admin-kubeconfig/watch.ts";
 import { runAutoscaler } from "./autoscaler/run.ts";
 import { watchAutoscalers } from "./autoscaler/watch.ts";
 import type { CacheSet, RunContext } from "./caches.ts";
+import { CAPABILITIES, publishCapabilities } from "./capabilities/run.ts";
+import { watchCapabilities } from "./capabilities/watch.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
 import { createInfrastructureReader } from "./cluster/read-infrastructure.ts";
 import { runCluster } from "./cluster/run.ts";
+import { createTaintRefusals } from "./cluster/taint-refusals.ts";
 import { watchClusters } from "./cluster/watch.ts";
 import { runAccess } from "./cluster-access/run.ts";
 import { watchAccesses } from "./cluster-access/watch.ts";
@@ -82,6 +85,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     accessHealth,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
+    taintRefusals: createTaintRefusals(),
     now,
   };
   const poolDeps = {
@@ -158,11 +162,16 @@ export function createControllers(deps: ControllersDeps): Controllers {
     (key, context) => runLock({ caches, now }, key, context),
     () => caches.subnetLocks.keys(),
   );
+  // No resync: it looks again by itself.
+  const capabilities = createOne(deps, "class-capabilities", (_key, context) =>
+    publishCapabilities({ caches, client, settings }, context),
+  );
   // No resync: it looks again by itself while a deletion lasts.
   const orphans = createOne(deps, "orphan", (key, context) =>
     runOrphans({ caches, client, now }, key, context),
   );
 
+  watchCapabilities(set, capabilities);
   watchClusters(set, clusters);
   watchNodePools(set, nodePools);
   watchAdminKubeconfigs(set, adminKubeconfigs);
@@ -171,7 +180,17 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchAutoscalers(set, autoscalers);
   watchClusterEvents(set, events);
   watchOrphans(set, orphans);
-  const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets, orphans];
+  const onPlatform = [
+    clusters,
+    nodePools,
+    adminKubeconfigs,
+    autoscalers,
+    events,
+    subnets,
+    orphans,
+    capabilities,
+  ];
+  capabilities.add(CAPABILITIES);
   const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];
   return bundle(onPlatform, outside, () => prober.stop());
 }

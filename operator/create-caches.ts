@@ -4,6 +4,7 @@ import { clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../shared/crd/kubernetes-version.ts";
 import {
+  CAPABILITIES_CONFIG_MAP,
   LABEL_CLUSTER_ID,
   LABEL_CREDENTIAL,
   PACKAGES_CONFIG_MAP,
@@ -190,6 +191,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     deployments: declare("deployments", deploymentKind, {}, ours),
     catalogues: declare("catalogues", configMapKind, {}, named(VERSION_CATALOGUE_CONFIG_MAP)),
     packages: declare("packages", configMapKind, {}, named(PACKAGES_CONFIG_MAP)),
+    capabilities: declare("capabilities", configMapKind, {}, named(CAPABILITIES_CONFIG_MAP)),
     subnetLocks: declare("subnetLocks", configMapKind, byLockOwner, locks),
     events: declare("events", eventKind, byNamespace, {
       fieldSelector: EVENT_SELECTOR,

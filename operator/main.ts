@@ -24,6 +24,8 @@ import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { createCaches } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
+import { formatCheck } from "./preflight/checks.ts";
+import { checkInstallation } from "./preflight/run.ts";
 
 const LEASE = "marina-operator";
 const METRICS_PREFIX = "marina_operator";
@@ -145,8 +147,26 @@ function elect(parts: ElectionParts): LeaderElection {
   });
 }
 
+/**
+ * `operator preflight`: writes what the installation needs and has, a line each, to standard output. The exit code is 1 when
+ * something failed.
+ */
+async function runPreflight({ kubeconfigPath, settings }: Config): Promise<void> {
+  const transport = createTransport({
+    connection: loadConnection(kubeconfigPath),
+    userAgent: "marina-preflight",
+  });
+  try {
+    const checks = await checkInstallation(transport, { settings });
+    process.stdout.write(`${checks.map(formatCheck).join("\n")}\n`);
+    process.exitCode = checks.some(({ state }) => state === "failed") ? 1 : 0;
+  } finally {
+    await transport.close();
+  }
+}
+
 try {
-  await run(readConfig());
+  await (process.argv[2] === "preflight" ? runPreflight : run)(readConfig());
 } catch (error) {
   reportFatalError(error);
 }

@@ -6,11 +6,16 @@ import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { validationFailed } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
+import {
+  type CapabilitiesReader,
+  createCapabilitiesReader,
+  findPlanCapabilities,
+} from "../resources/capabilities.ts";
 import { listClusters } from "../resources/project/index.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
 import { addAdminClusterRoutes } from "./admin-routes.ts";
 import { createCluster } from "./create/create-cluster.ts";
-import { checkCreate, planCreate } from "./create/plan.ts";
+import { checkCreate, findCreateWarnings, planCreate } from "./create/plan.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeClusterUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
@@ -38,7 +43,7 @@ const DRY_RUN = {
 /** Operations on clusters. */
 export function addClusterRoutes(router: Router, deps: Deps): void {
   const catalogue = createCatalogueReader(deps);
-  addCreate(router, deps, catalogue);
+  addCreate(router, deps, catalogue, createCapabilitiesReader(deps));
   addReads(router, deps, catalogue);
   addUpdate(router, deps, catalogue);
   addDelete(router, deps, catalogue);
@@ -49,7 +54,12 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addSuspensionRoutes(router, deps, catalogue);
 }
 
-function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+function addCreate(
+  router: Router,
+  deps: Deps,
+  catalogue: CatalogueReader,
+  published: CapabilitiesReader,
+): void {
   addRoute(
     router,
     {
@@ -78,7 +88,8 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
       const versions = await catalogue.read();
-      const [first, ...others] = checkCreate(body, versions);
+      const capabilities = findPlanCapabilities(await published.readKnown(), body.plan);
+      const [first, ...others] = checkCreate(body, versions, capabilities);
       if (first !== undefined) throw validationFailed([first, ...others]);
 
       return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
@@ -95,6 +106,7 @@ function addCreate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         });
         const { object: cluster, effects } = await createCluster(deps, caller, desired, {
           dryRun: query.dry_run,
+          warnings: findCreateWarnings(body, capabilities),
         });
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);
         return c.json(presentCluster(cluster, versions), 202, {

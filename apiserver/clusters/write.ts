@@ -117,6 +117,7 @@ async function findUpgradeEffects(
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, []),
     ...sumEffects(staying.map((pool) => effectsOfUpgrade(pool.object, version))),
+    warnings: [],
     cost: await assessCost(db, now(), planned, planned),
   };
 }
@@ -134,6 +135,7 @@ async function findDeletionEffects(
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, changes),
     ...sumEffects(pools.map(({ object }) => effectsOfDelete(object))),
+    warnings: [],
     cost: await assessCost(
       db,
       now(),

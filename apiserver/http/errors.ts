@@ -59,6 +59,7 @@ export const DETAIL_CODES = [
   "desired_gt_max",
   "min_gt_max",
   "below_one_node",
+  "unsupported",
 ] as const;
 
 export type DetailCode = (typeof DETAIL_CODES)[number];

@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
+import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { maskCidrs } from "../clusters/index.ts";
+import type { ErrorDetail } from "../http/errors.ts";
+import { refuseUnsupported } from "../resources/capabilities.ts";
 import type { SetNetworkPolicyBody } from "./schema.ts";
 
 type Network = NonNullable<ClusterSpec["network"]>;
@@ -26,6 +29,20 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
     ...(isDeepStrictEqual(blocks, desired) ? {} : { authorizedCIDRs: desired }),
     ...(isDeepStrictEqual(current?.apiServerRateLimit, limit) ? {} : { apiServerRateLimit: limit ?? null }),
   };
+}
+
+/** What a patch sets and the class of the cluster is known not to have; what it removes needs nothing. */
+export function checkCapabilities(
+  { authorizedCIDRs, apiServerRateLimit }: NetworkPatch,
+  capabilities: PlanCapabilities | undefined,
+): ErrorDetail[] {
+  const hasList = (authorizedCIDRs ?? []).length > 0;
+  return [
+    ...(hasList ? refuseUnsupported("authorized_cidrs", capabilities?.authorizedCIDRs) : []),
+    ...(apiServerRateLimit == null
+      ? []
+      : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
+  ];
 }
 
 /** The policy that a patch makes of one. */

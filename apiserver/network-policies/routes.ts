@@ -2,6 +2,7 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
+import { createCapabilitiesReader } from "../resources/capabilities.ts";
 import { requireCluster } from "../resources/write/index.ts";
 import { presentNetworkPolicy } from "./present.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
@@ -12,6 +13,7 @@ const RECORD = "/api/v1/organizations/{orgID}/clusters/{clusterID}/network";
 
 /** Operations on the network policy of a cluster. */
 export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
+  const capabilities = createCapabilitiesReader(deps);
   addRoute(
     router,
     {
@@ -62,7 +64,7 @@ export function addNetworkPolicyRoutes(router: Router, deps: Deps): void {
     async (c, { orgId, caller, params, readBody }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
-      const updated = await setNetworkPolicy(deps, caller, cluster, body, readPreconditions(c));
+      const updated = await setNetworkPolicy(deps, capabilities, caller, cluster, body, readPreconditions(c));
       return c.json(presentNetworkPolicy(updated), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );

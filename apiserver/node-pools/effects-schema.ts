@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { costEffectRecord } from "../billing/index.ts";
-import { countField } from "../http/contract/fields.ts";
+import { countField, textField } from "../http/contract/fields.ts";
+import { DETAIL_CODES, MAX_DETAILS, MAX_FIELD_LENGTH, MAX_MESSAGE_LENGTH } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 
 const MAX_NODES = 1_000_000;
@@ -10,6 +11,7 @@ const EXAMPLE_EFFECTS = {
   nodes_replaced: 0,
   nodes_added: 3,
   nodes_removed: 0,
+  warnings: [],
   cost: {
     currency: "EUR",
     monthly_eur_before: 20,
@@ -22,6 +24,20 @@ const EXAMPLE_EFFECTS = {
   },
 } as const;
 
+const warningRecord = z
+  .object({
+    field: textField(MAX_FIELD_LENGTH, "The path of the field in the body.", "public_endpoint"),
+    code: z.enum(DETAIL_CODES).openapi({ description: "The reason." }),
+    message: textField(MAX_MESSAGE_LENGTH, "A sentence for people."),
+  })
+  .openapi("EffectWarning", {
+    example: {
+      field: "public_endpoint",
+      code: "unsupported",
+      message: "The cluster class standard-v1 does not support a private endpoint.",
+    },
+  });
+
 /** What a request would do beyond the record itself. */
 export const effectsRecord = z
   .object({
@@ -33,6 +49,10 @@ export const effectsRecord = z
       3,
     ),
     nodes_removed: countField(MAX_NODES, "Nodes that are removed without a replacement."),
+    warnings: z
+      .array(warningRecord)
+      .max(MAX_DETAILS)
+      .openapi({ description: "What the request would be accepted with and yet not get." }),
     cost: costEffectRecord,
   })
   .openapi("Effects", {
@@ -41,4 +61,4 @@ export const effectsRecord = z
   });
 
 export type Effects = z.output<typeof effectsRecord>;
-export type NodeEffects = Omit<Effects, "quota" | "cost">;
+export type NodeEffects = Omit<Effects, "quota" | "cost" | "warnings">;

@@ -1,3 +1,4 @@
+export { checkPoolCapabilities } from "./capabilities.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, planPool, sumEffects } from "./effects.ts";
 export { type Effects, effectsRecord } from "./effects-schema.ts";
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./new-node-pool.ts";

@@ -4,6 +4,11 @@ import { isNotModified, objectTag, readPreconditions } from "../http/contract/et
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
+import {
+  type CapabilitiesReader,
+  createCapabilitiesReader,
+  findClusterCapabilities,
+} from "../resources/capabilities.ts";
 import { listNodePools, type ProjectedNodePool } from "../resources/project/index.ts";
 import {
   createObjectName,
@@ -14,6 +19,7 @@ import {
   requireNodePoolToChange,
   requireNotSuspended,
 } from "../resources/write/index.ts";
+import { checkPoolCapabilities } from "./capabilities.ts";
 import { checkPoolRules } from "./new-node-pool.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
@@ -37,14 +43,15 @@ const DRY_RUN = {
 
 /** Operations on the node pools of a cluster. */
 export function addNodePoolRoutes(router: Router, deps: Deps): void {
-  addCreate(router, deps);
+  const published = createCapabilitiesReader(deps);
+  addCreate(router, deps, published);
   addReads(router, deps);
-  addUpdate(router, deps);
+  addUpdate(router, deps, published);
   addDelete(router, deps);
   addNodeRoutes(router, deps);
 }
 
-function addCreate(router: Router, deps: Deps): void {
+function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): void {
   addRoute(
     router,
     {
@@ -70,7 +77,8 @@ function addCreate(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
-      const [first, ...others] = checkPoolRules(spec);
+      const capabilities = findClusterCapabilities(await published.readKnown(), cluster);
+      const [first, ...others] = [...checkPoolRules(spec), ...checkPoolCapabilities(body, capabilities)];
       if (first !== undefined) throw validationFailed([first, ...others]);
 
       return runOnce({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
@@ -135,7 +143,7 @@ function addReads(router: Router, deps: Deps): void {
   );
 }
 
-function addUpdate(router: Router, deps: Deps): void {
+function addUpdate(router: Router, deps: Deps, published: CapabilitiesReader): void {
   addRoute(
     router,
     {
@@ -166,9 +174,17 @@ function addUpdate(router: Router, deps: Deps): void {
     async (c, { orgId, caller, params, query, readBody }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       const change = toNodePoolChange(await readBody());
+      const capabilities =
+        change.settings.nodeLabels === undefined
+          ? undefined
+          : findClusterCapabilities(
+              await published.readKnown(),
+              await requireCluster(deps.db, orgId, params.clusterID),
+            );
       const { object: updated, effects } = await updateNodePool(deps, caller, pool, change, {
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
+        capabilities,
       });
       if (effects !== undefined) return c.json({ ...presentNodePool(updated), effects }, 200);
       return c.json(presentNodePool(updated), 200, { ETag: objectTag(updated.object.metadata) });

@@ -1,3 +1,4 @@
+import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
@@ -15,6 +16,7 @@ import {
   type ProjectedNodePool,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
+import { checkPoolCapabilities } from "./capabilities.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
@@ -86,7 +88,7 @@ export async function updateNodePool(
   caller: Caller,
   pool: ProjectedNodePool,
   change: NodePoolChange,
-  options: WriteOptions = {},
+  { capabilities, ...options }: WriteOptions & { capabilities?: PlanCapabilities | undefined } = {},
 ): Promise<NodePoolResult> {
   const resource = nodePoolsOf(pool.orgId, pool.clusterId);
   return changeObject(deps, caller, resource, pool, {
@@ -99,6 +101,10 @@ export async function updateNodePool(
       if (metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
       const { patch, merged, changed } = merge;
+      const [missing, ...others] = changed.includes("nodeLabels")
+        ? checkPoolCapabilities({ node_labels: merged.nodeLabels }, capabilities)
+        : [];
+      if (missing !== undefined) throw validationFailed([missing, ...others]);
       const quota = planQuota(deps, amountsOfUpdate(pool.id, spec, merged), {
         change: {
           ...pool,
@@ -156,6 +162,7 @@ function planQuota(
     effects: async (db: Queryable): Promise<Effects> => ({
       quota: await assess(db),
       ...nodes,
+      warnings: [],
       cost: await assessPoolCost(db, now(), change),
     }),
   };

@@ -1,4 +1,5 @@
-import type { KubeObject } from "../../shared/kube/kind.ts";
+import { elapsedMs } from "../../shared/controller/time.ts";
+import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import type { CapiCondition } from "./kinds.ts";
 
 /** A provider's object of a cluster, the fields that every provider has by Cluster API's contract. */
@@ -17,26 +18,46 @@ export interface InfrastructureCluster extends KubeObject {
 export interface InfrastructureState {
   /** It has acted on the object as it is now, as far as it tells, and the infrastructure is there. */
   isSettled: boolean;
-  /** Every text in the lists of its specification: the networks that may reach the endpoint are among them. */
-  listed: ReadonlySet<string>;
+  /** The texts of each list of its specification; those within the items of a list count with it. */
+  lists: readonly ReadonlySet<string>[];
 }
 
-/** Reads what Cluster API's contract of infrastructure clusters has; a generation that is not reported counts as observed. */
-export function readInfrastructure(object: InfrastructureCluster): InfrastructureState {
+/** A provider that reports no generation acts on a change of its object within this time, or is not ready any more. */
+const ACTS_WITHIN_MS = 30_000;
+
+/**
+ * Reads what Cluster API's contract of infrastructure clusters has. Of a provider that reports no generation what it says holds
+ * for the object as it is now once its specification has rested.
+ */
+export function readInfrastructure(object: InfrastructureCluster, now: Date): InfrastructureState {
   const { metadata, spec = {}, status = {} } = object;
   const generation = metadata.generation ?? 0;
   const ready = status.conditions?.find(({ type }) => type === "Ready");
-  const isCurrent = [status.observedGeneration, ready?.observedGeneration].every(
-    (observed) => observed === undefined || observed >= generation,
+  const reported = [status.observedGeneration, ready?.observedGeneration].filter(
+    (observed) => observed !== undefined,
   );
+  const isCurrent =
+    reported.length === 0 ? hasRested(metadata, now) : reported.every((observed) => observed >= generation);
   const isThere = status.initialization?.provisioned === true || status.ready === true;
   const isReady = ready === undefined ? isThere : ready.status === "True";
-  return { isSettled: isCurrent && isReady, listed: new Set(collectListed(spec, false)) };
+  return { isSettled: isCurrent && isReady, lists: collectLists(spec).map((texts) => new Set(texts)) };
 }
 
-function collectListed(value: unknown, isInList: boolean): string[] {
-  if (typeof value === "string") return isInList ? [value] : [];
-  if (Array.isArray(value)) return value.flatMap((item) => collectListed(item, true));
+/** The API server records when each manager last changed fields of the specification. */
+function hasRested({ managedFields = [] }: ObjectMeta, now: Date): boolean {
+  const changes = managedFields.filter(
+    ({ subresource, fieldsV1 }) => !subresource && fieldsV1?.["f:spec"] !== undefined,
+  );
+  return changes.length > 0 && changes.every(({ time }) => elapsedMs(time, now) >= ACTS_WITHIN_MS);
+}
+
+function collectLists(value: unknown): string[][] {
+  if (Array.isArray(value))
+    return [value.flatMap((item) => (isText(item) ? [item] : collectLists(item).flat()))];
   if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap((item) => collectListed(item, false));
+  return Object.values(value).flatMap(collectLists);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }

@@ -135,6 +135,7 @@ export async function openClassTest(shipped: ShippedClass) {
         {
           name: "web",
           size: { kind: "fixed", nodes },
+          presentNodes: nodes,
           machine: machine ?? { vcpus: 2, memoryGB: 4, diskGB: 20 },
           labels: { tier: "web" },
           taints: taints ?? [{ key: "dedicated", value: "web", effect: "NoSchedule" }],

@@ -29,6 +29,7 @@ const PERSON = { fieldManager: "person" };
 const pool: DesiredPool = {
   name: "web",
   size: { kind: "fixed", nodes: 2 },
+  presentNodes: 2,
   machine: { vcpus: 2, memoryGB: 4, diskGB: 20 },
   labels: { tier: "web" },
   taints: [],

@@ -10,8 +10,9 @@ const compose = (
   spec: Partial<NodePoolSpec>,
   variables: string[] = ["machine"],
   workerHealthCheck?: CapiHealthCheck,
+  presentNodes?: number,
 ) =>
-  composePool(composeDesiredPool(makePool("web", spec), settings.poolDefaults), "default", {
+  composePool(composeDesiredPool(makePool("web", spec), settings.poolDefaults, presentNodes), "default", {
     variables: new Set(variables),
     workerHealthCheck,
   });
@@ -101,18 +102,23 @@ test("a class with a taints variable gets them through it", () => {
 });
 
 const checks = { nodeStartupTimeoutSeconds: 900 };
-test.each<[string, Partial<NodePoolSpec>, number]>([
-  ["no nodes", { desiredNodes: 0 }, 1],
-  ["one node", { desiredNodes: 1 }, 1],
-  ["four nodes", { desiredNodes: 4 }, 1],
-  ["five nodes", { desiredNodes: 5 }, 2],
-  ["ten nodes", { desiredNodes: 10 }, 4],
-  ["six to nine nodes, autoscaled", { minVCPUs: 12, maxVCPUs: 18 }, 2],
-])("of %s at most 40 %%, but one, are replaced at once", (_, spec, limit) => {
-  expect(compose(spec, [], { checks, remediation: {} }).healthCheck).toEqual({
+const autoscaled = { minVCPUs: 12, maxVCPUs: 40 };
+test.each<[string, Partial<NodePoolSpec>, number | undefined, number]>([
+  ["no nodes", { desiredNodes: 0 }, 0, 1],
+  ["one node", { desiredNodes: 1 }, 1, 1],
+  ["four nodes", { desiredNodes: 4 }, 4, 1],
+  ["five nodes", { desiredNodes: 5 }, 5, 2],
+  ["ten nodes, of which two are there", { desiredNodes: 10 }, 2, 4],
+  ["six to twenty nodes, new", autoscaled, undefined, 2],
+  ["six to twenty nodes, at present four", autoscaled, 4, 2],
+  ["six to twenty nodes, at present 18", autoscaled, 18, 7],
+])("of %s at most 40 %%, but one, are replaced at once", (_, spec, presentNodes, limit) => {
+  const pool = compose(spec, [], { checks, remediation: {} }, presentNodes);
+  expect(pool.healthCheck).toEqual({
     checks,
     remediation: { triggerIf: { unhealthyLessThanOrEqualTo: limit } },
   });
+  expect(pool.metadata?.annotations?.[ANNOTATION_APPLIED]).toBe(hashOf(spec));
 });
 
 test.each<[string, CapiHealthCheck | undefined]>([

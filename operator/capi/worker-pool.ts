@@ -49,6 +49,8 @@ export type DeletionTimeouts = Pick<
 export interface DesiredPool extends DeletionTimeouts {
   name: string;
   size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
+  /** How many nodes Cluster API was asked for last; undefined = it does not have the pool yet. */
+  presentNodes: number | undefined;
   machine: { vcpus: number; memoryGB: number; diskGB: number };
   labels: Record<string, string>;
   taints: readonly { key: string; value?: string; effect: string }[];
@@ -60,8 +62,6 @@ const MIN_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size";
 const MAX_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 const UNNEEDED_TIME = "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime";
 const UTILIZATION_THRESHOLD = "cluster.x-k8s.io/autoscaling-options-scaledownutilizationthreshold";
-/** Cluster API propagates these labels to Nodes in any case. */
-const ALWAYS_PROPAGATED = /^node-role\.kubernetes\.io\//;
 const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
 
 /**
@@ -105,16 +105,16 @@ export function composePool(
 const REMEDIATED_SHARE = 0.4;
 
 /**
- * The health check of a class with a limit, which a class without one does not have: of the fewest nodes of the pool, but one
- * at least. A number, for Cluster API rounds a share down, and small pools would never be repaired. An entry's health check
+ * The health check of a class with a limit, which a class without one does not have: of the nodes that a fixed pool has and an
+ * autoscaled one has at present, but one at least. A number, for Cluster API rounds a share down, and small pools would never be repaired. An entry's health check
  * replaces that of its class as a whole. Undefined = the class has none, or its own limit.
  */
 function limitRemediation(
-  { size }: DesiredPool,
+  { size, presentNodes = 0 }: DesiredPool,
   healthCheck: CapiHealthCheck | undefined,
 ): CapiHealthCheck | undefined {
   if (healthCheck?.checks === undefined || healthCheck.remediation?.triggerIf !== undefined) return undefined;
-  const nodes = size.kind === "fixed" ? size.nodes : size.minNodes;
+  const nodes = size.kind === "fixed" ? size.nodes : Math.max(size.minNodes, presentNodes);
   const unhealthyLessThanOrEqualTo = Math.max(1, Math.floor(nodes * REMEDIATED_SHARE));
   return {
     ...healthCheck,
@@ -132,12 +132,12 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of all settings but the name and a fixed number of nodes. Cluster API propagates it with the entry's other annotations to the
+ * A hash of all settings but the name and the number of nodes. Cluster API propagates it with the entry's other annotations to the
  * MachineDeployment and in place to every Machine that needs no replacement, so that it shows which have these settings.
  */
 export function hashPoolSettings(pool: DesiredPool): string {
   const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
-  return hashOf({ ...pool, name: undefined, size });
+  return hashOf({ ...pool, name: undefined, presentNodes: undefined, size });
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */
@@ -167,14 +167,6 @@ function composeAnnotations(pool: DesiredPool, size: { minNodes: number; maxNode
     ...(labels.length > 0 && { [`${CAPACITY}/labels`]: labels.join(",") }),
     ...(taints.length > 0 && { [`${CAPACITY}/taints`]: taints.join(",") }),
   };
-}
-
-/**
- * Whether Cluster API propagates a label of a pool to its nodes without configuration; others need the core manager's flag
- * --additional-sync-machine-labels. Source: "metadata propagation" in Cluster API's book.
- */
-export function isAlwaysPropagated(label: string): boolean {
-  return ALWAYS_PROPAGATED.test(label);
 }
 
 /** The flags by which the cluster autoscaler finds the node groups and the tenant API of one cluster. */

@@ -1,5 +1,6 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
+import { DEFAULT_PLAN } from "../../shared/crd/class-capabilities.ts";
 import { TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
 import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
@@ -18,9 +19,6 @@ import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observ
 import { findPackageFault } from "./package.ts";
 import { findPoolRegistrationWait } from "./registration.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
-
-/** The plan of clusters that name none. */
-export const DEFAULT_PLAN = "default";
 
 /** The desired state, or why there is none. A `fault` in addition to the state is about a part that was left unchanged. */
 export type Decision =
@@ -133,8 +131,8 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
   const { pools, capi, settings } = observed;
   const grants = readGrantedPools(capi?.object);
   const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
-  return present.flatMap(({ pool, blocked }) => {
-    const desired = composeDesiredPool(pool, settings.poolDefaults);
+  return present.flatMap(({ pool, capi: live, blocked }) => {
+    const desired = composeDesiredPool(pool, settings.poolDefaults, live?.replicas);
     if (!blocked) return [desired];
     const granted = grants.get(pool.metadata.name);
     if (granted === undefined) return [];

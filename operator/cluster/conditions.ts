@@ -175,12 +175,18 @@ function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
   return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
 }
 
-/** Whether the provider has acted on the whole list that Cluster API has; without a list there is nothing to enforce. */
+/**
+ * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in; without a list
+ * there is nothing to enforce.
+ */
 function isEnforced({ cluster, capi, infrastructure }: ObservedCluster): boolean {
   if (!isRestricted(cluster)) return true;
-  const list = capi === undefined ? [] : (readVariable(capi.object, "authorizedCIDRs") ?? []);
-  const isListed = (network: unknown) => infrastructure?.listed.has(String(network)) === true;
-  return infrastructure?.isSettled === true && Array.isArray(list) && list.every(isListed);
+  if (capi === undefined || infrastructure?.isSettled !== true) return false;
+  const wanted = readVariable(capi.object, "authorizedCIDRs");
+  const networks = new Set(Array.isArray(wanted) ? wanted.map(String) : []);
+  return infrastructure.lists.some(
+    (list) => list.size === networks.size && [...networks].every((network) => list.has(network)),
+  );
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */

@@ -137,6 +137,45 @@ test("a lost cluster is created again by the annotation with its id alone, degra
   ]);
 });
 
+describe("a lost cluster that is back in Cluster API", () => {
+  const restored = (fixture: ClusterFixture) => fixture.withCapi(ready().capiObject());
+  const lost = () => gone(ready()).reconciled();
+  const failing = (fixture: ClusterFixture) =>
+    fixture.withCapiConditions([makeCondition("ControlPlaneAvailable", "False")]);
+  const isPrivate = (fixture: ClusterFixture) => {
+    const { cluster } = fixture.observed;
+    return fixture.with({ cluster: { ...cluster, spec: { ...cluster.spec, publicEndpoint: false } } });
+  };
+
+  test.each<[string, ClusterFixture, "Degraded" | "Ready"]>([
+    ["whose endpoint was not probed yet", restored(lost()).with({ probe: undefined }), "Degraded"],
+    [
+      "whose endpoint does not answer",
+      restored(lost()).with({ probe: { ok: false, message: "ECONNREFUSED" } }),
+      "Degraded",
+    ],
+    ["whose control plane is unavailable", failing(restored(lost())), "Degraded"],
+    ["whose endpoint answers", restored(lost()), "Ready"],
+    ["whose endpoint is private", restored(isPrivate(lost())).with({ probe: undefined }), "Ready"],
+    [
+      "whose endpoint is private and whose control plane is unavailable",
+      failing(restored(isPrivate(lost()))),
+      "Degraded",
+    ],
+  ])("%s is not said to have recovered too early", (_, fixture, phase) => {
+    const { status } = fixture.reconciled().reconciled().observed.cluster;
+    expect(status?.phase).toBe(phase);
+    expect(status?.transitions?.at(-1)?.type).toBe(phase === "Ready" ? "Recovered" : "Degraded");
+  });
+
+  test("one that was not lost is not degraded by a probe that fails once", () => {
+    const { status } = ready()
+      .with({ probe: { ok: false, message: "no" } })
+      .reconciled().observed.cluster;
+    expect(status?.phase).toBe("Ready");
+  });
+});
+
 test("what is left of a cluster that lost its control plane is deleted first, when it is to be created again", () => {
   const again = recreated(without("ControlPlaneAvailable")(ready()).reconciled());
   expect(stepsOf(again.plan())).toEqual(["delete clusters"]);

@@ -1,4 +1,4 @@
-import type { Problem } from "../../shared/controller/conditions.ts";
+import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
@@ -20,11 +20,25 @@ export function findLoss(observed: ObservedCluster): Problem | undefined {
   return { reason: INFRASTRUCTURE_LOST, message };
 }
 
-/** Why a cluster that was ready is not what it was while it is restored or created again; undefined = it is back, or never left. */
-export function findReturn({ cluster, capi }: ObservedCluster): Problem | undefined {
-  if (cluster.status?.firstReadyAt === undefined || capi?.state.controlPlaneInitialized) return undefined;
-  const message = `The cluster ${displayNameOf(cluster)} was lost, and its control plane is not back yet. If this lasts, ask the platform's operator to look at it.`;
+/**
+ * Why a cluster that was ready is not what it was while it is restored or created again; undefined = it is back, or never left.
+ * One that was lost is back when its control plane is available and, unless its endpoint is private, that answers.
+ */
+export function findReturn(observed: ObservedCluster): Problem | undefined {
+  const { status } = observed.cluster;
+  if (status?.firstReadyAt === undefined) return undefined;
+  const wasLost = findCondition(status.conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
+  const missing = findMissing(observed, wasLost);
+  if (missing === undefined) return undefined;
+  const message = `The cluster ${displayNameOf(observed.cluster)} was lost, and ${missing}. If this lasts, ask the platform's operator to look at it.`;
   return { reason: INFRASTRUCTURE_LOST, message };
+}
+
+function findMissing({ cluster, capi, probe }: ObservedCluster, wasLost: boolean): string | undefined {
+  if (!capi?.state.controlPlaneInitialized) return "its control plane is not back yet";
+  if (!wasLost) return undefined;
+  if (capi.state.controlPlaneFailure !== undefined) return "its control plane is not available yet";
+  return cluster.spec.publicEndpoint && probe?.ok !== true ? "its endpoint does not answer yet" : undefined;
 }
 
 /** What is left of a cluster that lost a part is deleted, once the platform has asked for an empty one in its place. */

@@ -16,7 +16,7 @@ const withoutVariable = (name: string) =>
   classOf({ variables: new Set([...makeClass().variables].filter((variable) => variable !== name)) });
 const restricted = (authorizedCIDRs: string[]) => ({ network: { authorizedCIDRs } });
 const settled = (...listed: string[]): Partial<ObservedCluster> => ({
-  infrastructure: { isSettled: true, listed: new Set(listed) },
+  infrastructure: { isSettled: true, lists: [new Set(["subnet-1"]), new Set(listed)] },
 });
 
 /** The list that Cluster API has. */
@@ -107,7 +107,8 @@ describe("the condition of the network rules is True only when the infrastructur
   test.each<[string, () => Partial<ObservedCluster>, string]>([
     ["it was not read", () => ({}), "False"],
     ["it has another list", () => settled(...OTHER), "False"],
-    ["it is not settled", () => ({ infrastructure: { isSettled: false, listed: new Set(all()) } }), "False"],
+    ["it still has the longer list of before", () => settled(...all(), ...OTHER), "False"],
+    ["it is not settled", () => ({ infrastructure: { isSettled: false, lists: [new Set(all())] } }), "False"],
     ["it has the list and is settled", () => settled(...all()), "True"],
   ])("%s", (_what, change, status) => {
     const plan = applied.with(change()).plan();

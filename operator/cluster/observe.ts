@@ -100,7 +100,7 @@ export interface ObservedCluster {
   applyFailure: ApplyFailure | undefined;
   /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
   upgradeRejection: string | undefined;
-  /** Cluster API rejected the taints of pools in this reconcile; pools with taints that it does not have are left out. */
+  /** Cluster API rejected the taints of pools, in this reconcile or not long ago; pools with taints that it does not have are left out. */
   taintsRejected: boolean;
   settings: ClusterSettings;
 }
@@ -191,7 +191,8 @@ function observePool(
   };
 }
 
-function readClasses(caches: Caches): ClassLookup {
+/** The classes that are installed. */
+export function readClasses(caches: Pick<Caches, "clusterClasses">): ClassLookup {
   return new Map(
     caches.clusterClasses.list().map((clusterClass) => {
       const { namespace, name } = clusterClass.metadata;

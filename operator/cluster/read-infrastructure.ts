@@ -11,7 +11,7 @@ import type { ObservedCluster } from "./observe.ts";
 /** Reads the provider's object of a cluster, of whatever kind it is. */
 export interface InfrastructureReader {
   /** Undefined = there is none, or it cannot be read. */
-  read(observed: ObservedCluster, signal: AbortSignal): Promise<InfrastructureState | undefined>;
+  read(observed: ObservedCluster, now: Date, signal: AbortSignal): Promise<InfrastructureState | undefined>;
 }
 
 /** The kinds that the API server has change when a provider is installed. */
@@ -37,13 +37,13 @@ export function createInfrastructureReader(
   }
 
   return {
-    async read({ capi }, signal) {
+    async read({ capi }, now, signal) {
       const { apiGroup, kind, name } = capi?.object.spec?.infrastructureRef ?? {};
       if (apiGroup === undefined || kind === undefined || name === undefined) return undefined;
       try {
         const found = await findKind(apiGroup, kind, signal);
         const object = found && (await client.get(found, capi?.object.metadata.namespace, name, { signal }));
-        return object && readInfrastructure(object);
+        return object && readInfrastructure(object, now);
       } catch (error) {
         if (error instanceof KubeError) return undefined;
         throw error;

@@ -2,19 +2,22 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createStatusThrottle } from "../../shared/controller/status-throttle.ts";
+import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { FINALIZER, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
-import { capiClusterKind } from "../capi/kinds.ts";
+import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
 import { createCaches } from "../create-caches.ts";
 import { START, settings } from "../testing.ts";
 import { createProber } from "./probe.ts";
 import { type ClusterDeps, runCluster } from "./run.ts";
+import { createTaintRefusals } from "./taint-refusals.ts";
 
 const TEST = { fieldManager: "test" };
 /** The operator of the stack releases its own finalizer only. */
@@ -46,6 +49,7 @@ function makeDeps(): ClusterDeps {
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
+    taintRefusals: createTaintRefusals(),
     now: () => START,
   };
 }
@@ -156,6 +160,69 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   await expect
     .poll(() => client.get(capiClusterKind, namespace, "demo"), { timeout: 60_000 })
     .toBeUndefined();
+  await expect.poll(run, { timeout: 60_000 }).not.toEqual({ requeueAfterMs: 2_000 });
+  expect(told).toContain("InfrastructureLost");
+});
+
+test("a CA that its cache does not show is lost only when the API server does not have it either", async () => {
+  const { client, namespace } = api;
+  const demo = { namespace, name: "demo" };
+  const id = randomUUID();
+  await client.create(clusterKind, { metadata: demo, spec: idleClusterSpec }, TEST);
+  const controlPlaneRef = {
+    apiGroup: "controlplane.cluster.x-k8s.io",
+    kind: "AnyControlPlane",
+    name: "demo",
+  };
+  const capi = { metadata: { ...demo, labels: { [LABEL_ID]: id } }, spec: { paused: true, controlPlaneRef } };
+  await client.create(capiClusterKind, capi, TEST);
+  const labels = { [LABEL_CAPI_CLUSTER]: "demo" };
+  const { metadata: ca } = await client.create(
+    secretKind,
+    { metadata: { namespace, name: "demo-ca", labels } },
+    TEST,
+  );
+  const deps = makeDeps();
+  deps.caches.namespaces.set({
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name: namespace, labels: { [LABEL_ORG_ID]: randomUUID() } },
+  });
+  const told: string[] = [];
+  const recorder = { record: ({ reason }: { reason: string }) => told.push(reason) };
+  const run = async () => {
+    const [found, engine] = await Promise.all([
+      client.get(clusterKind, namespace, "demo"),
+      client.get(capiClusterKind, namespace, "demo"),
+    ]);
+    if (found === undefined || engine === undefined) throw new Error("the cluster is gone");
+    deps.caches.capiClusters.set(engine);
+    deps.caches.credentials.set({
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: {
+        ...demo,
+        name: nameAdminSecret("demo"),
+        annotations: {
+          "cloud.marina.dev/credential-engine": engine.metadata.uid ?? "",
+          "cloud.marina.dev/credential-authority": `${ca.uid}/${ca.resourceVersion}`,
+        },
+      },
+    });
+    const metadata = {
+      ...found.metadata,
+      labels: { [LABEL_ID]: id },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      finalizers: [FINALIZER],
+    };
+    deps.caches.clusters.set({ ...found, metadata, status: { id, firstReadyAt: START.toISOString() } });
+    return runCluster(deps, objectKey(found), { ...makeContext(FINALIZER), recorder });
+  };
+
+  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+  expect(told).toEqual([]);
+
+  await client.delete(secretKind, namespace, "demo-ca");
   await expect.poll(run, { timeout: 60_000 }).not.toEqual({ requeueAfterMs: 2_000 });
   expect(told).toContain("InfrastructureLost");
 });

@@ -2,17 +2,20 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
+import { earliest } from "../../shared/controller/time.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { metadataOnly } from "../../shared/kube/kind.ts";
+import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { findRejectionCause } from "../capi/explain.ts";
-import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
+import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
+import { nameCaSecret } from "../capi/secrets.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
@@ -22,6 +25,7 @@ import type { ProbeResult, Prober } from "./probe.ts";
 import type { InfrastructureReader } from "./read-infrastructure.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
+import type { TaintRefusals } from "./taint-refusals.ts";
 import { reportWithoutCluster } from "./without-cluster.ts";
 
 export interface ClusterDeps {
@@ -32,6 +36,7 @@ export interface ClusterDeps {
   accessHealth: Pick<AccessHealth, "find" | "forget">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
+  taintRefusals: TaintRefusals;
   now(): Date;
 }
 
@@ -40,7 +45,7 @@ const UNSEEN_MS = 2_000;
 
 /**
  * Reconciles one cluster: observe, decide, apply. A failed apply goes into a second decision, so that the status reports
- * it; a rejected version is left out, so that the rest can be applied. When Cluster API is unavailable its error is thrown
+ * it; a rejected version is left out, so that the rest can be applied, and so are rejected taints, which are not sent again at once. When Cluster API is unavailable its error is thrown
  * after the status was written, for a retry with backoff.
  */
 export async function runCluster(
@@ -53,24 +58,26 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
     deps.accessHealth.forget(key);
+    deps.taintRefusals.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
   }
   const infrastructure = needsInfrastructure(observed)
-    ? await deps.infrastructure.read(observed, context.signal)
+    ? await deps.infrastructure.read(observed, now, context.signal)
     : undefined;
-  let facts: ObservedCluster = { ...observed, infrastructure };
+  const taintsRetryMs = deps.taintRefusals.findRetryMs(key, observed);
+  let facts: ObservedCluster = { ...observed, infrastructure, taintsRejected: taintsRetryMs !== undefined };
   for (;;) {
     const plan = deps.throttle(key, ownClusterStatus(observed.cluster.status), reconcileCluster(facts, now));
     if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
-    if (beginsLoss(observed, plan) && (await isInCapi(deps, key, context.signal)))
+    if (beginsLoss(observed, plan) && !(await isCurrent(deps, key, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
     try {
       await applyPlan({ ...context, kind: clusterKind }, observed.cluster, plan);
       if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;
-      return { requeueAfterMs: plan.requeueAfterMs };
+      return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs]) };
     } catch (error) {
       const failure = readFailure(error);
       // The status cannot be decided on an object whose metadata has just been written: the retry does it.
@@ -78,6 +85,7 @@ export async function runCluster(
         throw error;
       // All pools are one object for Cluster API: the others must not wait for one with taints.
       if (failure.kind === "rejected" && isTaintsRejection(failure) && !facts.taintsRejected) {
+        deps.taintRefusals.remember(key, observed);
         facts = { ...facts, taintsRejected: true };
         continue;
       }
@@ -103,18 +111,34 @@ async function hasPools(
   return pools.some((pool) => pool.spec.clusterName === metadata.name && !isReleased(pool));
 }
 
-/** Whether the plan reports for the first time that the Cluster API cluster is gone: tenants are told by webhook at once. */
-function beginsLoss({ cluster, capi, nameTaken }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
-  if (capi !== undefined || nameTaken) return false;
+/** Whether the plan reports for the first time that infrastructure is lost: tenants are told by webhook at once. */
+function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
   const isLost = (conditions: ClusterStatus["conditions"]) =>
     findCondition(conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
   return isLost(status?.conditions) && !isLost(cluster.status?.conditions);
 }
 
-/** Asks the API server: after a change of the leader the cache of Cluster API's clusters may lag behind that of locks. */
-async function isInCapi({ client }: ClusterDeps, key: string, signal: AbortSignal): Promise<boolean> {
+/**
+ * Asks the API server for what a loss is told by, the Cluster API cluster and its CA: after a change of the leader, or in a
+ * restore, their caches may lag behind, and each by another time.
+ */
+async function isCurrent(
+  { client, caches }: ClusterDeps,
+  key: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { namespace, name } = splitKey(key);
-  return (await client.get(metadataOnly(capiClusterKind), namespace, name, { signal })) !== undefined;
+  const [capi, ca] = await Promise.all([
+    client.get(metadataOnly(capiClusterKind), namespace, name, { signal }),
+    client.get(metadataOnly(secretKind), namespace, nameCaSecret(name), { signal }),
+  ]);
+  const versionOf = (object: KubeObject | undefined) => object?.metadata.resourceVersion;
+  // The cache holds Secrets with the label of Cluster API alone.
+  const isCached = ca !== undefined && capiClusterNameOf(ca.metadata) !== undefined;
+  return (
+    versionOf(capi) === versionOf(caches.capiClusters.get(key)) &&
+    (isCached ? versionOf(ca) : undefined) === versionOf(caches.authorities.get(nameCaSecret(key)))
+  );
 }
 
 /** Whether the plan requests another version from Cluster API than it has. */

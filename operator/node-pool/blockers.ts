@@ -1,6 +1,6 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST, TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
-import { isAlwaysPropagated } from "../capi/worker-pool.ts";
+import { isAlwaysPropagated } from "../../shared/crd/node-labels.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";

@@ -2,14 +2,19 @@ import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts"
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 
-/** The entry of a pool in the topology of its cluster: its only child. */
-export function composeDesiredPool(pool: NodePool, defaults: PoolDefaults): DesiredPool {
+/** The entry of a pool in the topology of its cluster: its only child. `presentNodes` as Cluster API has them. */
+export function composeDesiredPool(
+  pool: NodePool,
+  defaults: PoolDefaults,
+  presentNodes?: number,
+): DesiredPool {
   const { spec } = pool;
   return {
     name: pool.metadata.name,
     size: isAutoscaled(spec)
       ? { kind: "autoscaled", ...autoscalingRange(spec) }
       : { kind: "fixed", nodes: spec.desiredNodes },
+    presentNodes,
     machine: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
     labels: spec.nodeLabels ?? {},
     taints: (spec.nodeTaints ?? []).map(({ key, value, effect }) => ({

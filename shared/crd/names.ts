@@ -68,3 +68,7 @@ export const VERSION_CATALOGUE_KEY = "versions.json";
 /** The ConfigMap in the platform namespace that the API server publishes the packages of clusters in. */
 export const PACKAGES_CONFIG_MAP = "plans";
 export const PACKAGES_KEY = "plans.json";
+
+/** The ConfigMap in the platform namespace that the operator publishes what the cluster classes can do in. */
+export const CAPABILITIES_CONFIG_MAP = "class-capabilities";
+export const CAPABILITIES_KEY = "capabilities.json";

@@ -1,14 +1,51 @@
 import type { z } from "@hono/zod-openapi";
+import {
+  type Capability,
+  findUnsupportedReason,
+  type PlanCapabilities,
+} from "../../../shared/crd/class-capabilities.ts";
 import { presentActor } from "../../audit/present.ts";
 import { versionTag } from "../../http/contract/etag.ts";
 import { toEuros } from "../money.ts";
-import type { PackageSlug, planRecord, planTermsRecord } from "./schema.ts";
+import type { capabilitiesRecord, PackageSlug, planRecord, planTermsRecord } from "./schema.ts";
 import type { Package, PackageTerms } from "./store.ts";
 
 /** The wire form of a package as tenants see it. */
-export function presentPlan(slug: PackageSlug, terms: Package): z.output<typeof planRecord> {
+export function presentPlan(
+  slug: PackageSlug,
+  terms: Package,
+  capabilities: PlanCapabilities | undefined,
+): z.output<typeof planRecord> {
   const { monthly_price_eur, control_plane_replicas, includes } = auditPackage(terms);
-  return { slug, monthly_price_eur, control_plane_replicas, includes };
+  const reason = findUnsupportedReason(capabilities?.class);
+  return {
+    slug,
+    monthly_price_eur,
+    control_plane_replicas,
+    includes,
+    capabilities:
+      capabilities === undefined || reason !== undefined ? null : presentCapabilities(capabilities),
+    unavailable_reason: reason ?? null,
+  };
+}
+
+function presentCapabilities(capabilities: PlanCapabilities): z.output<typeof capabilitiesRecord> {
+  const { zones } = capabilities;
+  return {
+    authorized_cidrs: presentCapability(capabilities.authorizedCIDRs),
+    api_server_rate_limit: presentCapability(capabilities.apiServerRateLimit),
+    private_endpoint: presentCapability(capabilities.privateEndpoint),
+    node_labels: presentCapability(capabilities.nodeLabels),
+    node_taints: presentCapability(capabilities.nodeTaints),
+    health_checks: presentCapability(capabilities.healthChecks),
+    zones: Array.isArray(zones) ? zones : [],
+  };
+}
+
+function presentCapability(capability: Capability | undefined) {
+  if (capability === undefined) return null;
+  const reason = findUnsupportedReason(capability);
+  return { supported: reason === undefined, reason: reason ?? null };
 }
 
 /** The wire form of terms that held, or hold. */

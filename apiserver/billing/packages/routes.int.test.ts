@@ -45,6 +45,8 @@ test("tenants see the price and the contents of each package on offer, the small
     monthly_price_eur: 19,
     control_plane_replicas: 1,
     includes: { control_plane: 1, vcpu: 2, memory: 4, disk: 40 },
+    capabilities: null,
+    unavailable_reason: null,
   });
   expect(items.map((item: { slug: string }) => item.slug).slice(0, 2)).toEqual(["dev", "starter"]);
 });

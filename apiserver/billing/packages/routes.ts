@@ -5,6 +5,7 @@ import { textField } from "../../http/contract/fields.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
 import type { Router } from "../../http/contract/router.ts";
+import { createCapabilitiesReader, findPlanCapabilities } from "../../resources/capabilities.ts";
 import { toMicroEuros } from "../money.ts";
 import { lockPackage, requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
@@ -18,6 +19,7 @@ const tag = "Platform administration";
 
 /** Operations on the packages that clusters can be billed as. */
 export function addPackageRoutes(router: Router, deps: Deps): void {
+  const capabilities = createCapabilitiesReader(deps);
   addRoute(
     router,
     {
@@ -26,15 +28,18 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       operationId: "listPlans",
       tag: "Catalogues",
       summary: "List the packages that a cluster can be created with",
+      description:
+        "With what their clusters can have: a create that asks for something else is refused (422, code `unsupported`). A cluster with a package whose unavailable_reason is not null waits until the platform has a class for it.",
       access: "signed-in",
       query: positionPageQuery,
       responses: { 200: { description: "A page, the smallest first.", body: planPage } },
     },
     async (c, { query }) => {
+      const published = await capabilities.readKnown();
       const offered = (await readPackages(deps.db)).filter(({ retired }) => !retired);
       const plans = PACKAGE_SLUGS.flatMap((slug) => {
         const terms = offered.find((one) => one.slug === slug);
-        return terms === undefined ? [] : [presentPlan(slug, terms)];
+        return terms === undefined ? [] : [presentPlan(slug, terms, findPlanCapabilities(published, slug))];
       });
       return c.json(
         toPositionPage(plans, query, ({ slug }) => PACKAGE_SLUGS.indexOf(slug)),

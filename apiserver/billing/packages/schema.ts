@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
+import { MAX_MESSAGE_LENGTH } from "../../http/errors.ts";
 import { KEPT_DECIMALS, MAX_EUROS } from "../fields-schema.ts";
 
 /** The packages of the catalogue, the smallest first (section 2.6 of the specification). */
@@ -18,6 +19,19 @@ const EXAMPLE_TERMS = {
   control_plane_replicas: 1,
   includes: { control_plane: 1, vcpu: 4, memory: 8, disk: 80 },
   retired: false,
+};
+
+const EXAMPLE_CAPABILITIES = {
+  authorized_cidrs: { supported: true, reason: null },
+  api_server_rate_limit: {
+    supported: false,
+    reason: "The cluster class standard-v1 does not support a rate limit of the API server.",
+  },
+  private_endpoint: { supported: true, reason: null },
+  node_labels: { supported: true, reason: null },
+  node_taints: { supported: true, reason: null },
+  health_checks: { supported: true, reason: null },
+  zones: [],
 };
 
 const amountField = (maximum: number, description: string, example: number) =>
@@ -64,10 +78,45 @@ const termsShape = {
 
 const slugField = textField(40, "The slug of the package.", "starter");
 
+const capabilityRecord = z
+  .object({
+    supported: z.boolean().openapi({ description: "Whether clusters with this package can have it." }),
+    reason: textField(MAX_MESSAGE_LENGTH, "Why not; null where they can.").nullable(),
+  })
+  .openapi("PlanCapability", { example: { supported: true, reason: null } });
+
+const known = (what: string) =>
+  capabilityRecord.nullable().openapi({ description: `${what} Null: not known.` });
+
+export const capabilitiesRecord = z
+  .object({
+    authorized_cidrs: known("A list of the networks that may reach the API endpoint."),
+    api_server_rate_limit: known("A rate limit in front of the API server."),
+    private_endpoint: known("An API endpoint without a public address."),
+    node_labels: known("Labels of any name on nodes."),
+    node_taints: known("Taints on nodes."),
+    health_checks: known("Unhealthy nodes are replaced."),
+    zones: z
+      .array(textField(63, "The name of a zone.", "zone-1"))
+      .max(100)
+      .openapi({ description: "The zones that nodes can be placed in; empty where there is no choice." }),
+  })
+  .openapi("PlanCapabilities", {
+    description: "What the infrastructure of new clusters with this package has.",
+    example: EXAMPLE_CAPABILITIES,
+  });
+
 export const planRecord = z
   .object({
     slug: z.enum(PACKAGE_SLUGS).openapi({ description: "What a create of a cluster takes as `plan`." }),
     ...termsShape,
+    capabilities: capabilitiesRecord
+      .nullable()
+      .openapi({ description: "What new clusters with it can have; null: not known." }),
+    unavailable_reason: textField(
+      MAX_MESSAGE_LENGTH,
+      "Why the platform offers no clusters with it at present; null: it does.",
+    ).nullable(),
   })
   .openapi("Plan", {
     example: {
@@ -75,6 +124,8 @@ export const planRecord = z
       monthly_price_eur: 59,
       control_plane_replicas: 1,
       includes: EXAMPLE_TERMS.includes,
+      capabilities: EXAMPLE_CAPABILITIES,
+      unavailable_reason: null,
     },
   });
 

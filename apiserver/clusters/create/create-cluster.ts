@@ -12,6 +12,7 @@ import { assessCost, type PlannedCluster, requireOffered } from "../../billing/i
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
+import type { ErrorDetail } from "../../http/errors.ts";
 import {
   amountsOfCreate,
   type Effects,
@@ -48,7 +49,7 @@ export async function createCluster(
   deps: Deps,
   caller: Caller,
   desired: NewCluster,
-  { dryRun }: { dryRun: boolean },
+  { dryRun, warnings = [] }: { dryRun: boolean; warnings?: readonly ErrorDetail[] },
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, clusterId, objectName, spec, nodePools } = desired;
   // What exists is found without the Kubernetes API.
@@ -76,6 +77,7 @@ export async function createCluster(
     effects: async (db) => ({
       quota: await assess(db),
       ...sumEffects(nodePools.map((pool) => effectsOfCreate(pool.spec))),
+      warnings: [...warnings],
       cost: await assessCost(db, deps.now(), { cluster: undefined, pools: [] }, planCluster(desired)),
     }),
     findServed: (db) => findCluster(db, orgId, clusterId),

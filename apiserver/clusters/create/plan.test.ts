@@ -23,7 +23,9 @@ const IDENTITY = {
 };
 
 function check(body: unknown): string[] {
-  return checkCreate(createClusterBody.parse(body), CATALOGUE).map(({ field, code }) => `${field}/${code}`);
+  return checkCreate(createClusterBody.parse(body), CATALOGUE, undefined).map(
+    ({ field, code }) => `${field}/${code}`,
+  );
 }
 
 test.each<[string, Record<string, unknown>, string[]]>([

@@ -1,0 +1,157 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { kubectl } from "../../e2e/platform/stack/testing.ts";
+import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
+import {
+  CAPABILITIES_CONFIG_MAP,
+  CAPABILITIES_KEY,
+  VERSION_CATALOGUE_CONFIG_MAP,
+} from "../../shared/crd/names.ts";
+import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+
+let api: TestApp;
+let clusters: string;
+
+/** What is published here is not what the operator of the stack has. */
+const platformNamespace = `capabilities-${randomUUID()}`;
+const BY = { fieldManager: "test" };
+const VERSION = { k8s_version: "1.34" };
+const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 0 };
+const LABELS = { tier: "web" };
+const TAINTS = [{ key: "gpu", effect: "NoSchedule" }];
+const CIDRS = ["203.0.113.0/24"];
+const RATE_LIMIT = { max_connections_per_second: 5, burst: 10 };
+const no = (what: string) => ({ no: `The class does not support ${what}.` });
+const nothing: PlanCapabilities = {
+  class: "plain",
+  authorizedCIDRs: no("authorized CIDRs"),
+  apiServerRateLimit: no("a rate limit"),
+  privateEndpoint: no("a private endpoint"),
+  nodeLabels: no("labels"),
+  nodeTaints: no("taints"),
+  zones: no("zones"),
+};
+const dev: PlanCapabilities = { class: "rich", authorizedCIDRs: true, zones: ["a", "b"] };
+
+beforeAll(async () => {
+  api = await startTestApp();
+  const { kube, config } = api.deps;
+  const catalogue = await kube.get(configMapKind, config.platformNamespace, VERSION_CATALOGUE_CONFIG_MAP);
+  await kubectl(["create", "namespace", platformNamespace]);
+  const published = {
+    default: nothing,
+    dev,
+    starter: { class: no("the plan starter") },
+    scale: nothing,
+  };
+  const publish = (name: string, data: Record<string, string>) =>
+    kube.create(configMapKind, { metadata: { name, namespace: platformNamespace }, data }, BY);
+  await publish(VERSION_CATALOGUE_CONFIG_MAP, catalogue?.data ?? {});
+  await publish(CAPABILITIES_CONFIG_MAP, { [CAPABILITIES_KEY]: JSON.stringify(published) });
+  api.deps.config = { ...config, platformNamespace };
+  clusters = `/api/v1/organizations/${await api.createOrganization()}/clusters`;
+});
+afterAll(async () => {
+  await kubectl(["delete", "namespace", platformNamespace, "--wait=false"]);
+  const { body } = await api.request("GET", clusters);
+  for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
+  await api.close();
+});
+
+/** Of a plan that the operator of the stack does not have, so that no machine is created. */
+async function create(body: object): Promise<string> {
+  const { body: cluster } = await api.request("POST", clusters, { body: { ...VERSION, ...body } });
+  return `${clusters}/${cluster.id}`;
+}
+
+test.each<[string, object, string]>([
+  ["authorized CIDRs", { authorized_cidrs: CIDRS }, "authorized_cidrs"],
+  [
+    "labels",
+    { node_pools: [POOL, { ...POOL, name: "b", node_labels: LABELS }] },
+    "node_pools[1].node_labels",
+  ],
+  ["taints", { node_pools: [{ ...POOL, node_taints: TAINTS }] }, "node_pools[0].node_taints"],
+])("a create with %s that the class does not have is refused, dry runs included", async (_, wish, field) => {
+  const body = { name: "refused", ...VERSION, ...wish };
+  for (const path of [clusters, `${clusters}?dry_run=true`]) {
+    const refused = await api.request("POST", path, { body });
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { error: { code: "validation_failed", details: [{ field, code: "unsupported" }] } },
+    });
+    expect(refused.body.error.details[0].message).toContain("The class does not support");
+  }
+});
+
+test.each<[string, object]>([
+  ["of the plan of another class", { plan: "dev", authorized_cidrs: CIDRS }],
+  ["that is not known", { plan: "growth", authorized_cidrs: CIDRS }],
+  [
+    "that is not needed: an empty list, no labels",
+    { authorized_cidrs: [], node_pools: [{ ...POOL, node_labels: {} }] },
+  ],
+  [
+    "that every installation has",
+    { node_pools: [{ ...POOL, node_labels: { "node-role.kubernetes.io/web": "" } }] },
+  ],
+])("a create that asks for something %s is accepted", async (_, wish) => {
+  const body = { name: "accepted", ...VERSION, ...wish };
+  expect(await api.request("POST", `${clusters}?dry_run=true`, { body })).toMatchObject({
+    status: 200,
+    body: { effects: { warnings: [] } },
+  });
+});
+
+test.each([
+  ["a private endpoint", { plan: "scale", public_endpoint: false }, "public_endpoint"],
+  ["a package without a class", { plan: "starter" }, "plan"],
+])("%s is always accepted, and a dry run warns of it", async (name, wish, field) => {
+  const body = { name, ...VERSION, ...wish };
+  const dry = await api.request("POST", `${clusters}?dry_run=true`, { body });
+  expect(dry).toMatchObject({
+    status: 200,
+    body: { effects: { warnings: [{ field, code: "unsupported" }] } },
+  });
+  expect((await api.request("POST", clusters, { body })).status).toBe(202);
+});
+
+test("the plans show what their clusters can have, and one without a class says why it is not offered", async () => {
+  const { items } = (await api.request("GET", "/api/v1/plans")).body;
+  const shown = Object.fromEntries(items.map((item: { slug: string }) => [item.slug, item]));
+  expect(shown.dev).toMatchObject({
+    capabilities: {
+      authorized_cidrs: { supported: true, reason: null },
+      api_server_rate_limit: null,
+      zones: ["a", "b"],
+    },
+    unavailable_reason: null,
+  });
+  expect(shown.starter).toMatchObject({
+    capabilities: null,
+    unavailable_reason: "The class does not support the plan starter.",
+  });
+  expect(shown.growth).toMatchObject({ capabilities: null, unavailable_reason: null });
+});
+
+test("a change to what the class of the cluster does not have is refused, and everything else goes on", async () => {
+  const path = await create({ name: "plain", plan: "scale", node_pools: [POOL] });
+  const { items } = (await api.request("GET", `${path}/nodepools`)).body;
+  const pool = `${path}/nodepools/${items[0].id}`;
+  const both = { authorized_cidrs: CIDRS, api_server_rate_limit: RATE_LIMIT };
+  const refusals: [string, string, object, string[]][] = [
+    ["PUT", `${path}/network`, both, ["authorized_cidrs", "api_server_rate_limit"]],
+    ["POST", `${path}/nodepools`, { ...POOL, name: "b", node_taints: TAINTS }, ["node_taints"]],
+    ["PUT", pool, { node_labels: LABELS, desired_nodes: 0 }, ["node_labels"]],
+  ];
+  for (const [method, url, body, fields] of refusals) {
+    const refused = await api.request(method, url, { body });
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { error: { details: fields.map((field) => ({ field, code: "unsupported" })) } },
+    });
+  }
+  expect((await api.request("PUT", pool, { body: { desired_nodes: 1, max_nodes: 1 } })).status).toBe(200);
+  expect((await api.request("PUT", `${path}/network`, { body: { authorized_cidrs: [] } })).status).toBe(200);
+});

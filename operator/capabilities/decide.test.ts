@@ -1,0 +1,94 @@
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { classCapabilitiesSchema, planCapabilitiesSchema } from "../../shared/crd/class-capabilities.ts";
+import { makeClass, settings } from "../testing.ts";
+import { decideCapabilities, type Installation } from "./decide.ts";
+
+const everything: Installation = {
+  settings: { ...settings, syncedNodeLabels: /.*/ },
+  packages: { production: { controlPlaneReplicas: 3 } },
+  classes: new Map([["marina-system/standard-v1", { ...makeClass(), workerHealthCheck: { checks: {} } }]]),
+  takesTaints: true,
+};
+const withClass = (variables: string[]): Partial<Installation> => ({
+  classes: new Map([["marina-system/standard-v1", makeClass(variables)]]),
+});
+
+test("a plan has what its class and the platform have", () => {
+  const { default: byDefault, production } = decideCapabilities(everything);
+  expect(byDefault).toEqual({
+    class: "standard-v1",
+    apiServerRateLimit: true,
+    authorizedCIDRs: true,
+    privateEndpoint: true,
+    nodeLabels: true,
+    nodeTaints: true,
+    healthChecks: true,
+    zones: { no: "The cluster class standard-v1 does not support zones." },
+    controlPlaneReplicas: [1, 3, 5],
+  });
+  expect(production?.controlPlaneReplicas).toEqual([3]);
+});
+
+test.each<[string, Partial<Installation>, object]>([
+  [
+    "nothing of a class without variables and without the gate",
+    { ...withClass([]), takesTaints: false },
+    {
+      apiServerRateLimit: { no: expect.stringContaining("a rate limit of the API server") },
+      authorizedCIDRs: { no: expect.stringContaining("authorized CIDRs") },
+      privateEndpoint: { no: expect.stringContaining("a private endpoint") },
+      nodeTaints: { no: "The platform cannot set taints of nodes." },
+      healthChecks: { no: expect.stringContaining("unhealthy nodes") },
+    },
+  ],
+  [
+    "taints by a variable without the gate",
+    { ...withClass(["nodeTaints"]), takesTaints: false },
+    { nodeTaints: true },
+  ],
+  [
+    "no lists where the platform has not named its own networks",
+    { settings: { ...everything.settings, platformCIDRs: [] } },
+    { authorizedCIDRs: { no: "The platform cannot limit who reaches the API endpoint." } },
+  ],
+  [
+    "no labels where some alone are synchronized",
+    { settings: { ...everything.settings, syncedNodeLabels: /^example\.com\// } },
+    { nodeLabels: { no: expect.stringContaining("labels") } },
+  ],
+])("a plan has %s", (_, change, expected) => {
+  expect(decideCapabilities({ ...everything, ...change }).default).toMatchObject(expected);
+});
+
+test("what is not known is left out", () => {
+  expect(decideCapabilities({ ...everything, takesTaints: undefined }).default).not.toHaveProperty(
+    "nodeTaints",
+  );
+});
+
+test.each<[string, Partial<Installation>, string]>([
+  [
+    "is not installed",
+    { classes: new Map() },
+    "The cluster class standard-v1 of the plan default is not installed.",
+  ],
+  [
+    "is not named",
+    { packages: { dev: { controlPlaneReplicas: 1 } } },
+    "The platform has no cluster class for the plan dev.",
+  ],
+])("a plan whose class %s says so, and has nothing else", (_, change, reason) => {
+  const published = classCapabilitiesSchema.parse(decideCapabilities({ ...everything, ...change }));
+  expect(Object.values(published)).toContainEqual({ class: { no: reason } });
+});
+
+test("the documentation names each capability, and no other one", () => {
+  const document = readFileSync("docs/cluster-class.md", "utf8");
+  const [, section = ""] = document.split("### What a plan can do");
+  const [table = ""] = section.split("\n## ");
+  const named = [...table.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name = ""]) => name);
+  expect(named.sort((left, right) => left.localeCompare(right))).toEqual(
+    Object.keys(planCapabilitiesSchema.shape).sort((left, right) => left.localeCompare(right)),
+  );
+});

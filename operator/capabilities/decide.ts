@@ -1,0 +1,74 @@
+import type {
+  Capability,
+  ClassCapabilitiesByPlan,
+  PlanCapabilities,
+} from "../../shared/crd/class-capabilities.ts";
+import type { Packages } from "../../shared/crd/packages.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import type { ClassLookup, ClusterSettings, PlanMapping } from "../cluster/observe.ts";
+
+/** What the capabilities are decided from. */
+export interface Installation {
+  settings: Pick<ClusterSettings, "plans" | "platformCIDRs"> & { syncedNodeLabels: RegExp };
+  packages: Packages;
+  classes: ClassLookup;
+  /** Whether Cluster API takes the taints of pools; undefined = not known. */
+  takesTaints: boolean | undefined;
+}
+
+const CONTROL_PLANE_REPLICAS = [1, 3, 5];
+/** Whatever a platform synchronizes on purpose, it does not match this one. */
+const ANY_LABEL = "cloud.marina.dev.example/any";
+
+/** What the clusters of each plan can have: of those that the operator is configured with, and of the packages on offer. */
+export function decideCapabilities(installation: Installation): ClassCapabilitiesByPlan {
+  const { settings, packages } = installation;
+  const names = new Set([...Object.keys(settings.plans), ...Object.keys(packages)]);
+  return Object.fromEntries([...names].sort().map((name) => [name, decidePlan(installation, name)]));
+}
+
+function decidePlan(installation: Installation, name: string): PlanCapabilities {
+  const { settings, packages, classes } = installation;
+  const plan = Object.hasOwn(settings.plans, name) ? settings.plans[name] : undefined;
+  if (plan === undefined) return { class: no(`The platform has no cluster class for the plan ${name}.`) };
+  const found = classes.get(`${plan.namespace}/${plan.class}`);
+  if (found === undefined)
+    return { class: no(`The cluster class ${plan.class} of the plan ${name} is not installed.`) };
+  const replicas = packages[name]?.controlPlaneReplicas;
+  return {
+    class: plan.class,
+    ...decideClass(installation, plan, found),
+    controlPlaneReplicas: replicas === undefined ? CONTROL_PLANE_REPLICAS : [replicas],
+  };
+}
+
+function decideClass(
+  { settings, takesTaints }: Installation,
+  { class: name }: PlanMapping,
+  { variables, workerHealthCheck }: ClassCapabilities,
+): Omit<PlanCapabilities, "class"> {
+  const lacks = (what: string) => no(`The cluster class ${name} does not support ${what}.`);
+  const byVariable = (variable: string, what: string): Capability =>
+    variables.has(variable) ? true : lacks(what);
+  const hasTaints = variables.has("nodeTaints") ? true : takesTaints;
+  return {
+    apiServerRateLimit: byVariable("apiServerRateLimit", "a rate limit of the API server"),
+    authorizedCIDRs:
+      settings.platformCIDRs.length === 0
+        ? no("The platform cannot limit who reaches the API endpoint.")
+        : byVariable("authorizedCIDRs", "authorized CIDRs"),
+    privateEndpoint: byVariable("publicEndpoint", "a private endpoint"),
+    nodeLabels: settings.syncedNodeLabels.test(ANY_LABEL)
+      ? true
+      : no("The platform does not propagate all labels of node pools to their nodes."),
+    ...(hasTaints !== undefined && {
+      nodeTaints: hasTaints ? true : no("The platform cannot set taints of nodes."),
+    }),
+    healthChecks: workerHealthCheck === undefined ? lacks("the replacement of unhealthy nodes") : true,
+    zones: lacks("zones"),
+  };
+}
+
+function no(reason: string): { no: string } {
+  return { no: reason };
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { createStatusThrottle } from "../../shared/controller/status-throttle.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import {
+  ANNOTATION_IDENTITY,
+  FINALIZER,
+  LABEL_CLUSTER_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+  VERSION_CATALOGUE_CONFIG_MAP,
+  VERSION_CATALOGUE_KEY,
+} from "../../shared/crd/names.ts";
+import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import type { KubeError } from "../../shared/kube/errors.ts";
+import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import { createLogger } from "../../shared/program/log.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
+import { createCaches } from "../create-caches.ts";
+import { makePool, START, settings } from "../testing.ts";
+import { createProber } from "./probe.ts";
+import { runCluster } from "./run.ts";
+import { createTaintRefusals } from "./taint-refusals.ts";
+
+const TEST = { fieldManager: "test" };
+const admission = { group: "admissionregistration.k8s.io", version: "v1", namespaced: false } as const;
+const policyKind = defineKind<KubeObject & { spec: object }>({
+  ...admission,
+  kind: "ValidatingAdmissionPolicy",
+  plural: "validatingadmissionpolicies",
+});
+const bindingKind = defineKind<KubeObject & { spec: object }>({
+  ...admission,
+  kind: "ValidatingAdmissionPolicyBinding",
+  plural: "validatingadmissionpolicybindings",
+});
+
+let api: TestApi;
+beforeEach(async () => {
+  api = await openTestApi();
+});
+afterEach(async () => {
+  await api.client.delete(bindingKind, undefined, api.namespace);
+  await api.client.delete(policyKind, undefined, api.namespace);
+  await api.close();
+});
+
+/** Refuses every cluster of the namespace: those with taints in the words of Cluster API where its gate is off. */
+async function refuseTaints(): Promise<void> {
+  const { client, namespace } = api;
+  const pools = "object.spec.?topology.?workers.?machineDeployments.orValue([])";
+  const rule = { apiGroups: ["cluster.x-k8s.io"], apiVersions: ["*"], resources: ["clusters"] };
+  const validations = [
+    {
+      expression: `!${pools}.exists(pool, has(pool.taints))`,
+      message: "taints are not allowed to be set when the feature gate MachineTaintPropagation is disabled",
+    },
+    { expression: "false", message: "refused by the test" },
+  ];
+  const matchConstraints = { resourceRules: [{ ...rule, operations: ["CREATE", "UPDATE"] }] };
+  await client.create(
+    policyKind,
+    { metadata: { name: namespace }, spec: { matchConstraints, validations } },
+    TEST,
+  );
+  const labels = { matchLabels: { "kubernetes.io/metadata.name": namespace } };
+  const spec = {
+    policyName: namespace,
+    validationActions: ["Deny"],
+    matchResources: { namespaceSelector: labels },
+  };
+  await client.create(bindingKind, { metadata: { name: namespace }, spec }, TEST);
+  const probe = { metadata: { name: "probe", namespace }, spec: { paused: true } };
+  await expect
+    .poll(
+      () =>
+        client
+          .create(capiClusterKind, probe, { ...TEST, dryRun: true })
+          .catch((error: KubeError) => error.kubeMessage),
+      { timeout: 20_000 },
+    )
+    .toContain("refused by the test");
+}
+
+test("taints that Cluster API refused are not sent again until their pools change", async () => {
+  const { client, namespace } = api;
+  await refuseTaints();
+  await client.create(clusterKind, { metadata: { namespace, name: "demo" }, spec: idleClusterSpec }, TEST);
+  const { caches } = createCaches({
+    client,
+    platformNamespace: settings.platformNamespace,
+    log: createLogger({ name: "test", level: "silent" }),
+    metrics: { onRestart: () => undefined, onSize: () => undefined },
+  });
+  const platform = { namespace: settings.platformNamespace };
+  const labels = { [LABEL_ORG_ID]: randomUUID() };
+  caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
+  caches.clusterClasses.set({
+    apiVersion: "cluster.x-k8s.io/v1beta2",
+    kind: "ClusterClass",
+    metadata: { ...platform, name: "standard-v1" },
+    spec: { workers: { machineDeployments: [{ class: "default" }] } },
+  });
+  caches.catalogues.set({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { ...platform, name: VERSION_CATALOGUE_CONFIG_MAP },
+    data: {
+      [VERSION_CATALOGUE_KEY]: JSON.stringify([{ version: idleClusterSpec.version, status: "supported" }]),
+    },
+  });
+  const sent: boolean[] = [];
+  const counting = {
+    ...client,
+    apply: (...call: Parameters<typeof client.apply>) => {
+      const [kind, object] = call;
+      const topology = (object as CapiCluster).spec?.topology;
+      const pools = topology?.workers?.machineDeployments ?? [];
+      if (kind.kind === "Cluster" && topology !== undefined)
+        sent.push(pools.some(({ taints }) => taints !== undefined));
+      return client.apply(...call);
+    },
+  } as typeof client;
+  const deps = {
+    client,
+    caches,
+    settings,
+    prober: createProber({
+      probe: () => Promise.reject(new Error("there is no endpoint")),
+      onChange: () => undefined,
+      random: () => 0,
+    }),
+    accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
+    infrastructure: { read: () => Promise.resolve(undefined) },
+    throttle: createStatusThrottle(),
+    taintRefusals: createTaintRefusals(),
+    now: () => new Date(),
+  };
+  const id = randomUUID();
+  const run = async () => {
+    const labelSelector = `${LABEL_CLUSTER_ID}=${id}`;
+    const locks = await client.listAll(configMapKind, { ...platform, labelSelector });
+    for (const lock of locks) caches.subnetLocks.set(lock);
+    const found = await client.get(clusterKind, namespace, "demo");
+    if (found === undefined) throw new Error("the cluster is gone");
+    const metadata = {
+      ...found.metadata,
+      creationTimestamp: START.toISOString(),
+      labels: { ...labels, [LABEL_ID]: id },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      finalizers: [FINALIZER],
+    };
+    const { status: _, ...rest } = found;
+    caches.clusters.set({ ...rest, metadata });
+    await runCluster(deps, objectKey(found), {
+      client: counting,
+      recorder: { record: () => undefined },
+      finalizer: FINALIZER,
+      ...TEST,
+      statusFieldManager: "test",
+      onWritten: () => undefined,
+      signal: new AbortController().signal,
+    });
+  };
+  const setPool = (key: string) =>
+    caches.nodePools.set(
+      makePool("gpu", { nodeTaints: [{ key, effect: "NoSchedule" }] }, { namespace, uid: key }),
+    );
+
+  setPool("gpu");
+  // Its retry sees the lock of the subnet, which this attempt has made.
+  await expect(run()).rejects.toThrow("configmaps");
+  expect(sent).toEqual([true]);
+  await run();
+  await run();
+  expect(sent).toEqual([true, false, false]);
+  setPool("other");
+  await run();
+  expect(sent).toEqual([true, false, false, true, false]);
+});

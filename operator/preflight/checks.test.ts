@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { type Check, checkAutoscaler, checkGates, checkNetworks, checkPlans, formatCheck } from "./checks.ts";
+
+test.each<[string, Check[], string[]]>([
+  ["both gates", checkGates({ topology: true, taints: true }), ["ok"]],
+  ["no gate for taints", checkGates({ topology: true, taints: false }), ["warning"]],
+  ["no topology", checkGates({ topology: false, taints: undefined }), ["failed"]],
+  ["no answer", checkGates({ topology: undefined, taints: undefined }), ["failed"]],
+  [
+    "plans",
+    checkPlans({
+      a: { class: "whole", zones: ["one"], nodeTaints: true },
+      b: { class: "poor", nodeTaints: { no: "It has none." } },
+      c: { class: { no: "It is not there." } },
+    }),
+    ["ok", "warning", "failed"],
+  ],
+  ["an autoscaler", [checkAutoscaler("autoscaler:1"), checkAutoscaler(undefined)], ["ok", "warning"]],
+  ["networks", [checkNetworks(["192.0.2.0/24"]), checkNetworks([])], ["ok", "warning"]],
+])("%s", (_, checks, states) => {
+  expect(checks.map(({ state }) => state)).toEqual(states);
+  for (const check of checks) expect(formatCheck(check)).toMatch(/^(ok|warning|failed) +[\w ]+: .+\.$/);
+});
+
+test("a plan that lacks something names it", () => {
+  const [check] = checkPlans({
+    default: { class: "poor", nodeLabels: { no: "-" }, nodeTaints: { no: "-" } },
+  });
+  expect(check?.text).toContain("without nodeLabels, nodeTaints");
+});

@@ -1,0 +1,86 @@
+import {
+  type ClassCapabilitiesByPlan,
+  findUnsupportedReason,
+  type PlanCapabilities,
+} from "../../shared/crd/class-capabilities.ts";
+import type { CapiGates } from "../capi/probe-gates.ts";
+
+/** One line of the preflight. A warning is about what tenants cannot have; a failure is about what keeps every cluster back. */
+export interface Check {
+  state: "ok" | "warning" | "failed";
+  about: string;
+  text: string;
+}
+
+/** What the dry run showed of Cluster API's feature gates. */
+export function checkGates({ topology, taints }: CapiGates): Check[] {
+  const about = "gates";
+  if (topology === false) {
+    const text = "Cluster API has no ClusterTopology: no cluster can be made. Turn the feature gate on.";
+    return [{ state: "failed", about, text }];
+  }
+  if (taints === undefined) {
+    const text = "Cluster API did not answer a dry run: see whether its webhooks run, and repeat this.";
+    return [{ state: "failed", about, text }];
+  }
+  return taints
+    ? [{ state: "ok", about, text: "Cluster API has ClusterTopology and MachineTaintPropagation." }]
+    : [
+        {
+          state: "warning",
+          about,
+          text: "Cluster API has no MachineTaintPropagation: node pools with taints wait, unless their class has the variable nodeTaints. Turn the feature gate on.",
+        },
+      ];
+}
+
+/** What the clusters of each plan can have. */
+export function checkPlans(capabilities: ClassCapabilitiesByPlan): Check[] {
+  return Object.entries(capabilities).map(([name, plan]) => checkPlan(`plan ${name}`, plan));
+}
+
+function checkPlan(about: string, capabilities: PlanCapabilities): Check {
+  const absent = findUnsupportedReason(capabilities.class);
+  if (absent !== undefined) {
+    const text = `${absent} Install it, or name another class in the plans of the operator.`;
+    return { state: "failed", about, text };
+  }
+  const name = typeof capabilities.class === "string" ? capabilities.class : "";
+  const missing = Object.entries(capabilities).filter(
+    ([, capability]) => findUnsupportedReason(capability) !== undefined,
+  );
+  const names = missing.map(([capability]) => capability).join(", ");
+  return missing.length === 0
+    ? { state: "ok", about, text: `The cluster class ${name} has everything.` }
+    : {
+        state: "warning",
+        about,
+        text: `The cluster class ${name} is without ${names}: these are refused. See docs/cluster-class.md.`,
+      };
+}
+
+/** The image of the autoscaler, which clusters with autoscaled pools need. */
+export function checkAutoscaler(image: string | undefined): Check {
+  const about = "autoscaler";
+  if (image !== undefined) return { state: "ok", about, text: `Autoscaled node pools use ${image}.` };
+  const text =
+    "No image is configured: autoscaled node pools keep their nodes. Set MARINA_CLUSTER_AUTOSCALER_IMAGE.";
+  return { state: "warning", about, text };
+}
+
+/** The networks from where the platform reaches tenants. */
+export function checkNetworks(platformCIDRs: readonly string[]): Check {
+  const about = "networks";
+  if (platformCIDRs.length > 0) {
+    const text = `The platform reaches clusters from ${platformCIDRs.join(", ")}, and the ranges of pods, Services and nodes do not overlap.`;
+    return { state: "ok", about, text };
+  }
+  const text =
+    "No network of the platform is configured: authorized CIDRs are refused. Set MARINA_PLATFORM_CIDRS.";
+  return { state: "warning", about, text };
+}
+
+/** One line: state, what it is about, and a sentence that says what to do. */
+export function formatCheck({ state, about, text }: Check): string {
+  return `${state.padEnd(7)} ${about}: ${text}`;
+}
