@@ -35,6 +35,7 @@ import { createDriver } from "./shared-storage/settings.ts";
 import { watchInventories } from "./shared-storage/watch.ts";
 import { runLock } from "./subnets/run.ts";
 import { createAccessHealth } from "./tenant/access-health.ts";
+import { createForeignAdminRecords } from "./tenant/foreign-admin-records.ts";
 import { createSigners } from "./tenant/signers.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
 import { runTenantBindings } from "./tenant-bindings/run.ts";
@@ -73,6 +74,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
   });
   const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
+  const foreignAdmins = createForeignAdminRecords({ now, onChange: (key) => clusters.add(key) });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const clusterDeps = {
     client,
@@ -80,6 +82,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
+    foreignAdmins,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     now,
@@ -102,6 +105,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     now,
     issuing: new Set<string>(),
     throttle: createStatusThrottle(),
+    sweeps: new Map(),
   };
   const bindingsDeps = {
     client,
@@ -113,6 +117,8 @@ export function createControllers(deps: ControllersDeps): Controllers {
     now,
     random: Math.random,
     checked: new Set<string>(),
+    sweeps: new Map(),
+    foreignAdmins,
   };
 
   const clusters: Controller = createOne(

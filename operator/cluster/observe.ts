@@ -1,5 +1,5 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
-import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { Cluster, ForeignAdmins } from "../../shared/crd/cluster.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
@@ -109,6 +109,15 @@ export interface ObservedAccessHealth {
   attempts: AccessAttempts;
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   faults: readonly FaultOfTenant[];
+  /** Who is an administrator of it by a binding that Marina did not make; undefined = not read by this process. */
+  foreignAdmins: ForeignAdmins | undefined;
+}
+
+/** What this process remembers of a cluster. */
+export interface FoundByProcess {
+  probe: ProbeResult | undefined;
+  attempts: AccessAttempts;
+  foreignAdmins: ForeignAdmins | undefined;
 }
 
 /** The capabilities of the classes, by "namespace/name". */
@@ -118,7 +127,7 @@ export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
 export function observeCluster(
   caches: Caches,
   settings: ClusterSettings,
-  found: { probe: ProbeResult | undefined; attempts: AccessAttempts },
+  found: FoundByProcess,
   key: string,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
@@ -150,7 +159,11 @@ export function observeCluster(
     locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
     probe: found.probe,
     infrastructure: undefined,
-    access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
+    access: {
+      attempts: found.attempts,
+      faults: findAccessFaults(caches, key),
+      foreignAdmins: found.foreignAdmins,
+    },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

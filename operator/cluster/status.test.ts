@@ -38,6 +38,18 @@ test("usage that an agent of the platform reports is no part of the status that 
   expect(status).not.toHaveProperty("usage");
 });
 
+test("the administrators that were found are written when they are others than before, and never otherwise", () => {
+  const { cluster, access, ...observed } = converged();
+  const before = { count: 1, names: ["ann"], observedAt: secondsAgo(600) };
+  const told = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
+  const write = (foreignAdmins: typeof before | undefined) =>
+    reconcileCluster({ ...observed, cluster: told, access: { ...access, foreignAdmins } }, NOW).status;
+  expect(write(undefined)).toBeUndefined();
+  expect(write({ ...before, observedAt: secondsAgo(0) })).toBeUndefined();
+  const found = { count: 0, names: [], observedAt: secondsAgo(0) };
+  expect(write(found)).toMatchObject({ foreignAdmins: found });
+});
+
 test("conditions of other controllers are no part of the status that is written, and cause no write", () => {
   const { cluster, ...observed } = converged();
   const foreign = { type: "example.com/BackedUp", status: "True", reason: "Done", message: "" } as const;

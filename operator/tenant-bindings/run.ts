@@ -18,10 +18,12 @@ import type { Caches, RunContext } from "../caches.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
 import { readCapiAccess } from "../tenant/authority.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";
+import type { ForeignAdminRecords } from "../tenant/foreign-admin-records.ts";
 import { requestToken } from "../tenant/issue.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
+import type { Sweeps } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
 import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
@@ -37,6 +39,8 @@ export interface TenantBindingsDeps {
   random(): number;
   /** The clusters whose tenant API this process has checked or scheduled a check of. */
   checked: Set<string>;
+  sweeps: Sweeps;
+  foreignAdmins: Pick<ForeignAdminRecords, "record">;
 }
 
 /**
@@ -54,6 +58,7 @@ export async function runTenantBindings(
   const observed = observeAdminKubeconfig(caches, deps.apiserver, key);
   if (observed === undefined) {
     deps.checked.delete(key);
+    deps.sweeps.delete(key);
     tenants.forget(key);
     deps.signers.forget(key);
     return undefined;
@@ -73,7 +78,11 @@ export async function runTenantBindings(
   await deps.accessHealth.record(key, "bindings", () =>
     tenants.withTenant(cluster, tenant, context.signal, async (client) => {
       // A right that has ended is taken away first, whatever issuing takes.
-      await ensureBindings(client, () => decideBindings(basis, observeAccesses(caches, key), deps.now()));
+      await ensureBindings(
+        client,
+        () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
+        { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.foreignAdmins.record(key, found) },
+      );
       if (issues) {
         const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
         await deps.accessHealth.record(key, "kubeconfig", issued);
