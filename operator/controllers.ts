@@ -35,9 +35,9 @@ import { createDriver } from "./shared-storage/settings.ts";
 import { watchInventories } from "./shared-storage/watch.ts";
 import { runLock } from "./subnets/run.ts";
 import { createAccessHealth } from "./tenant/access-health.ts";
-import { createForeignAdminRecords } from "./tenant/foreign-admin-records.ts";
 import { createSigners } from "./tenant/signers.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
+import { createTenantRecords } from "./tenant/tenant-records.ts";
 import { runTenantBindings } from "./tenant-bindings/run.ts";
 import { watchTenantBindings } from "./tenant-bindings/watch.ts";
 
@@ -74,7 +74,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
   });
   const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
-  const foreignAdmins = createForeignAdminRecords({ now, onChange: (key) => clusters.add(key) });
+  const tenantRecords = createTenantRecords({ now, onChange: (key) => clusters.add(key) });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const clusterDeps = {
     client,
@@ -82,7 +82,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
-    foreignAdmins,
+    tenantRecords,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     now,
@@ -118,7 +118,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
     checked: new Set<string>(),
     sweeps: new Map(),
-    foreignAdmins,
+    tenantRecords,
   };
 
   const clusters: Controller = createOne(

@@ -29,6 +29,7 @@ import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
 import { removeEndedSubjects, type Sweeps } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
+import { composeRevocationEvents } from "./events.ts";
 import { composeFailure } from "./failure.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
@@ -87,7 +88,11 @@ export async function runAccess(
       if (decision.target !== undefined) {
         await revoke(deps, access, decision.target, context.signal, apply);
       }
-      await apply({ remove: planTokenRemoval(access), releaseFinalizer: true });
+      await apply({
+        remove: planTokenRemoval(access),
+        events: composeRevocationEvents(access, decision.target, now),
+        releaseFinalizer: true,
+      });
       break;
     case "reject":
       await report(deps, access, { ...decision.fault, kind: "rejected" }, apply);

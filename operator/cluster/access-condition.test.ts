@@ -15,7 +15,7 @@ const failing = (message: string, seconds: number, isUnreachable = false) => ({
 });
 
 function observe(attempts: Attempts = GOOD, faults: readonly FaultOfTenant[] = []): ObservedCluster {
-  return observeBlue({ access: { attempts, faults, foreignAdmins: undefined } });
+  return observeBlue({ access: { attempts, faults, found: {} } });
 }
 
 function withLast(reason: string, attempts: Attempts): ObservedCluster {

@@ -1,5 +1,5 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
-import type { Cluster, ForeignAdmins } from "../../shared/crd/cluster.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
@@ -23,6 +23,7 @@ import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { AccessAttempts } from "../tenant/access-health.ts";
+import type { TenantRecord } from "../tenant/tenant-records.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan maps to in Cluster API. */
@@ -109,15 +110,15 @@ export interface ObservedAccessHealth {
   attempts: AccessAttempts;
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   faults: readonly FaultOfTenant[];
-  /** Who is an administrator of it by a binding that Marina did not make; undefined = not read by this process. */
-  foreignAdmins: ForeignAdmins | undefined;
+  /** What this process knows of its bindings. */
+  found: TenantRecord;
 }
 
 /** What this process remembers of a cluster. */
 export interface FoundByProcess {
   probe: ProbeResult | undefined;
   attempts: AccessAttempts;
-  foreignAdmins: ForeignAdmins | undefined;
+  tenant: TenantRecord;
 }
 
 /** The capabilities of the classes, by "namespace/name". */
@@ -162,7 +163,7 @@ export function observeCluster(
     access: {
       attempts: found.attempts,
       faults: findAccessFaults(caches, key),
-      foreignAdmins: found.foreignAdmins,
+      found: found.tenant,
     },
     applyFailure: undefined,
     upgradeRejection: undefined,

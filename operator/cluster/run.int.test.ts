@@ -44,7 +44,7 @@ function makeDeps(): ClusterDeps {
       random: () => 0,
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
-    foreignAdmins: { find: () => undefined, forget: () => undefined },
+    tenantRecords: { find: () => ({}), forget: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     now: () => START,

@@ -16,7 +16,7 @@ import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
-import type { ForeignAdminRecords } from "../tenant/foreign-admin-records.ts";
+import type { TenantRecords } from "../tenant/tenant-records.ts";
 import { needsInfrastructure } from "./network-policy.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
@@ -31,7 +31,7 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   accessHealth: Pick<AccessHealth, "find" | "forget">;
-  foreignAdmins: Pick<ForeignAdminRecords, "find" | "forget">;
+  tenantRecords: Pick<TenantRecords, "find" | "forget">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   now(): Date;
@@ -54,12 +54,12 @@ export async function runCluster(
   const found = {
     probe: observeEndpoint(deps, key),
     attempts: deps.accessHealth.find(key),
-    foreignAdmins: deps.foreignAdmins.find(key),
+    tenant: deps.tenantRecords.find(key),
   };
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
     deps.accessHealth.forget(key);
-    deps.foreignAdmins.forget(key);
+    deps.tenantRecords.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };

@@ -18,7 +18,6 @@ import type { Caches, RunContext } from "../caches.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
 import { readCapiAccess } from "../tenant/authority.ts";
 import { composeAdminBinding, ensureBindings } from "../tenant/binding.ts";
-import type { ForeignAdminRecords } from "../tenant/foreign-admin-records.ts";
 import { requestToken } from "../tenant/issue.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
@@ -26,6 +25,7 @@ import type { Signers } from "../tenant/signers.ts";
 import type { Sweeps } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
+import type { TenantRecords } from "../tenant/tenant-records.ts";
 import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
 
 export interface TenantBindingsDeps {
@@ -40,7 +40,7 @@ export interface TenantBindingsDeps {
   /** The clusters whose tenant API this process has checked or scheduled a check of. */
   checked: Set<string>;
   sweeps: Sweeps;
-  foreignAdmins: Pick<ForeignAdminRecords, "record">;
+  tenantRecords: Pick<TenantRecords, "recordAdmins" | "recordGeneration">;
 }
 
 /**
@@ -81,8 +81,9 @@ export async function runTenantBindings(
       await ensureBindings(
         client,
         () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
-        { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.foreignAdmins.record(key, found) },
+        { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.tenantRecords.recordAdmins(key, found) },
       );
+      deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);
       if (issues) {
         const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
         await deps.accessHealth.record(key, "kubeconfig", issued);

@@ -215,6 +215,11 @@ export const clusterStatusSchema = z
       description: "The ClusterClass of the cluster.",
     }),
     foreignAdmins: foreignAdminsSchema.optional(),
+    credentialsGeneration: integer(
+      0,
+      2_147_483_647,
+      "The generation of the admin credentials that alone opens the cluster: every admin kubeconfig of an earlier one is refused. Absent until the rights in the cluster are set for the first time.",
+    ).optional(),
   })
   .meta({ description: "Observed state of the cluster. Written by the operator." });
 

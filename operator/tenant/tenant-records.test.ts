@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { composeForeignAdmins, createForeignAdminRecords } from "./foreign-admin-records.ts";
+import { composeForeignAdmins, createTenantRecords } from "./tenant-records.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T01:00:00Z";
@@ -9,18 +9,21 @@ const ONE = { count: 1, names: ["ann"] };
 test("only what differs from the last time is told, with the time of that", () => {
   let now = AT;
   const told: string[] = [];
-  const records = createForeignAdminRecords({
+  const records = createTenantRecords({
     now: () => new Date(now),
     onChange: (key) => told.push(key),
   });
-  records.record("a/demo", NONE);
+  records.recordAdmins("a/demo", NONE);
   now = LATER;
-  records.record("a/demo", NONE);
-  expect([records.find("a/demo"), told]).toEqual([{ ...NONE, observedAt: AT }, ["a/demo"]]);
-  records.record("a/demo", ONE);
-  expect([records.find("a/demo"), told.length]).toEqual([{ ...ONE, observedAt: LATER }, 2]);
+  records.recordAdmins("a/demo", NONE);
+  expect([records.find("a/demo").foreignAdmins, told]).toEqual([{ ...NONE, observedAt: AT }, ["a/demo"]]);
+  records.recordAdmins("a/demo", ONE);
+  records.recordGeneration("a/demo", 1);
+  records.recordGeneration("a/demo", 1);
+  const expected = { foreignAdmins: { ...ONE, observedAt: LATER }, credentialsGeneration: 1 };
+  expect([records.find("a/demo"), told.length]).toEqual([expected, 3]);
   records.forget("a/demo");
-  expect(records.find("a/demo")).toBeUndefined();
+  expect(records.find("a/demo")).toEqual({});
 });
 
 test.each([
