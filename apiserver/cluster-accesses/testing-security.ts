@@ -5,5 +5,6 @@ export const SECURITY_ROWS: SecurityRows = {
   listClusterAccesses: ["oam", "clusters:access"],
   getClusterAccess: ["oam", "clusters:access"],
   getForeignAccesses: ["oam", "clusters:access & members:read"],
+  getOffboarding: ["oa"],
   revokeClusterAccess: ["oam", "clusters:access"],
 };

@@ -18,10 +18,19 @@ const RECORD = `${COLLECTION}/{memberID}`;
 
 /** What slices above this one do when a user loses rights in an organization. */
 export interface MemberHooks {
-  /** Runs in the transaction that removes the member. */
-  onRemove(tx: Queryable, orgId: string, userId: string): Promise<void>;
-  /** Runs in the transaction after which the user can no longer access clusters. */
-  onClusterAccessLost(tx: Queryable, origin: Origin, orgId: string, userId: string): Promise<void>;
+  /** Runs in the transaction that removes the member, before `onClusterAccessLost`. */
+  onRemove(
+    tx: Queryable,
+    orgId: string,
+    member: { memberId: string; userId: string; email: string },
+  ): Promise<void>;
+  /** Runs in the transaction after which the user can no longer access clusters; `memberId` with the membership. */
+  onClusterAccessLost(
+    tx: Queryable,
+    origin: Origin,
+    orgId: string,
+    user: { userId: string; memberId?: string },
+  ): Promise<void>;
   /** Runs after its commit. Does not throw. */
   afterClusterAccessLost(orgId: string): Promise<void>;
 }
@@ -144,7 +153,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
           const isAccessLost =
             hasPermission(before.role, "clusters:access") && !hasPermission(role, "clusters:access");
           if (after.userId !== null && isAccessLost)
-            await hooks.onClusterAccessLost(tx, origin, orgId, after.userId);
+            await hooks.onClusterAccessLost(tx, origin, orgId, { userId: after.userId });
           return { after, isAccessLost };
         },
       });
@@ -181,8 +190,9 @@ function addRemove(router: Router, hooks: MemberHooks): void {
           }
           await removeMember(tx, origin, member);
           if (member.userId !== null) {
-            await hooks.onRemove(tx, orgId, member.userId);
-            await hooks.onClusterAccessLost(tx, origin, orgId, member.userId);
+            const { id: memberId, userId, email } = member;
+            await hooks.onRemove(tx, orgId, { memberId, userId, email });
+            await hooks.onClusterAccessLost(tx, origin, orgId, { userId, memberId });
           }
           return member;
         },
