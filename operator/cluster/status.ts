@@ -20,8 +20,7 @@ import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditi
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { measurePool } from "../node-pool/progress.ts";
-import { composeForeignAdmins } from "../tenant/tenant-records.ts";
-import { decideAccess, findAccessReportMs } from "./access-condition.ts";
+import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./access-condition.ts";
 import {
   type ClusterPool,
   decideClusterConditions,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { composeForeignAdmins, createTenantRecords } from "./tenant-records.ts";
+import { createTenantRecords } from "./tenant-records.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const LATER = "2026-01-01T01:00:00Z";
@@ -24,28 +24,4 @@ test("only what differs from the last time is told, with the time of that", () =
   expect([records.find("a/demo"), told.length]).toEqual([expected, 3]);
   records.forget("a/demo");
   expect(records.find("a/demo")).toEqual({});
-});
-
-test.each([
-  [
-    "what a new process has not read stays",
-    { ...ONE, observedAt: AT },
-    undefined,
-    { ...ONE, observedAt: AT },
-  ],
-  [
-    "what is the same keeps its time",
-    { ...ONE, observedAt: AT },
-    { ...ONE, observedAt: LATER },
-    { ...ONE, observedAt: AT },
-  ],
-  [
-    "what differs has its own",
-    { ...ONE, observedAt: AT },
-    { ...NONE, observedAt: LATER },
-    { ...NONE, observedAt: LATER },
-  ],
-  ["nothing is said before it was read", undefined, undefined, undefined],
-])("the administrators in a status: %s", (_, last, found, expected) => {
-  expect(composeForeignAdmins(last, found)).toEqual(expected);
 });

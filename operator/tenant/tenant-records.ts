@@ -49,15 +49,6 @@ export function createTenantRecords({ now, onChange }: RecordsOptions): TenantRe
   };
 }
 
-/** What a status says of them: as before while they are the same, and while they are not read. */
-export function composeForeignAdmins(
-  last: ForeignAdmins | undefined,
-  found: ForeignAdmins | undefined,
-): ForeignAdmins | undefined {
-  if (found === undefined || (last !== undefined && isSameAdmins(last, found))) return last;
-  return found;
-}
-
 function isSameAdmins(left: FoundAdmins, right: FoundAdmins): boolean {
   return left.count === right.count && isDeepStrictEqual(left.names, right.names);
 }

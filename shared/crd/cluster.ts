@@ -162,7 +162,7 @@ const foreignAdminsSchema = z
   .object({
     count: integer(0, 10_000_000, "How many there are."),
     names: z
-      .array(z.string().max(MAX_BINDING_NAME_LENGTH))
+      .array(z.string().max(MAX_BINDING_NAME_LENGTH).meta({ description: "Name of a binding." }))
       .max(MAX_FOREIGN_ADMIN_NAMES)
       .meta({
         description: `The first ${MAX_FOREIGN_ADMIN_NAMES} of them: names of ClusterRoleBindings, and of RoleBindings as namespace/name.`,
