@@ -6,7 +6,8 @@ import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
 import { addBillingRoutes } from "./billing/routes.ts";
-import { requestRevocation, revokePending } from "./cluster-accesses/index.ts";
+import { requestRevocation, revokePending, startOffboarding } from "./cluster-accesses/index.ts";
+import { addOffboardingRoutes } from "./cluster-accesses/offboarding/routes.ts";
 import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
 import { sendTogether } from "./db/send-together.ts";
@@ -69,8 +70,10 @@ export interface AppParts {
 /** What ends with a membership, or with a role that opens clusters. */
 export function createMemberHooks(deps: Deps): MemberHooks {
   return {
-    onRemove: revokeApiTokens,
-    onClusterAccessLost: (tx, origin, orgId, userId) => requestRevocation(tx, origin, orgId, { userId }),
+    async onRemove(tx, orgId, member) {
+      await startOffboarding(tx, orgId, member, await revokeApiTokens(tx, orgId, member.userId));
+    },
+    onClusterAccessLost: requestRevocation,
     afterClusterAccessLost: (orgId) => revokePending(deps, orgId),
   };
 }
@@ -176,6 +179,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addAuditRoutes(router, deps);
   addClusterRoutes(router, deps);
   addClusterAccessRoutes(router, deps);
+  addOffboardingRoutes(router, deps);
   addNetworkPolicyRoutes(router, deps);
   addNodePoolRoutes(router, deps);
   addSystemEventRoutes(router, deps);

@@ -8,7 +8,7 @@ import {
   startEndedRightsFixture,
 } from "./testing/ended-rights-fixture.ts";
 import { listOperations } from "./testing/operation-cases.ts";
-import { mayRole, SECURITY_ROWS, scopesOf } from "./testing/security-rows.ts";
+import { mayRole, openingsOf, SECURITY_ROWS } from "./testing/security-rows.ts";
 
 let fixture: EndedRightsFixture;
 
@@ -43,7 +43,7 @@ interface End {
 const byToken = (end: (sql: Sql, tokenId: string) => Promise<unknown>): Pick<End, "of" | "byToken"> => ({
   byToken: true,
   of: (operationId) =>
-    scopesOf(SECURITY_ROWS[operationId] ?? "public").length === 0
+    openingsOf(SECURITY_ROWS[operationId] ?? "public").length === 0
       ? undefined
       : (sql, { tokenId }) => end(sql, tokenId),
 });

@@ -40,6 +40,7 @@ import { runLock } from "./subnets/run.ts";
 import { createAccessHealth } from "./tenant/access-health.ts";
 import { createSigners } from "./tenant/signers.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
+import { createTenantRecords } from "./tenant/tenant-records.ts";
 import { runTenantBindings } from "./tenant-bindings/run.ts";
 import { watchTenantBindings } from "./tenant-bindings/watch.ts";
 
@@ -76,6 +77,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     random: Math.random,
   });
   const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
+  const tenantRecords = createTenantRecords({ now, onChange: (key) => clusters.add(key) });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const clusterDeps = {
     client,
@@ -83,6 +85,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     settings,
     prober,
     accessHealth,
+    tenantRecords,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     taintRefusals: createTaintRefusals(),
@@ -106,6 +109,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     now,
     issuing: new Set<string>(),
     throttle: createStatusThrottle(),
+    sweeps: new Map(),
   };
   const bindingsDeps = {
     client,
@@ -117,6 +121,8 @@ export function createControllers(deps: ControllersDeps): Controllers {
     now,
     random: Math.random,
     checked: new Set<string>(),
+    sweeps: new Map(),
+    tenantRecords,
   };
 
   const clusters: Controller = createOne(

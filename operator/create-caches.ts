@@ -74,6 +74,8 @@ import { LOCK_SELECTOR } from "./subnets/lock.ts";
 export interface CacheOptions {
   client: Pick<KubeClient, "list" | "watch">;
   platformNamespace: string;
+  /** Caches that stay empty: the operator has no right to what they hold, and needs none of it. */
+  unused?: ReadonlySet<keyof Cached>;
   log: Logger;
   metrics: ReflectorMetrics;
 }
@@ -94,7 +96,8 @@ export function createCaches(options: CacheOptions): CacheSet {
     const onChange = (change: Change<T>) => {
       for (const listener of (listeners.get(name) ?? []) as Listener<T>[]) listener(change);
     };
-    reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange, log, metrics }));
+    if (options.unused?.has(name) !== true)
+      reflectors.push(createReflector<T>({ client, kind, store, ...scope, onChange, log, metrics }));
     return store;
   }
 

@@ -19,6 +19,7 @@ import { createTransport } from "../shared/kube/transport.ts";
 import { createLogger, type Logger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program/process.ts";
+import { findUnusedCaches } from "./autoscaler/observe.ts";
 import { CAPI } from "./capi/required.ts";
 import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
@@ -99,7 +100,8 @@ function createOperator(config: Config, log: Logger) {
   // A process that was suspended resumes in the middle of its reconciles, whose decisions must not be written any more.
   const onlyAsLeader = { mayWrite: () => election.isLeader() };
   const client = createClient(transport, onlyAsLeader);
-  const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
+  const unused = findUnusedCaches(config.settings);
+  const set = createCaches({ client, platformNamespace, unused, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, set.caches);
   const recorder = createRecorder({
     client: createClient(eventTransport, onlyAsLeader),

@@ -53,7 +53,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     locks: { own: undefined, taken: new Set() },
     probe: undefined,
     infrastructure: undefined,
-    access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [], found: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

@@ -96,12 +96,14 @@ export async function updateApiToken(
   return row;
 }
 
-/** Revokes all tokens of an organization, or those that one user created. */
-export async function revokeApiTokens(tx: Queryable, orgId: string, createdBy?: string): Promise<void> {
-  await tx
+/** Revokes all tokens of an organization, or those that one user created. Returns their ids. */
+export async function revokeApiTokens(tx: Queryable, orgId: string, createdBy?: string): Promise<string[]> {
+  const revoked = await tx
     .update(apiTokens)
     .set({ revokedAt: sql`now()`, version: NEXT_VERSION })
-    .where(isVisible(orgId, { createdBy }));
+    .where(isVisible(orgId, { createdBy }))
+    .returning({ id: apiTokens.id });
+  return revoked.map(({ id }) => id);
 }
 
 /** The version of each of these tokens that is not revoked; it rises with every rotation. */

@@ -133,14 +133,24 @@ export async function isAudited(
   return rows.length > 0;
 }
 
-/** The targets of an organization's entries with this action and actor in the last days, each once. */
+/**
+ * The targets of an organization's entries with this action and actor in the last days, each once; with `field`, what that
+ * field says after the change instead.
+ */
 export async function findTargetsOf(
   db: Queryable,
   orgId: string,
-  filter: { action: string; actor: { userId: string } | { tokenId: string }; withinDays: number },
+  filter: {
+    action: string;
+    actor: { userId: string } | { tokenId: string };
+    withinDays: number;
+    field?: string;
+  },
 ): Promise<string[]> {
+  const { field } = filter;
+  const target = field === undefined ? auditLog.targetId : sql<string>`${auditLog.after} ->> ${field}`;
   const rows = await db
-    .select({ targetId: auditLog.targetId })
+    .select({ target })
     .from(auditLog)
     .where(
       and(
@@ -150,8 +160,8 @@ export async function findTargetsOf(
         sql`${auditLog.actor} @> ${JSON.stringify(filter.actor)}::jsonb`,
       ),
     )
-    .groupBy(auditLog.targetId);
-  return rows.map(({ targetId }) => targetId);
+    .groupBy(sql`1`);
+  return rows.flatMap((row) => row.target ?? []);
 }
 
 /** Any UUID is a position: that of the entry with this id, else of the last one before it. */

@@ -21,7 +21,7 @@ import {
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
-import { makeAccessObject, makeReady, waitForRevocations } from "./testing.ts";
+import { makeAccessObject, makeReady, reportReady, waitForRevocations } from "./testing.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -152,6 +152,22 @@ describe("revoking an access", () => {
     expect(rows).toEqual([
       expect.objectContaining({ before: expect.objectContaining({ subject: owner.userId }) }),
     ]);
+  });
+});
+
+test("the administrators that Marina did not make are shown as they were last read, and what they may be", async () => {
+  const read = () => api.request("GET", `${path}/accesses/foreign`, { token: owner.token });
+  await reportReady(api.deps, orgId, cluster.id);
+  expect((await read()).body).toMatchObject({ count: null, names: [], observed_at: null });
+  const foreignAdmins = { count: 21, names: ["ci", "kube-system/ann"], observedAt: "2026-11-21T09:00:00Z" };
+  await reportReady(api.deps, orgId, cluster.id, { foreignAdmins });
+  expect((await read()).body).toEqual({
+    org_id: orgId,
+    cluster_id: cluster.id,
+    count: 21,
+    names: ["ci", "kube-system/ann"],
+    observed_at: "2026-11-21T09:00:00.000Z",
+    note: expect.stringContaining("ServiceAccounts and their tokens"),
   });
 });
 

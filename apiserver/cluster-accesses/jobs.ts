@@ -8,11 +8,14 @@ import { findKnownOrganizations } from "../organizations/index.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import { type Holder, holderOf } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
+import { followOffboardings } from "./offboarding/jobs.ts";
+import { purgeOffboardings } from "./offboarding/store.ts";
 import { runRevocations } from "./revocations.ts";
 
 const SWEEP_EVERY_MS = 30_000;
 const PENDING_EVERY_MS = 2_000;
 const PURGE_EVERY_MS = 3_600_000;
+const FOLLOW_EVERY_MS = 5_000;
 
 /** The jobs that revoke the kubeconfigs of members and tokens that have lost the right to them. */
 export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
@@ -23,6 +26,8 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
       run: (signal) => runRevocations(deps, { signal }),
     },
     { name: "purge-observed-accesses", everyMs: PURGE_EVERY_MS, run: () => purgeEnded(deps.db) },
+    { name: "offboardings", everyMs: FOLLOW_EVERY_MS, run: (signal) => followOffboardings(deps, signal) },
+    { name: "purge-offboardings", everyMs: PURGE_EVERY_MS, run: () => purgeOffboardings(deps.db) },
     { name: "cluster-accesses", everyMs: SWEEP_EVERY_MS, run: (signal) => sweepAccesses(deps, signal) },
   ];
 }

@@ -2,8 +2,9 @@ import type { z } from "@hono/zod-openapi";
 import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
 import { holderOf } from "./holder.ts";
-import type { ACCESS_STATUSES, accessRecord } from "./schema.ts";
+import { type ACCESS_STATUSES, type accessRecord, FOREIGN_NOTE, type foreignAccesses } from "./schema.ts";
 
 export type AccessRecord = z.output<typeof accessRecord>;
 
@@ -34,6 +35,23 @@ export function presentAccess(access: ClusterAccess, place: AccessPlace, email: 
     ttl_seconds: spec.ttlSeconds,
     created_at: new Date(metadata.creationTimestamp ?? 0).toISOString(),
     expires_at: findExpiry(access).toISOString(),
+  };
+}
+
+/** The bindings that make administrators of a cluster and that Marina did not make. */
+export function presentForeign({
+  id,
+  orgId,
+  object,
+}: Pick<ProjectedCluster, "id" | "orgId" | "object">): z.output<typeof foreignAccesses> {
+  const { count = null, names = [], observedAt } = object.status?.foreignAdmins ?? {};
+  return {
+    org_id: orgId,
+    cluster_id: id,
+    count,
+    names: [...names],
+    observed_at: observedAt === undefined ? null : new Date(observedAt).toISOString(),
+    note: FOREIGN_NOTE,
   };
 }
 

@@ -16,6 +16,7 @@ import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
+import { insertEndedRights, type NewEndedRight, setGeneration } from "./offboarding/store.ts";
 import { claimRevocations, deleteRevocation, insertRevocations, postponeRevocation } from "./store.ts";
 import type { KubeconfigRevocation } from "./table.ts";
 
@@ -28,7 +29,7 @@ const BATCH = 20;
 
 /** Who has lost the right to kubeconfigs of an organization: a person, or an API token by its end or its rotation. */
 export type FormerHolder =
-  | { userId: string }
+  | { userId: string; memberId?: string }
   | { tokenId: string; tokenVersion: number; how: "revoked" | "rotated" };
 
 /**
@@ -44,7 +45,13 @@ export async function requestRevocation(
 ): Promise<void> {
   if ("userId" in holder) {
     const clusterIds = await findDownloads(tx, orgId, { userId: holder.userId });
-    await insertRevocations(tx, orgId, origin, [{ userId: holder.userId }, ...clusterIds]);
+    const { userId, memberId } = holder;
+    await insertRevocations(tx, orgId, origin, [{ userId }, ...clusterIds], memberId);
+    if (memberId === undefined) return;
+    const rights = clusterIds.map(
+      ({ clusterId }): NewEndedRight => ({ kind: "admin_credentials", targetId: clusterId, clusterId }),
+    );
+    await insertEndedRights(tx, orgId, memberId, rights);
     return;
   }
   const { tokenId, tokenVersion, how } = holder;
@@ -88,10 +95,10 @@ export async function runRevocations(
 }
 
 async function revokeOrLog(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
-  const { id, orgId, origin, clusterId } = revocation;
+  const { id, orgId, clusterId } = revocation;
   try {
     if (clusterId === null) await deleteAccesses(deps, revocation);
-    else await incrementCredentialsGeneration(deps, origin, orgId, clusterId);
+    else await rotate(deps, revocation, clusterId);
     await deleteRevocation(deps.db, orgId, id);
   } catch (error) {
     logFailure(deps, { orgId, clusterId, revocation: id }, error);
@@ -99,8 +106,18 @@ async function revokeOrLog(deps: Deps, revocation: KubeconfigRevocation): Promis
   }
 }
 
+async function rotate(
+  deps: Deps,
+  { orgId, origin, memberId }: KubeconfigRevocation,
+  clusterId: string,
+): Promise<void> {
+  const generation = await incrementCredentialsGeneration(deps, origin, orgId, clusterId);
+  if (memberId !== null && generation !== undefined)
+    await setGeneration(deps.db, orgId, { memberId, clusterId, generation });
+}
+
 async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
-  const { orgId, origin, userId, tokenId, tokenVersion } = revocation;
+  const { orgId, origin, userId, tokenId, tokenVersion, memberId } = revocation;
   const namespace = organizationNamespace(orgId);
   const labelSelector = tokenId === null ? `${LABEL_USER_ID}=${userId}` : `${LABEL_API_TOKEN_ID}=${tokenId}`;
   const accesses = await deps.kube.listAll(clusterAccessKind, {
@@ -111,12 +128,19 @@ async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Pro
   const ended = accesses.filter(
     (access) => tokenVersion === null || (holderOf(access)?.tokenVersion ?? 0) < tokenVersion,
   );
-  for (const access of ended) {
+  const revoked = ended.flatMap((access) => {
     const found = toFound(access);
     const clusterId = access.metadata.labels?.[LABEL_CLUSTER_ID];
-    if (found !== undefined && clusterId !== undefined)
-      await revokeIfThere(deps, origin, { orgId, id: clusterId }, found);
-  }
+    return found === undefined || clusterId === undefined ? [] : [{ found, clusterId }];
+  });
+  if (memberId !== null) await insertEndedRights(deps.db, orgId, memberId, revoked.map(toEndedRight));
+  for (const { found, clusterId } of revoked)
+    await revokeIfThere(deps, origin, { orgId, id: clusterId }, found);
+}
+
+function toEndedRight({ found, clusterId }: { found: FoundAccess; clusterId: string }): NewEndedRight {
+  const { id: targetId, name: objectName, uid: objectUid } = found;
+  return { kind: "cluster_access", targetId, clusterId, objectName, objectUid };
 }
 
 async function revokeIfThere(

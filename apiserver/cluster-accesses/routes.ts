@@ -16,8 +16,14 @@ import { requireCluster, requireNotSuspended } from "../resources/write/index.ts
 import { listAccesses, requireAccess, revokeAccess } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { issueKubeconfig } from "./issue.ts";
-import { presentAccess } from "./present.ts";
-import { accessPage, accessRecord, issuedKubeconfig, issueKubeconfigBody } from "./schema.ts";
+import { presentAccess, presentForeign } from "./present.ts";
+import {
+  accessPage,
+  accessRecord,
+  foreignAccesses,
+  issuedKubeconfig,
+  issueKubeconfigBody,
+} from "./schema.ts";
 
 const tag = "Clusters";
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
@@ -28,6 +34,8 @@ const YAML = "application/yaml";
 /** Personal kubeconfigs: issued for a time, listed, and revoked one by one. */
 export function addClusterAccessRoutes(router: Router, deps: Deps): void {
   addIssue(router, deps);
+  // Before the record: its path has the form of one.
+  addForeign(router, deps);
   addReads(router, deps);
   addRevoke(router, deps);
 }
@@ -138,6 +146,28 @@ function addReads(router: Router, deps: Deps): void {
       const [record] = await present(deps, cluster, [found.access]);
       if (record === undefined) throw new Error("an access has no record");
       return c.json(record, 200, { ETag: objectTag(found.access.metadata) });
+    },
+  );
+}
+
+function addForeign(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: `${COLLECTION}/foreign`,
+      operationId: "getForeignAccesses",
+      tag,
+      summary: "Get who administers a cluster by bindings that Marina did not make",
+      description:
+        "Bindings in the cluster, for people and ServiceAccounts, of every right, of every right in kube-system, or of a right that leads there (escalate, bind, impersonate). Revoking a kubeconfig leaves them. The permission `members:read` is needed too.",
+      access: "clusters:access",
+      responses: { 200: { description: "The bindings, as last read.", body: foreignAccesses } },
+    },
+    async (c, { orgId, params, requirePermission }) => {
+      requirePermission("members:read");
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      return c.json(presentForeign(cluster), 200);
     },
   );
 }

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { MAX_BINDING_NAME_LENGTH, MAX_FOREIGN_ADMIN_NAMES } from "../../shared/crd/cluster.ts";
 import { MAX_ACCESS_TTL_SECONDS, MIN_ACCESS_TTL_SECONDS } from "../../shared/crd/cluster-access.ts";
 import { wholeNumber } from "../../shared/crd/fields.ts";
 import { idField, textField, timestampField } from "../http/contract/fields.ts";
@@ -67,3 +68,39 @@ export const issueKubeconfigBody = z
     }),
   })
   .openapi("IssueKubeconfig", { example: { ttl_seconds: 3600 } });
+
+/** What no right of Marina's shows, and no revocation ends. */
+export const FOREIGN_NOTE =
+  "Kubernetes lets a cluster-admin plant rights that outlast the kubeconfig they were made with: bindings for any name, ServiceAccounts and their tokens, certificates that the cluster signs, and workloads and webhooks that run with such rights. Nothing in them says whose they are, so Marina cannot end them. Look through them when somebody leaves.";
+
+export const foreignAccesses = z
+  .object({
+    org_id: idField("The organization that the cluster belongs to."),
+    cluster_id: idField("The cluster."),
+    count: z
+      .int()
+      .min(0)
+      .max(10_000_000)
+      .nullable()
+      .openapi({ description: "How many bindings there are; null: they have not been read yet." }),
+    names: z
+      .array(textField(MAX_BINDING_NAME_LENGTH, "The binding.", "ci-deployer"))
+      .max(MAX_FOREIGN_ADMIN_NAMES)
+      .openapi({
+        description: `The first ${MAX_FOREIGN_ADMIN_NAMES} of them: names of ClusterRoleBindings, and of RoleBindings as namespace/name.`,
+      }),
+    observed_at: timestampField(
+      "When they were first seen as they are. They are read every ten minutes.",
+    ).nullable(),
+    note: textField(1000, "What Kubernetes lets an administrator of the cluster do.", FOREIGN_NOTE),
+  })
+  .openapi("ForeignAccesses", {
+    example: {
+      org_id: EXAMPLE.org_id,
+      cluster_id: EXAMPLE.cluster_id,
+      count: 1,
+      names: ["ci-deployer"],
+      observed_at: "2026-11-21T09:00:00.000Z",
+      note: FOREIGN_NOTE,
+    },
+  });

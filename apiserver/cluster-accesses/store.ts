@@ -13,17 +13,18 @@ export type RevocationSubject =
 /** Longer than one attempt at a revocation takes. */
 const LEASE = sql`now() + interval '30 seconds'`;
 
-/** Adds pending revocations, in the transaction that ends the right. */
+/** Adds pending revocations, in the transaction that ends the right; `memberId` where a membership ends. */
 export async function insertRevocations(
   tx: Queryable,
   orgId: string,
   origin: Origin,
   subjects: readonly RevocationSubject[],
+  memberId?: string,
 ): Promise<void> {
   if (subjects.length === 0) return;
   await tx
     .insert(kubeconfigRevocations)
-    .values(subjects.map((subject) => ({ id: createId(), orgId, origin, ...subject })));
+    .values(subjects.map((subject) => ({ id: createId(), orgId, origin, memberId, ...subject })));
 }
 
 /** Takes pending revocations that no process is working on, the oldest first: of one organization, or of all. */

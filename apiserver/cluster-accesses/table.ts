@@ -1,5 +1,15 @@
 import { sql } from "drizzle-orm";
-import { check, index, integer, jsonb, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import {
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  timestamp,
+  uniqueIndex,
+  uuid,
+} from "drizzle-orm/pg-core";
 import type { Origin } from "../http/authentication/principal.ts";
 import { organizations } from "../organizations/table.ts";
 
@@ -20,6 +30,8 @@ export const kubeconfigRevocations = pgTable(
     /** The accesses that the token got under an earlier version than this one. */
     tokenVersion: integer("token_version"),
     clusterId: uuid("cluster_id"),
+    /** The membership whose end this is; null where a role or a token ended. */
+    memberId: uuid("member_id"),
     /** The request that ended the right; the author of what is done about it. */
     origin: jsonb().$type<Origin>().notNull(),
     createdAt: timestamp("created_at", { withTimezone: true }).notNull().defaultNow(),
@@ -34,6 +46,63 @@ export const kubeconfigRevocations = pgTable(
     ),
     index("kubeconfig_revocations_lease_idx").on(table.leaseExpiresAt),
     index("kubeconfig_revocations_org_idx").on(table.orgId, table.leaseExpiresAt),
+  ],
+);
+
+/** The ends of memberships, for 30 days and until nothing of them is pending. */
+export const offboardings = pgTable(
+  "offboardings",
+  {
+    memberId: uuid("member_id").primaryKey(),
+    orgId: uuid("org_id")
+      .notNull()
+      .references(() => organizations.id),
+    userId: uuid("user_id").notNull(),
+    email: text().notNull(),
+    removedAt: timestamp("removed_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+    /** When every right was seen to have ended. */
+    completedAt: timestamp("completed_at", { withTimezone: true, mode: "date", precision: 3 }),
+  },
+  (table) => [
+    index("offboardings_org_idx").on(table.orgId, table.memberId),
+    index("offboardings_pending_idx").on(table.removedAt).where(sql`${table.completedAt} is null`),
+  ],
+);
+
+export const RIGHT_KINDS = ["api_token", "cluster_access", "admin_credentials"] as const;
+
+/** What a member had when the membership ended: one row a right. */
+export const endedRights = pgTable(
+  "ended_rights",
+  {
+    id: uuid().primaryKey(),
+    orgId: uuid("org_id")
+      .notNull()
+      .references(() => organizations.id),
+    memberId: uuid("member_id")
+      .notNull()
+      .references(() => offboardings.memberId, { onDelete: "cascade" }),
+    kind: text().$type<(typeof RIGHT_KINDS)[number]>().notNull(),
+    /** The API token or the access; of admin credentials the cluster. */
+    targetId: uuid("target_id").notNull(),
+    clusterId: uuid("cluster_id"),
+    /** metadata of the ClusterAccess. */
+    objectName: text("object_name"),
+    objectUid: uuid("object_uid"),
+    /** The generation of the admin credentials that ends the earlier ones; null until it is requested. */
+    generation: integer(),
+    requestedAt: timestamp("requested_at", { withTimezone: true, mode: "date", precision: 3 })
+      .notNull()
+      .defaultNow(),
+    endedAt: timestamp("ended_at", { withTimezone: true, mode: "date", precision: 3 }),
+  },
+  (table) => [
+    check("ended_rights_kind", sql`${table.kind} in ('api_token', 'cluster_access', 'admin_credentials')`),
+    uniqueIndex("ended_rights_target_key").on(table.memberId, table.kind, table.targetId),
+    index("ended_rights_org_idx").on(table.orgId, table.memberId, table.id),
+    index("ended_rights_pending_idx").on(table.id).where(sql`${table.endedAt} is null`),
   ],
 );
 
@@ -65,3 +134,5 @@ export const observedAccesses = pgTable(
 
 export type ObservedAccess = typeof observedAccesses.$inferSelect;
 export type KubeconfigRevocation = typeof kubeconfigRevocations.$inferSelect;
+export type Offboarding = typeof offboardings.$inferSelect;
+export type EndedRight = typeof endedRights.$inferSelect;

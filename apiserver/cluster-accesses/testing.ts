@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
+import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import type { DeepPartial } from "../../shared/kube/client.ts";
@@ -41,10 +42,11 @@ export async function reportReady(
   { db }: Pick<Deps, "db">,
   orgId: string,
   clusterId: string,
+  more: Partial<ClusterStatus> = {},
 ): Promise<ProjectedCluster> {
   const found = await findCluster(db, orgId, clusterId);
   if (found === undefined) throw new Error("no cluster");
-  const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString() };
+  const status = { phase: "Ready" as const, firstReadyAt: new Date().toISOString(), ...more };
   const ready = {
     ...found,
     status: "running" as const,

@@ -3,10 +3,19 @@ import type { Origin } from "../http/authentication/principal.ts";
 
 /** What slices above this one do when a user loses rights in an organization. */
 export interface MemberHooks {
-  /** Runs in the transaction that removes the member. */
-  onRemove(tx: Queryable, orgId: string, userId: string): Promise<void>;
-  /** Runs in the transaction after which the user can no longer access clusters. */
-  onClusterAccessLost(tx: Queryable, origin: Origin, orgId: string, userId: string): Promise<void>;
+  /** Runs in the transaction that removes the member, before `onClusterAccessLost`. */
+  onRemove(
+    tx: Queryable,
+    orgId: string,
+    member: { memberId: string; userId: string; email: string },
+  ): Promise<void>;
+  /** Runs in the transaction after which the user can no longer access clusters; `memberId` with the membership. */
+  onClusterAccessLost(
+    tx: Queryable,
+    origin: Origin,
+    orgId: string,
+    user: { userId: string; memberId?: string },
+  ): Promise<void>;
   /** Runs after its commit. Does not throw. */
   afterClusterAccessLost(orgId: string): Promise<void>;
 }

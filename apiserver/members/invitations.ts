@@ -49,7 +49,7 @@ export async function acceptInvitation(
     after: auditMember(member),
   });
   const isAccessLost = isLost(replaced?.role, member.role);
-  if (isAccessLost) await hooks.onClusterAccessLost(tx, origin, orgId, invitee.userId);
+  if (isAccessLost) await hooks.onClusterAccessLost(tx, origin, orgId, { userId: invitee.userId });
   return { member, isAccessLost };
 }
 

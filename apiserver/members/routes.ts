@@ -134,7 +134,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
           const isAccessLost =
             hasPermission(before.role, "clusters:access") && !hasPermission(role, "clusters:access");
           if (after.userId !== null && isAccessLost)
-            await hooks.onClusterAccessLost(tx, origin, orgId, after.userId);
+            await hooks.onClusterAccessLost(tx, origin, orgId, { userId: after.userId });
           return { after, isAccessLost };
         },
       });
@@ -171,8 +171,9 @@ function addRemove(router: Router, hooks: MemberHooks): void {
           }
           await removeMember(tx, origin, member);
           if (member.userId !== null) {
-            await hooks.onRemove(tx, orgId, member.userId);
-            await hooks.onClusterAccessLost(tx, origin, orgId, member.userId);
+            const { id: memberId, userId, email } = member;
+            await hooks.onRemove(tx, orgId, { memberId, userId, email });
+            await hooks.onClusterAccessLost(tx, origin, orgId, { userId, memberId });
           }
           return member;
         },

@@ -8,7 +8,7 @@ import { type Role, SCOPES, type Scope } from "../http/authorization/permissions
  *
  * - `public`: no credential. `signed-in`: any credential. `people`: a person, no API token. `staff`: the platform's.
  * - else the roles (o owner, a admin, m member, b billing, v viewer), and the scopes of which a token needs one;
- *   `clusters:*` are all scopes of the resource; without scopes no token is allowed.
+ *   `clusters:*` are all scopes of the resource, `a & b` are two that it needs together; without scopes no token is allowed.
  */
 export type SecurityRow =
   | "public"
@@ -37,12 +37,16 @@ export function mayRole(row: SecurityRow, role: Role): boolean {
   return row[0].includes(role.charAt(0));
 }
 
-/** The scopes each of which lets an API token in. */
-export function scopesOf(row: SecurityRow): Scope[] {
-  if (row === "public" || row === "signed-in") return [...SCOPES];
+/** The sets of scopes each of which lets an API token in. */
+export function openingsOf(row: SecurityRow): Scope[][] {
+  if (row === "public" || row === "signed-in") return SCOPES.map((scope) => [scope]);
   if (typeof row === "string") return [];
   const [, ...patterns] = row;
-  return SCOPES.filter((scope) =>
-    patterns.some((pattern) => pattern === scope || pattern === scope.replace(/:.*/, ":*")),
-  );
+  return patterns.flatMap((pattern) => {
+    const parts = pattern.split(" & ");
+    if (parts.length > 1) return [SCOPES.filter((scope) => parts.includes(scope))];
+    return SCOPES.filter((scope) => pattern === scope || pattern === scope.replace(/:.*/, ":*")).map(
+      (scope) => [scope],
+    );
+  });
 }

@@ -8,7 +8,7 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
-import { nameAdminGroup } from "../tenant/binding.ts";
+import { nameAdminGroup } from "../tenant/own-names.ts";
 
 /** A hash of what a credential was issued from; with another value it is issued again. */
 const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";

@@ -1,15 +1,13 @@
 import { planApply, withAppliedHash } from "../../shared/controller/applied.ts";
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
-import { type ClusterAccess, isIssued, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { type ClusterAccess, isIssued } from "../../shared/crd/cluster-access.ts";
+import { findRestoredAt } from "../../shared/crd/identity.ts";
 import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
-import {
-  composeAccessBinding,
-  composeAdminBinding,
-  type DesiredBindings,
-  nameAdminGroup,
-} from "../tenant/binding.ts";
+import { composeAccessBinding, composeAdminBinding, type DesiredBindings } from "../tenant/binding.ts";
+import { isAccessName, nameAccessRights, nameAdminBinding, nameAdminGroup } from "../tenant/own-names.ts";
 import { composeRoleMetadata, composeSecretRole, composeSecretRoleBinding } from "../tenant/secret-role.ts";
 import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubeconfig.ts";
 import type { ObservedAdminKubeconfig } from "./observe.ts";
@@ -50,27 +48,38 @@ export function reconcileAdminKubeconfig(
 }
 
 /**
+ * How long a cluster that came back from a backup waits for its accesses: a tool restores them after it, in any order. What
+ * is taken out of a tenant's bindings cannot be put back.
+ */
+export const RESTORE_WAIT_MS = 60 * 60_000;
+
+/**
  * The bindings of a tenant cluster: the admin kubeconfig's, and those of the live accesses that were issued. The binding of
- * an access that is being issued is kept if it is there.
+ * an access that is being issued is kept if it is there, and so is one of an access that may not be restored yet.
  */
 export function decideBindings(
+  cluster: Cluster,
   basis: KubeconfigBasis,
   accesses: readonly ClusterAccess[],
   now: Date,
 ): DesiredBindings {
+  const { clusterId, credentialsGeneration, authority } = basis;
+  const idOfAccess = ({ metadata }: ClusterAccess) => metadata.labels?.[LABEL_ID] ?? "unknown";
+  const namesOf = (access: ClusterAccess) => nameAccessRights(idOfAccess(access));
   const live = accesses.filter((access) => isLive(access, now));
-  const issued = live.filter(isIssued);
-  const bindingOf = (access: ClusterAccess) =>
-    composeAccessBinding(access.metadata.labels?.[LABEL_ID] ?? "unknown", basis.authority);
+  const alive = new Set([
+    nameAdminGroup(clusterId, credentialsGeneration),
+    nameAdminBinding(credentialsGeneration),
+    ...live.flatMap(namesOf),
+  ]);
+  const known = new Set(accesses.flatMap(namesOf));
+  const waits = (findRestoredAt(cluster)?.getTime() ?? 0) + RESTORE_WAIT_MS > now.getTime();
   return {
     desired: [
-      composeAdminBinding(basis.clusterId, basis.credentialsGeneration, basis.authority),
-      ...issued.map((access) => bindingOf(access)),
+      composeAdminBinding(clusterId, credentialsGeneration, authority),
+      ...live.filter(isIssued).map((access) => composeAccessBinding(idOfAccess(access), authority)),
     ],
-    kept: new Set(live.map((access) => bindingOf(access).metadata.name)),
-    live: new Set([
-      nameAdminGroup(basis.clusterId, basis.credentialsGeneration),
-      ...live.map(({ metadata }) => nameAccessGroup(metadata.labels?.[LABEL_ID] ?? "unknown")),
-    ]),
+    isKept: (name) => alive.has(name) || (waits && isAccessName(name) && !known.has(name)),
+    revision: `${waits} ${[...alive].sort().join(" ")}`,
   };
 }

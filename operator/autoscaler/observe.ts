@@ -2,7 +2,7 @@ import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { Deployment, RbacRole, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
-import type { Caches } from "../caches.ts";
+import type { Cached, Caches } from "../caches.ts";
 import { nameKubeconfigSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { isDeleting, isSuspended } from "../identity/identity.ts";
@@ -15,6 +15,14 @@ export interface AutoscalerSettings {
   /** Undefined = the platform runs no autoscalers. */
   autoscalerImage: string | undefined;
   poolDefaults: PoolDefaults;
+}
+
+/**
+ * The caches of what only autoscalers have: without an image the operator has no right to it. Those of an earlier image have
+ * lost their Roles by then, which it may always delete.
+ */
+export function findUnusedCaches({ autoscalerImage }: AutoscalerSettings): ReadonlySet<keyof Cached> {
+  return new Set(autoscalerImage === undefined ? ["serviceAccounts", "deployments"] : []);
 }
 
 /** All that is known about the autoscaler of one cluster when it is reconciled: plain data, no client. */

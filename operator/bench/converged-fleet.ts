@@ -52,6 +52,7 @@ export interface ConvergedCluster {
 export const FOUND = {
   probe: { ok: true, message: "" },
   attempts: { kubeconfig: {}, bindings: {} },
+  tenant: {},
 };
 const HOUR_MS = 3600 * 1000;
 /** More attempts than the operator needs for anything; a template that moves after that is of another build. */

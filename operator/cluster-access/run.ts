@@ -21,12 +21,15 @@ import type { AccessPart } from "../tenant/access-health.ts";
 import { waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
-import { isOfAccess, removeEndedSubjects } from "../tenant/foreign-subjects.ts";
+import { type EndedRights, isOfAccess } from "../tenant/foreign-subjects.ts";
 import type { AccountToken } from "../tenant/issue.ts";
+import { nameAccessBinding, nameAccessRights } from "../tenant/own-names.ts";
 import { planSecretRemoval, type ServiceAccountName } from "../tenant/secret-role.ts";
 import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
+import { removeEndedSubjects, type Sweeps } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
+import { composeRevocationEvents } from "./events.ts";
 import { composeFailure } from "./failure.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
@@ -47,6 +50,7 @@ export interface AccessDeps {
    */
   issuing: Set<string>;
   throttle: StatusThrottle;
+  sweeps: Sweeps;
 }
 
 type Apply = (parts: Partial<Plan<ClusterAccessStatus>>) => Promise<void>;
@@ -67,7 +71,10 @@ export async function runAccess(
   if (decision?.kind === "grant" && observed !== undefined && !isIssued(observed.access))
     deps.issuing.add(key);
   else deps.issuing.delete(key);
-  if (observed === undefined || decision === undefined) return undefined;
+  if (observed === undefined || decision === undefined) {
+    deps.sweeps.delete(key);
+    return undefined;
+  }
   const { access } = observed;
   const apply: Apply = (parts) =>
     applyPlan({ ...context, kind: clusterAccessKind }, access, composePlan(parts));
@@ -81,7 +88,11 @@ export async function runAccess(
       if (decision.target !== undefined) {
         await revoke(deps, access, decision.target, context.signal, apply);
       }
-      await apply({ remove: planTokenRemoval(access), releaseFinalizer: true });
+      await apply({
+        remove: planTokenRemoval(access),
+        events: composeRevocationEvents(access, decision.target, now),
+        releaseFinalizer: true,
+      });
       break;
     case "reject":
       await report(deps, access, { ...decision.fault, kind: "rejected" }, apply);
@@ -221,6 +232,12 @@ function findEndedUser({ caches }: AccessDeps, access: ClusterAccess, now: Date)
   return isHeld ? undefined : subject;
 }
 
+function decideEnded(deps: AccessDeps, access: ClusterAccess, id: string): EndedRights {
+  const user = findEndedUser(deps, access, deps.now());
+  const isEnded = isOfAccess(nameAccessRights(id), user);
+  return { isEnded, isLeftOver: (name) => name === nameAccessBinding(id), revision: user ?? "" };
+}
+
 /** A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. */
 async function revoke(
   deps: AccessDeps,
@@ -234,9 +251,10 @@ async function revoke(
     const { name } = composeAccessBinding(id, kind).metadata;
     await deps.tenants.withTenant(cluster, tenant, signal, async (client) => {
       await removeBinding(client, name, kind);
-      await removeEndedSubjects(client, () =>
-        isOfAccess(nameAccessGroup(id), findEndedUser(deps, access, deps.now())),
-      );
+      await removeEndedSubjects(client, () => decideEnded(deps, access, id), {
+        sweeps: deps.sweeps,
+        key: objectKey(access),
+      });
     });
   } catch (error) {
     if (isDeleting(cluster)) return;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
-import { decideAccess, findAccessReportMs } from "./access-condition.ts";
+import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./access-condition.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
@@ -15,7 +15,7 @@ const failing = (message: string, seconds: number, isUnreachable = false) => ({
 });
 
 function observe(attempts: Attempts = GOOD, faults: readonly FaultOfTenant[] = []): ObservedCluster {
-  return observeBlue({ access: { attempts, faults } });
+  return observeBlue({ access: { attempts, faults, found: {} } });
 }
 
 function withLast(reason: string, attempts: Attempts): ObservedCluster {
@@ -99,4 +99,33 @@ test("a failure that is not reported yet is looked at again when it is due", () 
   expect(findAccessReportMs(observe({ ...GOOD, bindings: failing("refused", 4) }), NOW)).toBe(6_000);
   expect(findAccessReportMs(observe({ ...GOOD, bindings: failing("refused", 10) }), NOW)).toBeUndefined();
   expect(findAccessReportMs(observe(), NOW)).toBeUndefined();
+});
+
+const AT = "2026-01-01T00:00:00Z";
+const LATER = "2026-01-01T01:00:00Z";
+const NONE = { count: 0, names: [] };
+const ONE = { count: 1, names: ["ann"] };
+
+test.each([
+  [
+    "what a new process has not read stays",
+    { ...ONE, observedAt: AT },
+    undefined,
+    { ...ONE, observedAt: AT },
+  ],
+  [
+    "what is the same keeps its time",
+    { ...ONE, observedAt: AT },
+    { ...ONE, observedAt: LATER },
+    { ...ONE, observedAt: AT },
+  ],
+  [
+    "what differs has its own",
+    { ...ONE, observedAt: AT },
+    { ...NONE, observedAt: LATER },
+    { ...NONE, observedAt: LATER },
+  ],
+  ["nothing is said before it was read", undefined, undefined, undefined],
+])("the administrators in a status: %s", (_, last, found, expected) => {
+  expect(composeForeignAdmins(last, found)).toEqual(expected);
 });

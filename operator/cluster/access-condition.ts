@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest, remainingMs } from "../../shared/controller/time.ts";
+import type { ForeignAdmins } from "../../shared/crd/cluster.ts";
 import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import type { AttemptOutcome } from "../tenant/access-health.ts";
@@ -51,6 +53,16 @@ export function findAccessReportMs({ access }: ObservedCluster, now: Date): numb
   return earliest(
     failures.map((failure) => failure && remainingMs(failure.since.toISOString(), REPORTED_AFTER_MS, now)),
   );
+}
+
+/** What a status says of the administrators: as before while they are the same, and while they are not read. */
+export function composeForeignAdmins(
+  last: ForeignAdmins | undefined,
+  found: ForeignAdmins | undefined,
+): ForeignAdmins | undefined {
+  if (found === undefined) return last;
+  const isSame = last?.count === found.count && isDeepStrictEqual(last.names, found.names);
+  return isSame ? last : found;
 }
 
 /** A process that has just started has not tried them: the last word stands. */

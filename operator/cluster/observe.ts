@@ -23,6 +23,7 @@ import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { AccessAttempts } from "../tenant/access-health.ts";
+import type { TenantRecord } from "../tenant/tenant-records.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan maps to in Cluster API. */
@@ -109,6 +110,15 @@ export interface ObservedAccessHealth {
   attempts: AccessAttempts;
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   faults: readonly FaultOfTenant[];
+  /** What this process knows of its bindings. */
+  found: TenantRecord;
+}
+
+/** What this process remembers of a cluster. */
+export interface FoundByProcess {
+  probe: ProbeResult | undefined;
+  attempts: AccessAttempts;
+  tenant: TenantRecord;
 }
 
 /** The capabilities of the classes, by "namespace/name". */
@@ -118,7 +128,7 @@ export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
 export function observeCluster(
   caches: Caches,
   settings: ClusterSettings,
-  found: { probe: ProbeResult | undefined; attempts: AccessAttempts },
+  found: FoundByProcess,
   key: string,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
@@ -150,7 +160,11 @@ export function observeCluster(
     locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
     probe: found.probe,
     infrastructure: undefined,
-    access: { attempts: found.attempts, faults: findAccessFaults(caches, key) },
+    access: {
+      attempts: found.attempts,
+      faults: findAccessFaults(caches, key),
+      found: found.tenant,
+    },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

@@ -47,6 +47,7 @@ function makeDeps(): ClusterDeps {
       random: () => 0,
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
+    tenantRecords: { find: () => ({}), forget: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     taintRefusals: createTaintRefusals(),

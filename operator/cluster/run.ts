@@ -19,6 +19,7 @@ import { nameCaSecret } from "../capi/secrets.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth } from "../tenant/access-health.ts";
+import type { TenantRecords } from "../tenant/tenant-records.ts";
 import { needsInfrastructure } from "./network-policy.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
@@ -34,6 +35,7 @@ export interface ClusterDeps {
   settings: ClusterSettings;
   prober: Prober;
   accessHealth: Pick<AccessHealth, "find" | "forget">;
+  tenantRecords: Pick<TenantRecords, "find" | "forget">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   taintRefusals: TaintRefusals;
@@ -54,11 +56,16 @@ export async function runCluster(
   context: RunContext,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const found = { probe: observeEndpoint(deps, key), attempts: deps.accessHealth.find(key) };
+  const found = {
+    probe: observeEndpoint(deps, key),
+    attempts: deps.accessHealth.find(key),
+    tenant: deps.tenantRecords.find(key),
+  };
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
     deps.accessHealth.forget(key);
     deps.taintRefusals.forget(key);
+    deps.tenantRecords.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };

@@ -38,6 +38,19 @@ test("usage that an agent of the platform reports is no part of the status that 
   expect(status).not.toHaveProperty("usage");
 });
 
+test("the administrators that were found are written when they are others than before, and never otherwise", () => {
+  const { cluster, access, ...observed } = converged();
+  const before = { count: 1, names: ["ann"], observedAt: secondsAgo(600) };
+  const told = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
+  const write = (found: ObservedCluster["access"]["found"]) =>
+    reconcileCluster({ ...observed, cluster: told, access: { ...access, found } }, NOW).status;
+  expect(write({})).toBeUndefined();
+  expect(write({ foreignAdmins: { ...before, observedAt: secondsAgo(0) } })).toBeUndefined();
+  const none = { count: 0, names: [], observedAt: secondsAgo(0) };
+  expect(write({ foreignAdmins: none })).toMatchObject({ foreignAdmins: none });
+  expect(write({ credentialsGeneration: 3 })).toMatchObject({ credentialsGeneration: 3 });
+});
+
 test("conditions of other controllers are no part of the status that is written, and cause no write", () => {
   const { cluster, ...observed } = converged();
   const foreign = { type: "example.com/BackedUp", status: "True", reason: "Done", message: "" } as const;

@@ -20,7 +20,7 @@ import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditi
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { measurePool } from "../node-pool/progress.ts";
-import { decideAccess, findAccessReportMs } from "./access-condition.ts";
+import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./access-condition.ts";
 import {
   type ClusterPool,
   decideClusterConditions,
@@ -99,6 +99,14 @@ export function composeClusterStatus(
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     ...optional("message", message && clipStatusMessage(message)),
+    ...optional(
+      "foreignAdmins",
+      composeForeignAdmins(last?.foreignAdmins, observed.access.found.foreignAdmins),
+    ),
+    ...optional(
+      "credentialsGeneration",
+      observed.access.found.credentialsGeneration ?? last?.credentialsGeneration,
+    ),
     ...optional("clusterClass", input.clusterClass ?? capi?.state.classRef?.name ?? last?.clusterClass),
   };
   return { status, requeueAfterMs };

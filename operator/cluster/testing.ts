@@ -236,7 +236,7 @@ export function observeBlue(
     locks: { own: lock, taken: new Set([lock.subnet]) },
     probe: { ok: true, message: "" },
     infrastructure: undefined,
-    access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [] },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [], found: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

@@ -22,8 +22,10 @@ import { requestToken } from "../tenant/issue.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
+import type { Sweeps } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
+import type { TenantRecords } from "../tenant/tenant-records.ts";
 import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
 
 export interface TenantBindingsDeps {
@@ -37,6 +39,8 @@ export interface TenantBindingsDeps {
   random(): number;
   /** The clusters whose tenant API this process has checked or scheduled a check of. */
   checked: Set<string>;
+  sweeps: Sweeps;
+  tenantRecords: Pick<TenantRecords, "recordAdmins" | "recordGeneration">;
 }
 
 /**
@@ -54,6 +58,7 @@ export async function runTenantBindings(
   const observed = observeAdminKubeconfig(caches, deps.apiserver, key);
   if (observed === undefined) {
     deps.checked.delete(key);
+    deps.sweeps.delete(key);
     tenants.forget(key);
     deps.signers.forget(key);
     return undefined;
@@ -73,7 +78,12 @@ export async function runTenantBindings(
   await deps.accessHealth.record(key, "bindings", () =>
     tenants.withTenant(cluster, tenant, context.signal, async (client) => {
       // A right that has ended is taken away first, whatever issuing takes.
-      await ensureBindings(client, () => decideBindings(basis, observeAccesses(caches, key), deps.now()));
+      await ensureBindings(
+        client,
+        () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
+        { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.tenantRecords.recordAdmins(key, found) },
+      );
+      deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);
       if (issues) {
         const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
         await deps.accessHealth.record(key, "kubeconfig", issued);

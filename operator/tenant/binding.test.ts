@@ -9,7 +9,7 @@ const theirs = { ...orphan, metadata: { name: "tenant-admins" } };
 const widened = { ...granted, subjects: [{ kind: "Group", name: "system:authenticated" }] };
 
 function plan(existing: (typeof admin)[], desired: (typeof admin)[], kept: string[] = []) {
-  const { replace, remove } = planBindings(existing, { desired, kept: new Set(kept) });
+  const { replace, remove } = planBindings(existing, { desired, isKept: (name) => kept.includes(name) });
   return { create: replace.map(({ binding }) => binding.metadata.name), remove };
 }
 

@@ -6,8 +6,16 @@ import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import type { AuthorityKind } from "./authority.ts";
-import { isOfNoLiveRight, removeEndedSubjects } from "./foreign-subjects.ts";
-import type { TenantClient, TenantKind } from "./tenant-client.ts";
+import { type EndedRights, isOfNoLiveRight } from "./foreign-subjects.ts";
+import {
+  ACCOUNT_NAMESPACE,
+  isOwnBinding,
+  nameAccessBinding,
+  nameAdminBinding,
+  nameAdminGroup,
+} from "./own-names.ts";
+import { removeEndedSubjects, type SweepOptions } from "./sweep.ts";
+import type { TenantClient, TenantKind, TenantPage } from "./tenant-client.ts";
 
 /** Binds one group, or one ServiceAccount too, to cluster-admin in a tenant cluster. */
 export interface TenantBinding extends KubeObject {
@@ -45,14 +53,10 @@ const tenantBindingKind: TenantKind<TenantBinding> = {
   }),
 };
 
-const PREFIX = "cloud-marina-dev-";
 const LABELS = { [LABEL_MANAGED_BY]: MANAGER_OPERATOR };
 const OURS = `${LABEL_MANAGED_BY}=${MANAGER_OPERATOR}`;
-
-/** Each generation has its own group: removing the binding of the last one revokes every older kubeconfig. */
-export function nameAdminGroup(clusterId: string, generation: number): string {
-  return `cloud.marina.dev:admin:${clusterId}:${generation}`;
-}
+/** Whoever gives more bindings Marina's label has the others found by their names. */
+const MAX_OWN_PAGES = 8;
 
 /**
  * The binding of the admin kubeconfig; one name per generation, so that the next one replaces the last one's. Where the CA's
@@ -64,24 +68,21 @@ export function composeAdminBinding(
   authority: AuthorityKind,
 ): TenantBinding {
   const group = nameAdminGroup(clusterId, generation);
-  return composeBinding(`${PREFIX}admin-${generation}`, group, authority);
+  return composeBinding(nameAdminBinding(generation), group, authority);
 }
 
 /** The binding of one access, as `composeAdminBinding`. */
 export function composeAccessBinding(accessId: string, authority: AuthorityKind): TenantBinding {
-  return composeBinding(`${PREFIX}access-${accessId}`, nameAccessGroup(accessId), authority);
+  return composeBinding(nameAccessBinding(accessId), nameAccessGroup(accessId), authority);
 }
-
-/** Where the ServiceAccounts are: every cluster has this namespace, and none may delete it. */
-export const ACCOUNT_NAMESPACE = "kube-system";
 
 /** The bindings of a tenant cluster. */
 export interface DesiredBindings {
   desired: readonly TenantBinding[];
-  /** Names of bindings that may exist: accesses that are being issued. */
-  kept: ReadonlySet<string>;
-  /** The groups and users whose rights have not ended. */
-  live: ReadonlySet<string>;
+  /** Whether a right may exist, by the names of its group or its binding: it is alive, or may be of an access to be restored. */
+  isKept: (name: string) => boolean;
+  /** Another one when another right has ended or begun. */
+  revision: string;
 }
 
 /**
@@ -89,36 +90,63 @@ export interface DesiredBindings {
  * kubeconfigs, also where bindings of the tenant's name it. `decide` is called after the bindings were listed, so that an access issued or revoked meanwhile is not
  * undone. No server-side apply: not every tenant API server has it. Rejects with the KubeError of the tenant's API server.
  */
-export async function ensureBindings(tenant: TenantClient, decide: () => DesiredBindings): Promise<void> {
-  const existing = await tenant.list(tenantBindingKind, OURS);
+export async function ensureBindings(
+  tenant: TenantClient,
+  decide: () => DesiredBindings,
+  sweep: SweepOptions,
+): Promise<void> {
+  const { existing, isComplete } = await listOwn(tenant);
   const { replace, remove } = planBindings(existing, decide());
   // A policy of the tenant that refuses new bindings must not keep a right that has ended.
   for (const name of remove) {
     const binding = existing.find(({ metadata }) => metadata.name === name);
     await removeBinding(tenant, name, hasAccount(binding) ? "kubeconfig" : "ca");
   }
-  const failure = await removeEndedSubjects(tenant, () => isOfNoLiveRight(decide().live)).catch(
+  const failure = await removeEndedSubjects(tenant, () => toEnded(decide()), sweep).catch(
     (error: unknown) => ({ error }),
   );
   // Nor must a binding of the tenant's that cannot be read or changed keep a right from being given.
-  for (const { before, binding } of replace) await replaceBinding(tenant, before, binding);
+  for (const { before, binding } of replace) {
+    if (before === undefined && !isComplete) await ensureBinding(tenant, binding);
+    else await replaceBinding(tenant, before, binding);
+  }
   if (failure !== undefined) throw failure.error;
+}
+
+async function listOwn(tenant: TenantClient): Promise<{ existing: TenantBinding[]; isComplete: boolean }> {
+  const existing: TenantBinding[] = [];
+  let next: string | undefined;
+  for (let page = 0; page < MAX_OWN_PAGES; page += 1) {
+    const read: TenantPage<TenantBinding> = await tenant.listPage(tenantBindingKind, OURS, next);
+    existing.push(...read.items.filter(({ metadata }) => isOwnBinding(metadata.name)));
+    if (read.next === undefined) return { existing, isComplete: true };
+    next = read.next;
+  }
+  return { existing, isComplete: false };
+}
+
+function toEnded({ isKept, revision }: DesiredBindings): EndedRights {
+  return {
+    isEnded: isOfNoLiveRight(isKept),
+    isLeftOver: (name) => isOwnBinding(name) && !isKept(name),
+    revision,
+  };
 }
 
 /** The bindings that are missing or differ, and the names of ours that are not desired. */
 export function planBindings(
   existing: readonly TenantBinding[],
-  { desired, kept }: Omit<DesiredBindings, "live">,
+  { desired, isKept }: Pick<DesiredBindings, "desired" | "isKept">,
 ): { replace: { before: TenantBinding | undefined; binding: TenantBinding }[]; remove: string[] } {
   const find = (name: string) => existing.find((binding) => binding.metadata.name === name);
-  const valid = new Set([...kept, ...desired.map((binding) => binding.metadata.name)]);
+  const wanted = new Set(desired.map((binding) => binding.metadata.name));
   return {
     replace: desired
       .map((binding) => ({ before: find(binding.metadata.name), binding }))
       .filter(({ before, binding }) => before === undefined || !isSame(before, binding)),
     remove: existing
       .map((binding) => binding.metadata.name)
-      .filter((name) => name.startsWith(PREFIX) && !valid.has(name)),
+      .filter((name) => isOwnBinding(name) && !wanted.has(name) && !isKept(name)),
   };
 }
 

@@ -4,8 +4,21 @@ import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { type ForeignBinding, isOfAccess, removeEndedSubjects } from "./foreign-subjects.ts";
+import { type EndedRights, isOfAccess } from "./foreign-subjects.ts";
+import { nameAccessRights } from "./own-names.ts";
+import { type ForeignBinding, PAGES_PER_CONNECTION, removeEndedSubjects, type Sweeps } from "./sweep.ts";
 import { createTenantClient, type TenantClient } from "./tenant-client.ts";
+
+const ENDED = "cloud.marina.dev:access:ended";
+
+const endedOf = (id: string, user?: string): EndedRights => ({
+  isEnded: isOfAccess(nameAccessRights(id), user),
+  isLeftOver: (name) => name === `cloud-marina-dev-access-${id}`,
+  revision: "",
+});
+
+const sweep = (client: TenantClient, ended = endedOf("ended"), sweeps: Sweeps = new Map()) =>
+  removeEndedSubjects(client, () => ended, { sweeps, key: "demo" });
 
 let api: TestApi;
 let tenant: TenantClient;
@@ -49,7 +62,7 @@ test("a right that has ended is taken out of every binding of the tenant's, and 
   await bind("rolebinding", alone, `--user=${user}`, `--group=${group}`);
   await bind("rolebinding", mixed, `--group=${group}`, "--serviceaccount=default:default");
   try {
-    await removeEndedSubjects(tenant, () => isOfAccess(group, user));
+    await sweep(tenant, endedOf(id, user));
     expect(await names("clusterrolebinding", alone)).toBe("gone");
     expect(await names("clusterrolebinding", mixed)).toEqual(["other"]);
     expect(await names("rolebinding", alone)).toBe("gone");
@@ -64,17 +77,15 @@ test("a tenant that binds a right again and again is told", async () => {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
     metadata: { name: "again", resourceVersion: "1" },
-    subjects: [{ kind: "Group", name: "ended" }],
+    subjects: [{ kind: "Group", name: ENDED }],
   };
   const hostile: TenantClient = {
     ...tenant,
-    list: async ({ kind }) => (kind.namespaced ? [] : [binding]) as never,
+    listPage: async ({ kind }) => ({ items: (kind.namespaced ? [] : [binding]) as never, next: undefined }),
     send: async () => ({ metadata: { resourceVersion: "2" } }) as never,
     delete: async () => undefined,
   };
-  await expect(removeEndedSubjects(hostile, () => isOfAccess("ended", undefined))).rejects.toThrow(
-    "bindings keep naming rights that have ended",
-  );
+  await expect(sweep(hostile)).rejects.toThrow("bindings keep naming rights that have ended");
 });
 
 test("a binding that cannot be changed keeps no other right, and one is deleted as it was left alone", async () => {
@@ -82,12 +93,12 @@ test("a binding that cannot be changed keeps no other right, and one is deleted 
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",
     metadata: { name, resourceVersion: "1" },
-    subjects: [{ kind: "Group", name: "ended" }],
+    subjects: [{ kind: "Group", name: ENDED }],
   }));
   const deleted: unknown[] = [];
   const policed: TenantClient = {
     ...tenant,
-    list: async ({ kind }) => (kind.namespaced ? [] : bindings) as never,
+    listPage: async ({ kind }) => ({ items: (kind.namespaced ? [] : bindings) as never, next: undefined }),
     send: async (_method, path) => {
       if (path.endsWith("/refused"))
         throw new KubeError({ status: 403, reason: "Forbidden", kubeMessage: "no" });
@@ -95,6 +106,105 @@ test("a binding that cannot be changed keeps no other right, and one is deleted 
     },
     delete: async (_kind, name, _namespace, resourceVersion) => void deleted.push([name, resourceVersion]),
   };
-  await expect(removeEndedSubjects(policed, () => isOfAccess("ended", undefined))).rejects.toThrow("no");
+  await expect(sweep(policed)).rejects.toThrow("no");
   expect(deleted).toEqual([["emptied", "2"]]);
+});
+
+/** A tenant with so many pages of bindings that name nothing, and one that names an ended right in the last one. */
+function createLargeTenant(pages: number) {
+  const state = { bindings: [ENDED, "other"], calls: 0, expired: false };
+  const large: TenantClient = {
+    ...tenant,
+    listPage: async ({ kind }, _selector, next = "1") => {
+      state.calls += 1;
+      if (state.expired && next !== "1") {
+        state.expired = false;
+        throw new KubeError({ status: 410, reason: "Expired", kubeMessage: "too old" });
+      }
+      if (kind.namespaced) return { items: [], next: undefined };
+      const isLast = Number(next) === pages;
+      const metadata = { name: "last", resourceVersion: "1" };
+      const subjects = state.bindings.map((name) => ({ kind: "Group", name }));
+      const roleRef = { kind: "ClusterRole", name: "view" };
+      const items = isLast ? [{ apiVersion: "v1", kind: kind.kind, metadata, roleRef, subjects }] : [];
+      return { items: items as never, next: isLast ? undefined : `${Number(next) + 1}` };
+    },
+    send: async (_method, _path, body) => {
+      state.bindings = (body as { subjects: { name: string }[] }).subjects.map(({ name }) => name);
+      return { metadata: { resourceVersion: "2" } } as never;
+    },
+  };
+  return { state, large };
+}
+
+/** Runs a sweep as often as it takes, each time on a connection of its own; the messages of those that were not enough. */
+async function sweepInParts(large: TenantClient, sweeps: Sweeps): Promise<string[]> {
+  const messages: string[] = [];
+  for (let connection = 0; connection < 20; connection += 1) {
+    const error = await sweep(large, undefined, sweeps).catch((reason: Error) => reason);
+    if (error === undefined) return messages;
+    messages.push(error.message);
+  }
+  throw new Error("it never ends");
+}
+
+test("more bindings than one connection reads are read by the next ones, which say so until all are", async () => {
+  const pages = 3 * PAGES_PER_CONNECTION - 1;
+  const { state, large } = createLargeTenant(pages);
+  const sweeps: Sweeps = new Map();
+  const messages = await sweepInParts(large, sweeps);
+  expect(state.bindings).toEqual(["other"]);
+  expect(messages.length).toBeGreaterThan(2);
+  expect(messages.filter((message) => !message.includes("more ClusterRoleBindings"))).toEqual([]);
+  expect([state.calls, sweeps.size]).toEqual([2 * (pages + 1), 0]);
+});
+
+test("a list whose place is forgotten begins again", async () => {
+  const { state, large } = createLargeTenant(PAGES_PER_CONNECTION + 1);
+  const sweeps: Sweeps = new Map();
+  await expect(sweep(large, undefined, sweeps)).rejects.toThrow("the reading goes on");
+  state.expired = true;
+  await sweepInParts(large, sweeps);
+  expect(state.bindings).toEqual(["other"]);
+});
+
+test("what was read before another right ended is read again", async () => {
+  const read: string[] = [];
+  let revision = "one";
+  const client: TenantClient = {
+    ...tenant,
+    listPage: async ({ kind }) => {
+      read.push(kind.kind);
+      if (read.length === 2) revision = "two";
+      return { items: [], next: undefined };
+    },
+  };
+  const decide = () => ({ ...endedOf("ended"), revision });
+  await removeEndedSubjects(client, decide, { sweeps: new Map(), key: "demo" });
+  expect(read).toEqual(["ClusterRoleBinding", "RoleBinding", "ClusterRoleBinding", "RoleBinding"]);
+});
+
+test("a tenant's own bindings that make administrators are found, and none of Kubernetes itself", async () => {
+  const id = randomUUID();
+  const [ann, own] = [`ann-${id}`, "cloud-marina-dev-access-ended"];
+  const bind = (name: string, subject: string) =>
+    api.kubectl("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", subject);
+  await bind(ann, "--serviceaccount=default:ann");
+  // Without the label of Marina's bindings.
+  await bind(own, "--serviceaccount=kube-system:another");
+  try {
+    const found = await new Promise<string[]>((resolve, reject) => {
+      const onSurveyed = ({ names }: { names: string[] }) => resolve(names);
+      removeEndedSubjects(tenant, () => endedOf("ended"), {
+        sweeps: new Map(),
+        key: "demo",
+        onSurveyed,
+      }).catch(reject);
+    });
+    expect(found).toContain(ann);
+    expect(found.filter((name) => /^(system:|cluster-admin$)/.test(name))).toEqual([]);
+    expect(await api.kubectl("get", "clusterrolebinding", own, "--ignore-not-found")).toBe("");
+  } finally {
+    await api.kubectl("delete", "clusterrolebinding", ann, own, "--ignore-not-found");
+  }
 });

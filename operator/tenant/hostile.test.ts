@@ -1,10 +1,12 @@
 import type { RequestListener } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { probeEndpoint } from "../cluster/probe.ts";
 import { composeAccessBinding, ensureBinding, ensureBindings, type TenantBinding } from "./binding.ts";
+import { PAGES_PER_CONNECTION } from "./sweep.ts";
 import type { TenantDeadlines } from "./tenant.ts";
-import { MAX_PAGES } from "./tenant-client.ts";
 import { createTestServers } from "./testing-server.ts";
 
 const SHORT = { callMs: 300, allMs: 500 };
@@ -16,7 +18,12 @@ afterEach(stopAll);
 const sync = (server: string, deadlines?: TenantDeadlines) =>
   connect(
     server,
-    (client) => ensureBindings(client, () => ({ desired: [], kept: new Set(), live: new Set() })),
+    (client) =>
+      ensureBindings(client, () => ({ desired: [], isKept: () => false, revision: "" }), {
+        sweeps: new Map(),
+        key: "hostile",
+        onSurveyed: () => undefined,
+      }),
     deadlines,
   );
 
@@ -105,7 +112,7 @@ describe("an API server of a tenant", () => {
     });
     const deadlines = { callMs: 25_000, allMs: 1_000 };
     await expect(sync(url, deadlines)).rejects.toMatchObject({ reason: "DeadlineExceeded" });
-    expect(calls).toBeLessThan(MAX_PAGES);
+    expect(calls).toBeLessThan(PAGES_PER_CONNECTION);
   });
 
   test("that redirects is an error, and nobody else is called", async () => {
@@ -121,7 +128,7 @@ describe("an API server of a tenant", () => {
     expect(redirected).toBe(0);
   });
 
-  test("is asked in pages for what is ours, and then for the bindings of others", async () => {
+  test("is asked in pages for what is ours, and then for roles and the bindings of others", async () => {
     const queries: URLSearchParams[] = [];
     const url = await serve((request, response) => {
       const { searchParams } = new URL(request.url ?? "", "https://tenant");
@@ -129,10 +136,35 @@ describe("an API server of a tenant", () => {
       json(pageOf([], queries.length < 3 ? { continue: `${queries.length}` } : {}))(request, response);
     });
     await sync(url);
-    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2", null, null]);
+    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2", null, null, null]);
     expect(queries.map((query) => query.get("limit"))).toEqual(queries.map(() => "250"));
     const ours = "app.kubernetes.io/managed-by=marina-operator";
-    expect(queries.map((query) => query.get("labelSelector"))).toEqual([ours, ours, ours, "", ""]);
+    expect(queries.map((query) => query.get("labelSelector"))).toEqual([ours, ours, ours, "", "", ""]);
+  });
+
+  test("that makes its pages too large is read in smaller ones, down to an object a page", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `${index}`);
+    const limits: (string | null)[] = [];
+    const url = await serve((request, response) => {
+      const { searchParams } = new URL(request.url ?? "", "https://tenant");
+      limits.push(searchParams.get("limit"));
+      const from = Number(searchParams.get("continue") ?? 0);
+      const to = from + Number(searchParams.get("limit"));
+      // The first two are too large together.
+      const items = names.slice(from, to).map((name, index) => ({
+        metadata: { name },
+        note: from + index < 2 ? "x".repeat(3_000_000) : "",
+      }));
+      json(pageOf(items, to < names.length ? { continue: `${to}` } : {}))(request, response);
+    });
+    const kind = { kind: serviceAccountKind, schema: z.object({ metadata: z.object({ name: z.string() }) }) };
+    const read = await connect(url, async (client) => {
+      const first = await client.listPage(kind, "");
+      const rest = await client.listPage(kind, "", first.next);
+      return [first, rest].map(({ items }) => items.map(({ metadata }) => metadata.name));
+    });
+    expect(read).toEqual([["0"], names.slice(1)]);
+    expect(limits).toEqual(["250", "10", "1", "250"]);
   });
 
   test("that claims each binding to exist already gets two attempts to create it", async () => {

@@ -6,7 +6,7 @@ import { type ServiceAccount, serviceAccountKind } from "../../shared/kube/core-
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
-import { ACCOUNT_NAMESPACE } from "./binding.ts";
+import { ACCOUNT_NAMESPACE } from "./own-names.ts";
 import { isCertificateOf } from "./sign.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
-import { KubeError, toKubeError } from "../../shared/kube/errors.ts";
+import { KubeError, networkCodeOf, toKubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../../shared/kube/object.ts";
 import type { Transport, TransportRequest } from "../../shared/kube/transport.ts";
@@ -12,14 +12,13 @@ export interface TenantKind<T> {
 }
 
 /**
- * Calls to the API server of a tenant, whose responses are not trusted: they are checked by a schema, and a list by its
- * number of pages. Every method rejects with a KubeError only.
+ * Calls to the API server of a tenant, whose responses are not trusted: they are checked by a schema. Every method rejects with a KubeError only.
  */
 export interface TenantClient {
   /** Undefined when there is no such object. */
   get<T>(kind: TenantKind<T>, name: string): Promise<T | undefined>;
-  /** All objects with these labels; the server may return others as well. */
-  list<T>(kind: TenantKind<T>, labelSelector: string): Promise<T[]>;
+  /** A page of the objects with these labels, from `next` on; the server may return others as well. */
+  listPage<T>(kind: TenantKind<T>, labelSelector: string, next?: string): Promise<TenantPage<T>>;
   create<T>(kind: TenantKind<T>, object: NoInfer<T>, fieldManager: string): Promise<void>;
   /**
    * Also resolves when the object does not exist. With a version it is a conflict when the object has another.
@@ -34,6 +33,12 @@ export interface TenantClient {
   send<T>(method: "POST" | "PATCH", path: string, body: object, schema: z.ZodType<T>): Promise<T>;
 }
 
+export interface TenantPage<T> {
+  items: T[];
+  /** Undefined for the last page. */
+  next: string | undefined;
+}
+
 export interface TenantClientOptions {
   /** Ends all calls. */
   signal: AbortSignal;
@@ -41,10 +46,12 @@ export interface TenantClientOptions {
   mayWrite: () => boolean;
 }
 
-/** A page of bindings, each of about 1 KiB, is well within the largest response. */
-const PAGE_SIZE = 250;
-/** More pages are an error: 5000 objects of ours in one cluster are more than any user can create. */
-export const MAX_PAGES = 20;
+/**
+ * A page of bindings, each of about 1 KiB, is well within the largest response. A tenant may make them as large as etcd takes
+ * them: a page that is too large is read in smaller ones.
+ */
+const PAGE_SIZES = [250, 10];
+const SMALLEST_PAGE = 1;
 /** Longer texts of a tenant are cut: they end up in a status and in the log. */
 const MAX_MESSAGE_LENGTH = 300;
 
@@ -70,13 +77,13 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     }
   }
 
-  async function listPage<T>({ kind, schema }: TenantKind<T>, labelSelector: string, next?: string) {
+  async function listOnce<T>({ kind, schema }: TenantKind<T>, query: Record<string, string | number>) {
     const path = collectionPath(kind, undefined);
-    const query = { labelSelector, limit: PAGE_SIZE, continue: next };
     const { metadata, items } = await call({ method: "GET", path, query }, listSchema);
     const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
     const complete = (items ?? []).map((item) => (isRecord(item) ? { ...type, ...item } : item));
-    return { items: parse(z.array(schema), complete, `GET ${path}`), next: metadata.continue };
+    const next = metadata.continue || undefined;
+    return { items: parse(z.array(schema), complete, `GET ${path}`), next };
   }
 
   return {
@@ -88,17 +95,16 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
         throw error;
       }
     },
-    async list(kind, labelSelector) {
-      const found = [];
-      let next: string | undefined;
-      for (let page = 0; page < MAX_PAGES; page++) {
-        const received = await listPage(kind, labelSelector, next);
-        found.push(...received.items);
-        if (!received.next) return found;
-        next = received.next;
+    async listPage(kind, labelSelector, next) {
+      const query = { labelSelector, ...(next !== undefined && { continue: next }) };
+      for (const limit of PAGE_SIZES) {
+        try {
+          return await listOnce(kind, { ...query, limit });
+        } catch (error) {
+          if (!isTooLarge(error)) throw error;
+        }
       }
-      const kubeMessage = `the list of ${kind.kind.plural} has more than ${MAX_PAGES} pages`;
-      throw new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage });
+      return listOnce(kind, { ...query, limit: SMALLEST_PAGE });
     },
     async create({ kind }, object, fieldManager) {
       const path = collectionPath(kind, metadataOf(object).namespace, true);
@@ -139,6 +145,10 @@ function limitMessage(error: unknown, request: string): KubeError {
     request,
     cause: error,
   });
+}
+
+function isTooLarge(error: unknown): boolean {
+  return networkCodeOf(error) === "UND_ERR_RES_EXCEEDED_MAX_SIZE";
 }
 
 function isRecord(value: unknown): value is object {

@@ -66,7 +66,10 @@ async function start() {
   const connect = () => {
     const tenant = { server: url, authority: { kind: "ca" as const, revision: revisionOf(ca.metadata) } };
     return tenants.withTenant(cluster, tenant, new AbortController().signal, (tenantClient) =>
-      ensureBindings(tenantClient, () => ({ desired: [], kept: new Set(), live: new Set() })),
+      ensureBindings(tenantClient, () => ({ desired: [], isKept: () => false, revision: "" }), {
+        sweeps: new Map(),
+        key: "demo",
+      }),
     );
   };
   /** Writes another version of the CA's Secret, as the caches then show it. */

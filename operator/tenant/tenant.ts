@@ -24,8 +24,11 @@ const CALL_TIMEOUT_MS = 5_000;
 
 const TENANT_DEADLINE_MS = 10_000;
 
-/** Limit of one response. A list of bindings takes about 1 KiB each, 250 a page. */
-const MAX_RESPONSE_BYTES = 1024 * 1024;
+/**
+ * Limit of one response. A list of bindings takes about 1 KiB each, 250 a page; the largest object that etcd takes (1.5 MiB) is
+ * up to twice as large as JSON.
+ */
+const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 /** A tenant's API server, as reported by Cluster API. */
 export interface Tenant {

@@ -155,6 +155,26 @@ const usageSchema = z
       "Resources in use inside the cluster, as an agent of the platform reports them; the operator leaves them as they are. A field is absent when the platform cannot measure it.",
   });
 
+export const MAX_FOREIGN_ADMIN_NAMES = 20;
+export const MAX_BINDING_NAME_LENGTH = 253;
+
+const foreignAdminsSchema = z
+  .object({
+    count: integer(0, 10_000_000, "How many there are."),
+    names: z
+      .array(z.string().max(MAX_BINDING_NAME_LENGTH).meta({ description: "Name of a binding." }))
+      .max(MAX_FOREIGN_ADMIN_NAMES)
+      .meta({
+        description: `The first ${MAX_FOREIGN_ADMIN_NAMES} of them: names of ClusterRoleBindings, and of RoleBindings as namespace/name.`,
+        "x-kubernetes-list-type": "atomic",
+      }),
+    observedAt: timestamp("When they were first seen as they are. They are read every ten minutes."),
+  })
+  .meta({
+    description:
+      "Bindings in the cluster that make somebody its administrator, people and ServiceAccounts, and that Marina did not make: of every right, of every right in kube-system, or of a right that leads there (escalate, bind, impersonate). Absent until they are read for the first time.",
+  });
+
 export const clusterStatusSchema = z
   .object({
     observedGeneration: statusGenerationSchema.optional(),
@@ -194,11 +214,18 @@ export const clusterStatusSchema = z
     clusterClass: z.string().max(253).optional().meta({
       description: "The ClusterClass of the cluster.",
     }),
+    foreignAdmins: foreignAdminsSchema.optional(),
+    credentialsGeneration: integer(
+      0,
+      2_147_483_647,
+      "The generation of the admin credentials that alone opens the cluster: every admin kubeconfig of an earlier one is refused. Absent until the rights in the cluster are set for the first time.",
+    ).optional(),
   })
   .meta({ description: "Observed state of the cluster. Written by the operator." });
 
 export type ClusterSpec = z.output<typeof clusterSpecSchema>;
 export type ClusterStatus = z.output<typeof clusterStatusSchema>;
+export type ForeignAdmins = z.output<typeof foreignAdminsSchema>;
 export type ClusterTransition = z.output<typeof clusterTransitionSchema>;
 export interface Cluster {
   apiVersion: string;

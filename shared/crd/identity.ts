@@ -54,8 +54,24 @@ const MADE_WITHIN_MS = 60_000;
  */
 function isMadeWithId({ metadata }: Identified): boolean {
   if (metadata.annotations?.[ANNOTATION_REQUEST_ID] === undefined) return false;
-  const digits = (metadata.labels?.[LABEL_ID] ?? "").replaceAll("-", "");
+  const idAt = idTimeOf(metadata.labels?.[LABEL_ID]);
+  return Math.abs(Date.parse(metadata.creationTimestamp ?? "") - idAt) <= MADE_WITHIN_MS;
+}
+
+/**
+ * When an object came back from a backup, by its creation: its id is older than itself, or of another origin. Undefined for one
+ * that was made with its id or got it later.
+ */
+export function findRestoredAt(object: Identified): Date | undefined {
+  const createdAt = Date.parse(object.metadata.creationTimestamp ?? "");
+  const id = idOf(object);
+  if (id === undefined || Number.isNaN(createdAt)) return undefined;
+  return idTimeOf(id) >= createdAt - MADE_WITHIN_MS ? undefined : new Date(createdAt);
+}
+
+/** When an id was made, in ms; NaN for one that does not say it. */
+function idTimeOf(id = ""): number {
+  const digits = id.replaceAll("-", "");
   // RFC 9562, 5.7: the first 48 bits are the time in ms, then comes the version.
-  const madeAt = digits[12] === "7" ? Number.parseInt(digits.slice(0, 12), 16) : Number.NaN;
-  return Math.abs(Date.parse(metadata.creationTimestamp ?? "") - madeAt) <= MADE_WITHIN_MS;
+  return digits[12] === "7" ? Number.parseInt(digits.slice(0, 12), 16) : Number.NaN;
 }

@@ -15,24 +15,27 @@ export function planNextGeneration({ object }: ProjectedCluster): ClusterMerge {
 }
 
 /**
- * Revokes the admin kubeconfig of a cluster, whose author is the request that ended a right to it. Does nothing for a
- * cluster that is deleted. Throws what `changeCluster` throws.
+ * Revokes the admin kubeconfig of a cluster, whose author is the request that ended a right to it. Returns the generation that
+ * ends the earlier ones; undefined for a cluster that is deleted, where there is nothing to do. Throws what `changeCluster`
+ * throws.
  */
 export async function incrementCredentialsGeneration(
   deps: Deps,
   origin: Origin,
   orgId: string,
   clusterId: string,
-): Promise<void> {
+): Promise<number | undefined> {
   const cluster = await findCluster(deps.db, orgId, clusterId);
-  if (cluster === undefined) return;
+  if (cluster === undefined) return undefined;
   try {
-    await changeCluster(deps, asAuthorized(origin), cluster, {
+    const { object } = await changeCluster(deps, asAuthorized(origin), cluster, {
       action: "cluster.rotate_credentials",
       preconditions: undefined,
       decide: planNextGeneration,
     });
+    return object.object.spec.credentialsGeneration;
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "not_found")) throw error;
+    return undefined;
   }
 }

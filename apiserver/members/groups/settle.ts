@@ -55,9 +55,11 @@ export async function settleMembers(
     if (before?.role === after?.role) continue;
     const origin = place.author === "system" ? systemOrigin(userId) : place.author;
     await recordChange(tx, origin, orgId, before, after);
-    if (before !== undefined && after === undefined) await hooks.onRemove(tx, orgId, userId);
+    const removed = after === undefined ? before : undefined;
+    if (removed !== undefined)
+      await hooks.onRemove(tx, orgId, { memberId: removed.id, userId, email: removed.email });
     if (!isLost(before?.role, after?.role)) continue;
-    await hooks.onClusterAccessLost(tx, origin, orgId, userId);
+    await hooks.onClusterAccessLost(tx, origin, orgId, { userId, ...(removed && { memberId: removed.id }) });
     isAccessLost = true;
   }
   return { isAccessLost };

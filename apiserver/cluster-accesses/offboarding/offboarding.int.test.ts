@@ -1,0 +1,173 @@
+import { and, eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
+import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../../shared/crd/names.ts";
+import { mintFor } from "../../api-tokens/testing.ts";
+import { auditLog } from "../../audit/table.ts";
+import type { ProjectedCluster } from "../../resources/project/index.ts";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import {
+  addPerson,
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+} from "../../testing/issuer.ts";
+import { makeAccessObject, makeReady, reportReady, waitForRevocations } from "../testing.ts";
+import { followOffboardings } from "./jobs.ts";
+import { purgeOffboardings } from "./store.ts";
+
+const TEST = { fieldManager: "test" };
+/** Holds an access as the operator does whose tenant's API does not respond. */
+const HOLD = "test.example.com/hold";
+
+let issuer: TestIssuer;
+let api: TestApp;
+let orgId: string;
+let owner: Person;
+let cluster: ProjectedCluster;
+
+beforeAll(async () => {
+  issuer = await startTestIssuer();
+  api = await startTestApp({ issuers: [issuer.config] });
+  ({ id: orgId, owner } = await makeOrganization(api, issuer));
+  const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
+  const created = await as(owner, "POST", "/clusters", body);
+  cluster = await makeReady(api.deps, orgId, created.body.id);
+});
+afterAll(async () => {
+  await as(owner, "DELETE", `/clusters/${cluster.id}`);
+  await api.close();
+  issuer.close();
+});
+
+const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
+  api.request(method, `/api/v1/organizations/${orgId}${path}`, {
+    token,
+    ...(body === undefined ? {} : { body }),
+  });
+
+async function addMember() {
+  const person = await issuer.createPerson();
+  return { ...person, memberId: await addPerson(api.deps, orgId, person, "member") };
+}
+
+const follow = () => followOffboardings(api.deps, new AbortController().signal);
+const read = (memberId: string) => as(owner, "GET", `/members/${memberId}/offboarding`);
+
+async function remove(memberId: string): Promise<void> {
+  const { status } = await as(owner, "DELETE", `/members/${memberId}`);
+  if (status !== 204) throw new Error(`not removed: ${status}`);
+  await waitForRevocations(api.deps, orgId);
+}
+
+/** An access that is not gone before it is released, whoever deletes it. */
+async function makeHeldAccess(person: Person) {
+  const { kube } = api.deps;
+  const { namespace } = cluster;
+  const id = await makeAccessObject(api.deps, cluster, person);
+  const labelSelector = `${LABEL_ID}=${id}`;
+  const [access] = await kube.listAll(clusterAccessKind, { namespace, labelSelector });
+  const name = access?.metadata.name ?? "";
+  const setFinalizers = (finalizers: string[]) =>
+    kube.mergePatch(clusterAccessKind, namespace, name, { metadata: { finalizers } }, TEST);
+  await setFinalizers([HOLD]);
+  return {
+    id,
+    async release() {
+      await setFinalizers([]).catch(() => undefined);
+      await waitFor("it to be gone", async () => {
+        await setFinalizers([]).catch(() => undefined);
+        return (await kube.get(clusterAccessKind, namespace, name)) === undefined;
+      });
+    },
+  };
+}
+
+/** Reports that the rights in the cluster are as the present generation says. */
+async function enforceGeneration(): Promise<void> {
+  const object = await api.deps.kube.get(clusterKind, cluster.namespace, cluster.name);
+  const credentialsGeneration = object?.spec.credentialsGeneration ?? 0;
+  await reportReady(api.deps, orgId, cluster.id, { credentialsGeneration });
+}
+
+test("what ended with a membership is pending until it has ended in the clusters, then complete and audited", async () => {
+  const member = await addMember();
+  const token = await mintFor(api.deps, member, orgId, { role: "member", scopes: ["clusters:access"] });
+  const access = await makeHeldAccess(member);
+  await reportReady(api.deps, orgId, cluster.id, { credentialsGeneration: 0 });
+  expect((await as(member, "GET", `/clusters/${cluster.id}/kubeconfig`)).status).toBe(200);
+  await remove(member.memberId);
+  await follow();
+  const { body: before } = await read(member.memberId);
+  expect(before).toMatchObject({
+    member_id: member.memberId,
+    org_id: orgId,
+    user_id: member.userId,
+    pending_since: expect.any(String),
+    completed_at: null,
+    cannot_end: { clusters: [{ cluster_id: cluster.id, name: "Opened", foreign_admins: null }] },
+  });
+  const rightOf = (kind: string, id: string, ended: unknown) =>
+    expect.objectContaining({ kind, id, ended_at: ended });
+  expect(before.rights).toHaveLength(3);
+  expect(before.rights).toEqual(
+    expect.arrayContaining([
+      rightOf("api_token", token.id, expect.any(String)),
+      rightOf("cluster_access", access.id, null),
+      rightOf("admin_credentials", cluster.id, null),
+    ]),
+  );
+
+  await access.release();
+  await follow();
+  const { body: between } = await read(member.memberId);
+  expect(between.rights).toContainEqual(rightOf("cluster_access", access.id, expect.any(String)));
+  expect(between).toMatchObject({ completed_at: null });
+
+  await enforceGeneration();
+  await follow();
+  const { body: after } = await read(member.memberId);
+  expect(after).toMatchObject({ pending_since: null, completed_at: expect.any(String) });
+  await follow();
+  const audited = await api.deps.db
+    .select()
+    .from(auditLog)
+    .where(and(eq(auditLog.targetId, member.memberId), eq(auditLog.action, "member.offboard")));
+  expect(audited).toMatchObject([
+    { orgId, actor: { kind: "system", name: "offboarding" }, after: { user_id: member.userId } },
+  ]);
+});
+
+test("a member who had nothing is offboarded at once, and forgotten after 30 days", async () => {
+  const member = await addMember();
+  await remove(member.memberId);
+  await follow();
+  expect((await read(member.memberId)).body).toMatchObject({ pending_since: null, rights: [] });
+  const { sql, db } = api.deps;
+  await sql`update offboardings set removed_at = now() - interval '31 days' where member_id = ${member.memberId}`;
+  await purgeOffboardings(db);
+  expect((await read(member.memberId)).status).toBe(404);
+});
+
+test("there is none of a member who is there, and none for the members of another organization", async () => {
+  const member = await addMember();
+  expect((await read(member.memberId)).status).toBe(404);
+  await remove(member.memberId);
+  const other = await makeOrganization(api, issuer);
+  const path = `/api/v1/organizations/${other.id}/members/${member.memberId}/offboarding`;
+  expect((await api.request("GET", path, { token: other.owner.token })).status).toBe(404);
+});
+
+test("a metric tells how long the oldest right has been pending", async () => {
+  const member = await addMember();
+  const access = await makeHeldAccess(member);
+  await remove(member.memberId);
+  const { sql, metrics } = api.deps;
+  await sql`update offboardings set removed_at = now() - interval '2 hours' where member_id = ${member.memberId}`;
+  const figure = /^marina_apiserver_ended_rights_pending_seconds (\d+)/m.exec(await metrics.metrics());
+  expect(Number(figure?.[1])).toBeGreaterThanOrEqual(7200);
+  await access.release();
+});

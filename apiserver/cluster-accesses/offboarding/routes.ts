@@ -1,0 +1,60 @@
+import { findTargetsOf } from "../../audit/index.ts";
+import { DOWNLOAD_ACTION } from "../../clusters/index.ts";
+import type { Deps } from "../../deps.ts";
+import { addRoute } from "../../http/contract/add-route.ts";
+import type { Router } from "../../http/contract/router.ts";
+import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
+import { createOffboardingMetrics } from "./metrics.ts";
+import { presentOffboarding } from "./present.ts";
+import { MAX_OPENED_CLUSTERS, MAX_RIGHTS, offboardingRecord } from "./schema.ts";
+import { listEndedRights, requireOffboarding } from "./store.ts";
+
+/** As long as the audit log is kept. */
+const OPENED_WITHIN_DAYS = 400;
+
+/** What ended with a membership, what is pending, and what cannot be ended. */
+export function addOffboardingRoutes(router: Router, deps: Deps): void {
+  createOffboardingMetrics(deps.metrics, deps);
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/organizations/{orgID}/members/{memberID}/offboarding",
+      operationId: "getOffboarding",
+      tag: "Members",
+      summary: "Get what ended with a former member's membership",
+      description:
+        "The API tokens and kubeconfigs that the removal ended, since when any of them is pending, and what cannot be ended. It is there for 30 days after the removal, and for as long as something is pending.",
+      access: "members:remove",
+      responses: { 200: { description: "What ended.", body: offboardingRecord } },
+    },
+    async (c, { orgId, params }) => {
+      const offboarding = await requireOffboarding(deps.db, orgId, params.memberID);
+      const rights = await listEndedRights(deps.db, orgId, params.memberID, MAX_RIGHTS);
+      const opened = await listOpened(deps, orgId, offboarding.userId);
+      return c.json(presentOffboarding(offboarding, rights, opened), 200);
+    },
+  );
+}
+
+/** The clusters that are there and of which a person got kubeconfigs, by the audit log. */
+async function listOpened({ db }: Deps, orgId: string, userId: string): Promise<ProjectedCluster[]> {
+  const actor = { userId };
+  const ids = await findTargetsOf(db, orgId, {
+    actor,
+    withinDays: OPENED_WITHIN_DAYS,
+    action: DOWNLOAD_ACTION,
+  });
+  const issued = await findTargetsOf(db, orgId, {
+    actor,
+    withinDays: OPENED_WITHIN_DAYS,
+    action: "cluster_access.create",
+    field: "cluster_id",
+  });
+  const found: ProjectedCluster[] = [];
+  for (const id of new Set([...ids, ...issued])) {
+    const cluster = found.length < MAX_OPENED_CLUSTERS ? await findCluster(db, orgId, id) : undefined;
+    if (cluster !== undefined) found.push(cluster);
+  }
+  return found;
+}

@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { REQUIRED_VALUES, type Rendered, renderChart, type Values } from "../testing/chart.ts";
+
+const SCANNER = {
+  registry: { existingSecret: "marina-registry" },
+  scanner: { enabled: true, image: { repository: "registry.example.com/scanner" } },
+};
+
+async function render(values: Values): Promise<Rendered[]> {
+  const all = { ...REQUIRED_VALUES, ...SCANNER, crds: { enabled: false }, ...values };
+  return (await renderChart("marina", "marina-least-rights", all)).objects;
+}
+
+interface Peer {
+  namespaceSelector?: { matchLabels?: object };
+  podSelector?: { matchLabels?: object };
+}
+
+function findPolicies(objects: Rendered[], type: "Ingress" | "Egress") {
+  return objects.filter(({ kind, spec }) => kind === "NetworkPolicy" && spec.policyTypes.includes(type));
+}
+
+const AUTOSCALERS_ALONE = ["serviceaccounts", "deployments", "machinepools", "machinedeployments/scale"];
+
+test.each<[string, Values, string[]]>([
+  ["with an image of the autoscaler", {}, AUTOSCALERS_ALONE],
+  ["without one", { operator: { clusterAutoscalerImage: "" } }, []],
+])("what autoscalers alone need, the operator may do %s: %j", async (_, values, expected) => {
+  const objects = await render(values);
+  const role = objects.find(
+    ({ kind, metadata }) => kind === "ClusterRole" && metadata.name === "marina-operator",
+  );
+  const resources = (role?.rules ?? []).flatMap((rule: { resources: string[] }) => rule.resources);
+  expect(AUTOSCALERS_ALONE.filter((resource) => resources.includes(resource))).toEqual(expected);
+  expect(resources).toContain("roles");
+});
+
+test("nothing reaches the Pods from every Namespace, unless the values say so", async () => {
+  const selectors = (objects: Rendered[]) =>
+    findPolicies(objects, "Ingress").flatMap(({ spec }) =>
+      (spec.ingress ?? []).flatMap(({ from }: { from: Peer[] }) =>
+        from.map((peer) => peer.namespaceSelector?.matchLabels ?? peer.podSelector?.matchLabels ?? "all"),
+      ),
+    );
+  expect(selectors(await render({}))).toEqual([
+    { "cloud.marina.dev/clients": "true" },
+    expect.objectContaining({ "app.kubernetes.io/component": "test" }),
+    { "cloud.marina.dev/monitoring": "true" },
+    expect.objectContaining({ "app.kubernetes.io/component": "test" }),
+  ]);
+  const open = await render({ networkPolicies: { clients: { matchLabels: null } } });
+  expect(selectors(open)[0]).toBe("all");
+});
+
+const COMPONENTS = ["apiserver", "migrate", "operator", "scanner"];
+
+test("each program connects to everything but the metadata services of clouds, or to what the values name", async () => {
+  const policies = findPolicies(await render({}), "Egress");
+  const selected = policies.map(({ spec }) => spec.podSelector.matchLabels["app.kubernetes.io/component"]);
+  expect(selected).toEqual(COMPONENTS);
+  const addresses = policies.map(({ spec }) => spec.egress[1].to[0].ipBlock);
+  const everywhere = { cidr: "0.0.0.0/0", except: expect.arrayContaining(["169.254.0.0/16"]) };
+  expect(addresses).toEqual(COMPONENTS.map(() => everywhere));
+  const own = [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }];
+  const named = await render({
+    networkPolicies: { apiserverEgress: own, operatorEgress: own, migrateEgress: own, scannerEgress: own },
+  });
+  expect(findPolicies(named, "Egress").map(({ spec }) => spec.egress)).toEqual(COMPONENTS.map(() => own));
+});

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { aCluster } from "../testing-cluster.ts";
+import { composeRevocationEvents } from "./events.ts";
+
+const NOW = new Date("2026-01-01T00:05:00Z");
+const ACCESS: ClusterAccess = {
+  apiVersion: "cloud.marina.dev/v1",
+  kind: "ClusterAccess",
+  metadata: { name: "ann", namespace: "org", creationTimestamp: "2026-01-01T00:00:00Z" },
+  spec: { clusterName: "demo", subject: "ann", ttlSeconds: 600, csr: "csr" },
+};
+const { cluster } = aCluster().observed;
+const target = { id: "one", cluster, tenant: {} as never };
+const deleted = { ...cluster, metadata: { ...cluster.metadata, deletionTimestamp: NOW.toISOString() } };
+
+test.each([
+  ["an access that was revoked", target, NOW, 1],
+  ["none that has expired", target, new Date("2026-01-01T00:10:00Z"), 0],
+  ["none of a cluster that is deleted", { ...target, cluster: deleted }, NOW, 0],
+  ["none that never was given", undefined, NOW, 0],
+])("the feed of a cluster names %s", (_, given, now, count) => {
+  const events = composeRevocationEvents(ACCESS, given, now);
+  expect(events.map(({ reason, note }) => `${reason} ${note}`)).toEqual(
+    Array.from({ length: count }, () =>
+      expect.stringMatching(/^AccessRevoked The access one of ann was revoked/),
+    ),
+  );
+});

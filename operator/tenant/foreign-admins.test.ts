@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import { createAdminSurvey, isAdminRole, type RoleRule, type SurveyedBinding } from "./foreign-admins.ts";
+
+const RBAC = ["rbac.authorization.k8s.io"];
+const ALL = ["*"];
+
+test.each<[string, RoleRule, boolean]>([
+  ["everything", { verbs: ALL, apiGroups: ALL, resources: ALL }, true],
+  ["reading everything", { verbs: ["get", "list"], apiGroups: ALL, resources: ALL }, false],
+  ["everything of one API", { verbs: ALL, apiGroups: ["apps"], resources: ALL }, false],
+  ["every URL", { verbs: ALL }, false],
+  ["escalating", { verbs: ["escalate"], apiGroups: RBAC, resources: ["clusterroles"] }, true],
+  ["binding any role", { verbs: ["bind"], apiGroups: RBAC, resources: ALL }, true],
+  [
+    "binding one role",
+    { verbs: ["bind"], apiGroups: RBAC, resources: ["clusterroles"], resourceNames: ["view"] },
+    false,
+  ],
+  [
+    "binding cluster-admin",
+    { verbs: ["bind"], apiGroups: RBAC, resources: ["clusterroles"], resourceNames: ["cluster-admin"] },
+    true,
+  ],
+  [
+    "impersonating accounts",
+    { verbs: ["impersonate"], apiGroups: [""], resources: ["serviceaccounts"] },
+    true,
+  ],
+  [
+    "impersonating one user",
+    { verbs: ["impersonate"], apiGroups: [""], resources: ["users"], resourceNames: ["ann"] },
+    false,
+  ],
+])("a role of %s makes an administrator: %o", (_, rule, isAdmin) => {
+  expect(isAdminRole([{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }, rule])).toBe(isAdmin);
+});
+
+const ROLES = [
+  { metadata: { name: "cluster-admin" }, rules: [{ verbs: ALL, apiGroups: ALL, resources: ALL }] },
+  { metadata: { name: "view" }, rules: null },
+];
+
+function survey(...bindings: SurveyedBinding[]) {
+  const surveyed = createAdminSurvey();
+  for (const role of ROLES) surveyed.addRole(role);
+  for (const binding of bindings) surveyed.addBinding(binding);
+  return surveyed.result();
+}
+
+function bindingOf(
+  name: string,
+  {
+    role = "cluster-admin",
+    namespace,
+    subjects,
+  }: Partial<Record<"role" | "namespace", string>> & Pick<SurveyedBinding, "subjects"> = {},
+): SurveyedBinding {
+  const ann = [{ kind: "User", name: "ann" }];
+  return {
+    metadata: { name, namespace },
+    roleRef: { kind: "ClusterRole", name: role },
+    subjects: subjects ?? ann,
+  };
+}
+
+const MASTERS = [{ kind: "Group", name: "system:masters" }];
+const ACCOUNT = [{ kind: "ServiceAccount", name: "ci", namespace: "default" }];
+
+test.each<[string, SurveyedBinding, string[]]>([
+  ["a person", bindingOf("ann"), ["ann"]],
+  ["a ServiceAccount", bindingOf("ci", { subjects: ACCOUNT }), ["ci"]],
+  ["nobody by a role of little", bindingOf("ann", { role: "view" }), []],
+  ["nobody by a binding of nobody", bindingOf("empty", { subjects: [] }), []],
+  ["nobody of Marina's", bindingOf("cloud-marina-dev-admin-1"), []],
+  ["nobody of Kubernetes itself", bindingOf("cluster-admin", { subjects: MASTERS }), []],
+  ["whoever is added to a binding of Kubernetes", bindingOf("cluster-admin"), ["cluster-admin"]],
+  ["the one who rules kube-system", bindingOf("ann", { namespace: "kube-system" }), ["kube-system/ann"]],
+  ["nobody who rules another namespace", bindingOf("ann", { namespace: "shop" }), []],
+])("the administrators that Marina did not make: %s", (_, binding, names) => {
+  expect(survey(binding)).toEqual({ count: names.length, names });
+});
+
+test("all are counted, and twenty named, in names of bounded length", () => {
+  const found = survey(...Array.from({ length: 30 }, (_, index) => bindingOf(`${index}-${"x".repeat(300)}`)));
+  expect(found.count).toBe(30);
+  expect(found.names.map((name) => name.length)).toEqual(Array.from({ length: 20 }, () => 253));
+});

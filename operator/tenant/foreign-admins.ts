@@ -1,0 +1,98 @@
+import {
+  type ForeignAdmins,
+  MAX_BINDING_NAME_LENGTH,
+  MAX_FOREIGN_ADMIN_NAMES,
+} from "../../shared/crd/cluster.ts";
+import type { Subject } from "./foreign-subjects.ts";
+import { ACCOUNT_NAMESPACE, isOwnBinding } from "./own-names.ts";
+
+/** A rule of a ClusterRole in a tenant cluster. */
+export interface RoleRule {
+  verbs: string[];
+  apiGroups?: string[] | undefined;
+  resources?: string[] | undefined;
+  resourceNames?: string[] | undefined;
+}
+
+/** What matters of a binding: who has which role, and where. */
+export interface SurveyedBinding {
+  metadata: { name: string; namespace?: string | undefined };
+  roleRef: { kind: string; name: string };
+  subjects?: Subject[] | undefined;
+}
+
+export type FoundAdmins = Omit<ForeignAdmins, "observedAt">;
+
+/** Collects who is an administrator of a tenant cluster by a binding that Marina did not make. */
+export interface AdminSurvey {
+  addRole(role: { metadata: { name: string }; rules?: RoleRule[] | null | undefined }): void;
+  /** Bindings come after the roles. */
+  addBinding(binding: SurveyedBinding): void;
+  result(): FoundAdmins;
+}
+
+/** More roles of administrators than a cluster has any use for: what a hostile one holds in memory is bounded. */
+const MAX_ROLES = 5_000;
+
+/** The bindings that Kubernetes and kubeadm make in each cluster, with their only subject. */
+const BUILT_IN = new Map([
+  ["cluster-admin", "Group//system:masters"],
+  ["kubeadm:cluster-admins", "Group//kubeadm:cluster-admins"],
+  [
+    "system:controller:clusterrole-aggregation-controller",
+    "ServiceAccount/kube-system/clusterrole-aggregation-controller",
+  ],
+]);
+
+/** Rights with which their holder takes every other one (Kubernetes, RBAC good practices, privilege escalation risks). */
+const ESCALATIONS: readonly { group: string; resources: readonly string[]; verbs: readonly string[] }[] = [
+  { group: "rbac.authorization.k8s.io", resources: ["clusterroles"], verbs: ["escalate", "bind"] },
+  { group: "", resources: ["users", "groups", "serviceaccounts"], verbs: ["impersonate"] },
+];
+
+/** The names by which such a right, limited to names, is still one to everything. */
+const ALL_POWERFUL = ["cluster-admin", "system:masters"];
+
+/** Whether the holder of these rules has every right in a cluster, or can take it. */
+export function isAdminRole(rules: readonly RoleRule[]): boolean {
+  return rules.some((rule) => {
+    const { verbs, apiGroups = [], resources = [], resourceNames = [] } = rule;
+    if (resourceNames.length > 0 && !resourceNames.some((name) => ALL_POWERFUL.includes(name))) return false;
+    const has = (values: readonly string[], wanted: readonly string[]) =>
+      values.some((value) => value === "*" || wanted.includes(value));
+    if ([verbs, apiGroups, resources].every((values) => values.includes("*"))) return true;
+    return ESCALATIONS.some(
+      (one) => has(verbs, one.verbs) && has(apiGroups, [one.group]) && has(resources, one.resources),
+    );
+  });
+}
+
+export function createAdminSurvey(): AdminSurvey {
+  const roles = new Set<string>();
+  const names: string[] = [];
+  let count = 0;
+
+  return {
+    addRole({ metadata, rules }) {
+      if (roles.size < MAX_ROLES && isAdminRole(rules ?? [])) roles.add(metadata.name);
+    },
+    addBinding(binding) {
+      const { metadata, roleRef, subjects = [] } = binding;
+      const { name, namespace } = metadata;
+      if (roleRef.kind !== "ClusterRole" || !roles.has(roleRef.name) || subjects.length === 0) return;
+      // Whoever rules this namespace has the accounts of the controllers.
+      if (namespace !== undefined && namespace !== ACCOUNT_NAMESPACE) return;
+      if (namespace === undefined && (isOwnBinding(name) || isBuiltIn(binding))) return;
+      count += 1;
+      if (names.length === MAX_FOREIGN_ADMIN_NAMES) return;
+      const place = namespace === undefined ? "" : `${namespace}/`;
+      names.push(`${place}${name}`.slice(0, MAX_BINDING_NAME_LENGTH));
+    },
+    result: () => ({ count, names }),
+  };
+}
+
+function isBuiltIn({ metadata, subjects = [] }: SurveyedBinding): boolean {
+  const described = subjects.map(({ kind, namespace = "", name }) => `${kind}/${namespace}/${name}`);
+  return described.length === 1 && described[0] === BUILT_IN.get(metadata.name);
+}

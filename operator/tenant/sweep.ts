@@ -1,0 +1,231 @@
+import { z } from "zod";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import { objectPath } from "../../shared/kube/object.ts";
+import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
+import { type EndedRights, findKeptSubjects, type Subject } from "./foreign-subjects.ts";
+import type { TenantClient, TenantKind } from "./tenant-client.ts";
+
+/** A tenant that binds faster than it is read is told, and comes again with the next check. */
+const MAX_PASSES = 5;
+/** What one connection reads at most, in pages of 250 and within its deadline; the next one goes on there. */
+export const PAGES_PER_CONNECTION = 40;
+
+export interface ForeignBinding extends KubeObject {
+  roleRef: { kind: string; name: string };
+  subjects?: Subject[] | undefined;
+}
+
+/** What is read, in this order: ClusterRoles where they are asked for, ClusterRoleBindings, RoleBindings. */
+type SweepStep = "roles" | "bindings" | "namespaced" | "done";
+
+/** How far the bindings of a tenant are read; it outlives the connections that it takes. */
+export interface SweepProgress {
+  step: SweepStep;
+  /** The page of its list that comes next; undefined = the first one. */
+  next: string | undefined;
+  /** How many bindings named an ended right in this pass. */
+  found: number;
+  /** The passes of which each has found some. */
+  passes: number;
+  /** The first change that the tenant refused in this pass. */
+  refusal: unknown;
+  /** The rights that it was read for. */
+  revision: string | undefined;
+  survey: AdminSurvey;
+}
+
+interface ClusterRole extends KubeObject {
+  rules?: RoleRule[] | null | undefined;
+}
+
+/** Of which cluster or access a sweep is, and who is told at its end of the administrators that Marina did not make. */
+export interface SweepOptions {
+  sweeps: Sweeps;
+  key: string;
+  onSurveyed?: (found: FoundAdmins) => void;
+}
+
+/** The progress for each key of a cluster or an access. */
+export type Sweeps = Map<string, SweepProgress>;
+
+const versionSchema = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
+
+const subjectSchema = z.object({
+  kind: z.string(),
+  apiGroup: z.string().optional(),
+  name: z.string(),
+  namespace: z.string().optional(),
+});
+
+const names = z.array(z.string());
+
+const clusterRoleKind: TenantKind<ClusterRole> = {
+  kind: defineKind<ClusterRole>({
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+    namespaced: false,
+  }),
+  schema: z.object({
+    apiVersion: z.string(),
+    kind: z.string(),
+    metadata: z.object({ name: z.string() }),
+    rules: z
+      .array(
+        z.object({
+          verbs: names,
+          apiGroups: names.optional(),
+          resources: names.optional(),
+          resourceNames: names.optional(),
+        }),
+      )
+      .nullish(),
+  }),
+};
+
+const BINDING_KINDS = {
+  bindings: bindingKind("ClusterRoleBinding", "clusterrolebindings", false),
+  namespaced: bindingKind("RoleBinding", "rolebindings", true),
+};
+
+function bindingKind(kind: string, plural: string, namespaced: boolean): TenantKind<ForeignBinding> {
+  const group = "rbac.authorization.k8s.io";
+  return {
+    kind: defineKind<ForeignBinding>({ group, version: "v1", kind, plural, namespaced }),
+    // A field that is missing is left out, and not undefined as its type in zod allows.
+    schema: z.object({
+      apiVersion: z.string(),
+      kind: z.string(),
+      metadata: z.object({
+        name: z.string(),
+        namespace: namespaced ? z.string().min(1) : z.string().optional(),
+        resourceVersion: z.string().optional(),
+      }),
+      roleRef: z.object({ kind: z.string(), name: z.string() }),
+      subjects: z.array(subjectSchema).optional(),
+    }) as z.ZodType<ForeignBinding>,
+  };
+}
+
+/**
+ * Takes rights that have ended out of the bindings of a tenant cluster: each subject that is of one, in ClusterRoleBindings and
+ * in the RoleBindings of all namespaces; a binding of which none is left is deleted. Reads page by page, and again until a
+ * pass finds none. `decide` is called after each page was read, so that a right given meanwhile stays. Rejects with a KubeError:
+ * the tenant's own, when after MAX_PASSES there are still some, and after PAGES_PER_CONNECTION: called again with the same
+ * key, it goes on from there.
+ */
+export async function removeEndedSubjects(
+  tenant: TenantClient,
+  decide: () => EndedRights,
+  { sweeps, key, onSurveyed }: SweepOptions,
+): Promise<void> {
+  const first: SweepStep = onSurveyed === undefined ? "bindings" : "roles";
+  const progress = sweeps.get(key) ?? startPass(first, 0);
+  sweeps.set(key, progress);
+  for (let page = 0; page < PAGES_PER_CONNECTION; page += 1) {
+    await readOn(tenant, decide, progress);
+    if (progress.step !== "done") continue;
+    const { found, passes, refusal, survey } = progress;
+    Object.assign(progress, startPass(first, passes + 1));
+    if (refusal === undefined && found > 0 && passes + 1 < MAX_PASSES) continue;
+    sweeps.delete(key);
+    if (refusal !== undefined) throw refusal;
+    if (found === 0) return onSurveyed?.(survey.result());
+    throw toError(
+      "bindings keep naming rights that have ended; remove them from ClusterRoleBindings and RoleBindings",
+    );
+  }
+  throw toError(
+    "there are more ClusterRoleBindings and RoleBindings than are read at once; the reading goes on, and those that are not read yet may name rights that have ended",
+  );
+}
+
+function startPass(step: SweepStep, passes: number): SweepProgress {
+  const survey = createAdminSurvey();
+  return { step, next: undefined, found: 0, passes, refusal: undefined, revision: undefined, survey };
+}
+
+function toError(kubeMessage: string): KubeError {
+  return new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage });
+}
+
+/** Works off one page. */
+async function readOn(
+  tenant: TenantClient,
+  decide: () => EndedRights,
+  progress: SweepProgress,
+): Promise<void> {
+  try {
+    if (progress.step === "roles") await readRoles(tenant, progress);
+    else await readBindings(tenant, decide, progress);
+  } catch (error) {
+    // The place to go on from is forgotten after some minutes: the list begins again.
+    if (!(error instanceof KubeError && error.isGone && progress.next !== undefined)) throw error;
+    progress.next = undefined;
+  }
+}
+
+const NEXT_STEP = { roles: "bindings", bindings: "namespaced", namespaced: "done", done: "done" } as const;
+
+function goOn(progress: SweepProgress, next: string | undefined): void {
+  progress.next = next;
+  if (next === undefined) progress.step = NEXT_STEP[progress.step];
+}
+
+async function readRoles(tenant: TenantClient, progress: SweepProgress): Promise<void> {
+  const { items, next } = await tenant.listPage(clusterRoleKind, "", progress.next);
+  for (const role of items) progress.survey.addRole(role);
+  goOn(progress, next);
+}
+
+async function readBindings(
+  tenant: TenantClient,
+  decide: () => EndedRights,
+  progress: SweepProgress,
+): Promise<void> {
+  const kind = BINDING_KINDS[progress.step === "namespaced" ? "namespaced" : "bindings"];
+  const { items, next } = await tenant.listPage(kind, "", progress.next);
+  const { isEnded, isLeftOver, revision } = decide();
+  // What was read before was read for other rights: it takes another pass.
+  if (revision !== (progress.revision ?? revision)) progress.found += 1;
+  progress.revision = revision;
+  for (const binding of items) {
+    const isOurs = !kind.kind.namespaced && isLeftOver(binding.metadata.name);
+    const kept = isOurs ? [] : findKeptSubjects(binding, isEnded);
+    if (kept === undefined) {
+      progress.survey.addBinding(binding);
+      continue;
+    }
+    progress.found += 1;
+    // A policy of the tenant that refuses a change of one binding keeps no other right.
+    await keepSubjects(tenant, kind, binding, kept).catch((error: unknown) => {
+      progress.refusal ??= error;
+    });
+  }
+  goOn(progress, next);
+}
+
+/** One that has changed or was deleted meanwhile is read again. */
+async function keepSubjects(
+  tenant: TenantClient,
+  { kind }: TenantKind<ForeignBinding>,
+  { metadata }: ForeignBinding,
+  subjects: Subject[],
+): Promise<void> {
+  const { name, namespace, resourceVersion } = metadata;
+  const patch = { metadata: { resourceVersion }, subjects };
+  try {
+    const { metadata: kept } = await tenant.send(
+      "PATCH",
+      objectPath(kind, namespace, name),
+      patch,
+      versionSchema,
+    );
+    // Of this version alone: the tenant may have bound another subject meanwhile.
+    if (subjects.length === 0) await tenant.delete({ kind }, name, namespace, kept.resourceVersion);
+  } catch (error) {
+    if (!(error instanceof KubeError && (error.isConflict || error.isNotFound))) throw error;
+  }
+}

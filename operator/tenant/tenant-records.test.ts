@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { createTenantRecords } from "./tenant-records.ts";
+
+const AT = "2026-01-01T00:00:00Z";
+const LATER = "2026-01-01T01:00:00Z";
+const NONE = { count: 0, names: [] };
+const ONE = { count: 1, names: ["ann"] };
+
+test("only what differs from the last time is told, with the time of that", () => {
+  let now = AT;
+  const told: string[] = [];
+  const records = createTenantRecords({
+    now: () => new Date(now),
+    onChange: (key) => told.push(key),
+  });
+  records.recordAdmins("a/demo", NONE);
+  now = LATER;
+  records.recordAdmins("a/demo", NONE);
+  expect([records.find("a/demo").foreignAdmins, told]).toEqual([{ ...NONE, observedAt: AT }, ["a/demo"]]);
+  records.recordAdmins("a/demo", ONE);
+  records.recordGeneration("a/demo", 1);
+  records.recordGeneration("a/demo", 1);
+  const expected = { foreignAdmins: { ...ONE, observedAt: LATER }, credentialsGeneration: 1 };
+  expect([records.find("a/demo"), told.length]).toEqual([expected, 3]);
+  records.forget("a/demo");
+  expect(records.find("a/demo")).toEqual({});
+});
