@@ -39,8 +39,8 @@ test("of an object that is never compared, the first and the latest versions are
 
 test("of an object that is never compared, large versions are fewer: the first and as many of the latest as there is room for", () => {
   const log = createVersionLog();
-  const labels = { "example.com/large": "a".repeat(100_000) };
-  for (let n = 1; n <= 20; n += 1) log.add(version(n, { displayName: `${n}`, labels }), version(n - 1));
+  const large = "a".repeat(100_000);
+  for (let n = 1; n <= 20; n += 1) log.add(version(n, { displayName: `${n} ${large}` }), version(n - 1));
   expect(versionsIn(log.of(uid))).toEqual(["1", "20"]);
   log.remove(uid, log.of(uid));
   for (let n = 21; n <= 60; n += 1) log.add(version(n, { displayName: `${n}` }), version(n - 1));
