@@ -34,10 +34,10 @@ afterAll(async () => {
 });
 
 /** A cluster with one node that is suspended, with its pool, once Cluster API has stopped to work on it. */
-async function suspendCluster({ createCluster, createPool, ...of }: Engineer, name: string): Promise<void> {
-  await createPool(`${name}-workers`, name, { desiredNodes: 1 });
-  await createCluster(name, {});
-  await waitForCluster({ createCluster, createPool, ...of }, name);
+async function suspendCluster(of: Engineer, name: string): Promise<void> {
+  await of.createPool(`${name}-workers`, name, { desiredNodes: 1 });
+  await of.createCluster(name, {});
+  await waitForCluster(of, name);
   await of.patchCluster(name, { metadata: { labels: { door: name } }, spec: { suspend: true } });
   await waitFor(`${name} to be suspended`, async () => {
     return conditionOf(await of.getCluster(name), "Suspended")?.status === "True";

@@ -53,7 +53,7 @@ const clusterCases: SpecCase[] = [
     title: `a display name with a joiner: ${displayName}`,
     spec: { ...clusterSpec, displayName },
   })),
-  ...[..."\n\u0085\u2028\u061c\u200e\u200f\u202a\u202e\u2066\u2069"].map((mark) => ({
+  ..."\n\u0085\u2028\u061c\u200e\u200f\u202a\u202e\u2066\u2069".split("").map((mark) => ({
     title: `a display name with ${JSON.stringify(mark)}`,
     spec: { ...clusterSpec, displayName: `a${mark}b` },
     rejected: "must be one line that is not blank, without control characters and marks of text direction",
