@@ -99,8 +99,8 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   const respondUnmatched = handleUnmatched(
     methodNotAllowed({ app, onMethodNotAllowed: handleUnknownMethod }),
   );
-  app.notFound((c: Context<HttpEnv>) => {
-    limiter.countAnonymous(c);
+  app.notFound(async (c: Context<HttpEnv>) => {
+    await limiter.countUnmatched(router.access, c);
     return respondUnmatched(c);
   });
 

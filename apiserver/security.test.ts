@@ -5,6 +5,7 @@ import { createLogger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Deps } from "./deps.ts";
+import type { Principal } from "./http/authentication/principal.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { ApiError } from "./http/errors.ts";
 import { DEFAULT_REQUEST_LIMITS, type RateLimits } from "./http/limits.ts";
@@ -22,6 +23,15 @@ const app = createApp(parts as unknown as Deps, {
   operations,
   authenticator: { authenticate: () => Promise.reject(new ApiError("unauthorized", "no")) },
 });
+const PRINCIPAL: Principal = {
+  kind: "user",
+  userId: NIL_ID,
+  issuer: "https://issuer.test",
+  emailVerified: false,
+  emailTrusted: false,
+  roles: [],
+  expiresAtMs: 0,
+};
 
 /** Served in addition to the API: the document itself, its reference page, and the redirects to the page. */
 const DOCUMENT_PATHS = ["/openapi.json", "/docs", "/docs/", "/"];
@@ -111,7 +121,7 @@ test("no byte of a body is read before the credential was accepted, on any route
 test("requests without a credential are limited by address on every route, and on those that do not exist", async () => {
   const routes = app.routes.filter(({ method }) => method !== "ALL");
   const limits = { ...DEFAULT_REQUEST_LIMITS.rates, anonymous: { burst: 1, perMinute: 0.001 } };
-  const anonymous = createAnonymousApp(limits);
+  const anonymous = createLimitedApp(limits);
   const statuses = await Promise.all(
     [...routes, { method: "GET", path: "/nowhere" }].map(async ({ method, path }, index) => {
       const address = `198.51.${Math.floor(index / 250)}.${index % 250}`;
@@ -123,6 +133,23 @@ test("requests without a credential are limited by address on every route, and o
   expect(statuses.filter(({ second }) => second !== 429)).toEqual([]);
 });
 
+test.each([
+  ["of a client that is signed in in its own limit", "Bearer good", 404],
+  ["with a refused credential in that of its address", "Bearer bad", 429],
+])("a request for a path that does not exist counts %s", async (_whose, authorization, anonymousStatus) => {
+  const few = { burst: 2, perMinute: 0.001 };
+  const rates = { ...DEFAULT_REQUEST_LIMITS.rates, default: few, anonymous: few };
+  const limited = createLimitedApp(rates, PRINCIPAL);
+  const send = async (headers = {}) =>
+    (await limited.request("/api/v1/nowhere", { headers }, socketOf("192.0.2.1"))).status;
+  const statuses = [
+    await send({ authorization }),
+    await send({ authorization }),
+    await send({ authorization }),
+  ];
+  expect([...statuses, await send()]).toEqual([404, 404, 429, anonymousStatus]);
+});
+
 test("no body has an unknown field at any depth", () => {
   const open = operations.flatMap(({ operationId, body }) =>
     body === undefined
@@ -132,10 +159,17 @@ test("no body has an unknown field at any depth", () => {
   expect(open).toEqual([]);
 });
 
-function createAnonymousApp(rates: RateLimits) {
+/** Accepts the credential `Bearer good` of the principal alone. */
+function createLimitedApp(rates: RateLimits, principal?: Principal) {
   const config = { limits: { ...DEFAULT_REQUEST_LIMITS, rates }, registry: REGISTRY };
   return createApp({ ...parts, config, metrics: createRegistry() } as unknown as Deps, {
-    authenticator: { authenticate: () => Promise.reject(new ApiError("unauthorized", "no")) },
+    authenticator: {
+      async authenticate(authorization) {
+        if (authorization !== "Bearer good" || principal === undefined)
+          throw new ApiError("unauthorized", "no");
+        return principal;
+      },
+    },
   });
 }
 

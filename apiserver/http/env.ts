@@ -16,7 +16,7 @@ export interface HttpEnv {
     sourceAddress: string | undefined;
     /** addRoute: the pattern of the path, as in the OpenAPI document; undefined until an operation matched. */
     route: string | undefined;
-    /** authenticate: undefined until then, and on paths of no operation. */
+    /** authenticate: undefined until then; on a path of no operation that of a valid credential. */
     principal: Principal | undefined;
     /** authorize: undefined outside an organization. */
     membership: Membership | undefined;

@@ -227,6 +227,17 @@ describe("the quotas of an organization", () => {
     expect(late.status).toBe(412);
   });
 
+  test("are shown to the members as staff sees them, with what is kept in tickets", async () => {
+    await setQuotas({ clusters: 3 });
+    const shown = await api.request("GET", `/api/v1/organizations/${orgId}/quotas`);
+    expect(shown.body).toEqual((await api.request("GET", path(), { as: "staff" })).body);
+    expect(shown.body).toMatchObject({ clusters: 3, used: { clusters: expect.any(Number) } });
+    expect(shown.body.stores.map(({ name }: { name: string }) => name)).toContain("open_tickets");
+    const headers = { "if-none-match": shown.headers.get("etag") ?? "" };
+    const again = await api.request("GET", `/api/v1/organizations/${orgId}/quotas`, { headers });
+    expect(again.status).toBe(304);
+  });
+
   test("leave an audit row with before and after", async () => {
     await setQuotas({ clusters: 3 });
     const rows = await api.deps.db.select().from(auditLog);

@@ -10,7 +10,13 @@ import { presentQuotas, quotasTag } from "./present.ts";
 import { readUse } from "./store.ts";
 
 const tag = "Platform administration";
+const TENANT_RECORD = "/api/v1/organizations/{orgID}/quotas";
 const RECORD = "/api/v1/admin/organizations/{orgID}/quotas";
+
+const readResponses = {
+  200: { description: "The limits and their use.", body: quotasRecord, headers: ["ETag"] },
+  304: { description: "Unchanged since the version in If-None-Match." },
+} as const;
 
 /** What slices above this one tell it. */
 export interface QuotaHooks {
@@ -18,13 +24,38 @@ export interface QuotaHooks {
   listStoreQuotas(orgId: string): Promise<StoreQuota[]>;
 }
 
-/** The quotas of an organization, which the platform's staff sets. */
+/** The quotas of an organization, which its members read and the platform's staff sets. */
 export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): void {
   const { quotas: defaults } = deps.config;
   const readUses = async (orgId: string) => ({
     used: await readUse(deps.db, orgId),
     stores: await hooks.listStoreQuotas(orgId),
   });
+  const readRecord = async (orgId: string) => {
+    const quotas = await readQuotas(deps.db, orgId, defaults);
+    const uses = await readUses(orgId);
+    return { record: presentQuotas(quotas, defaults, uses), etag: quotasTag(quotas, uses) };
+  };
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: TENANT_RECORD,
+      operationId: "getQuotas",
+      tag: "Organizations",
+      summary: "Get the quotas and their use",
+      description:
+        "What the organization may have and has. The platform's staff sets the quotas; a request beyond one is 422 quota_exceeded.",
+      access: "organization:read",
+      responses: readResponses,
+    },
+    async (c, { orgId }) => {
+      const { record, etag } = await readRecord(orgId);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(record, 200, { ETag: etag });
+    },
+  );
+
   addRoute(
     router,
     {
@@ -34,18 +65,13 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
       tag,
       summary: "Get the quotas of an organization",
       access: "platform-admin",
-      responses: {
-        200: { description: "Its limits and their use.", body: quotasRecord, headers: ["ETag"] },
-        304: { description: "Unchanged since the version in If-None-Match." },
-      },
+      responses: readResponses,
     },
     async (c, { params: { orgID } }) => {
       await requireOrganization(deps.db, orgID);
-      const quotas = await readQuotas(deps.db, orgID, defaults);
-      const used = await readUses(orgID);
-      const etag = quotasTag(quotas, used);
+      const { record, etag } = await readRecord(orgID);
       if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
-      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: etag });
+      return c.json(record, 200, { ETag: etag });
     },
   );
 

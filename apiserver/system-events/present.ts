@@ -1,6 +1,8 @@
 import type { z } from "@hono/zod-openapi";
 import type { StoredEvent } from "../events/feed.ts";
 import type { StatusPayload, SystemEventPayload } from "../events/table.ts";
+import { toRestWords } from "../http/contract/rest-words.ts";
+import { type ClusterState, statusMessageOf } from "../resources/project/index.ts";
 import type { eventRecord } from "./schema.ts";
 
 /** One event of the history; the stream sends the same `event` and `data`. */
@@ -19,7 +21,26 @@ export function presentEvent(row: StoredEvent): PresentedEvent {
 }
 
 function presentStatus({ status, previousStatus, message, at }: StatusPayload) {
-  return { status, previous_status: previousStatus, message, at };
+  return {
+    status,
+    previous_status: previousStatus,
+    message: message === null ? null : toRestWords(message),
+    at,
+  };
+}
+
+/** The present state of a cluster, which holds the events up to `id` at least. */
+export function presentState(
+  { id: clusterId, status, object }: ClusterState,
+  { id, at }: { id: number; at: Date },
+): PresentedEvent {
+  const state = presentStatus({
+    status,
+    previousStatus: null,
+    message: statusMessageOf(object) ?? null,
+    at: at.toISOString(),
+  });
+  return { event: "status", data: { id, cluster_id: clusterId, node_pool_id: null, ...state } };
 }
 
 function presentSystemEvent(payload: SystemEventPayload) {
@@ -27,7 +48,7 @@ function presentSystemEvent(payload: SystemEventPayload) {
   return {
     type,
     reason,
-    message,
+    message: toRestWords(message),
     source,
     object,
     count,

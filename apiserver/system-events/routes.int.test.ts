@@ -81,6 +81,24 @@ describe("the stream (section 4.20)", () => {
     expect(stream.messages.every(({ data }) => data.status === "nudge")).toBe(true);
   });
 
+  test("begins with the present state, as the record has it", async () => {
+    const clusterId = await createCluster();
+    const [first, resumed] = [await open(clusterId), await open(clusterId, 0)];
+    const { body } = await api.request("GET", pathOf(clusterId).replace("/system-events", ""));
+    const state = {
+      node_pool_id: null,
+      status: body.status,
+      previous_status: null,
+      message: body.status_message,
+    };
+    for (const stream of [first, resumed]) {
+      await expect.poll(() => stream.states.length, { timeout: 60_000 }).toBe(1);
+      expect(stream.states).toMatchObject([
+        { event: "status", id: undefined, data: { ...state, cluster_id: clusterId } },
+      ]);
+    }
+  });
+
   test("resumes after Last-Event-ID without gap or repeat, in order", async () => {
     const clusterId = await createCluster();
     const newest = await findNewest(clusterId);

@@ -8,7 +8,7 @@ import type { PageRequest } from "../http/contract/page.ts";
 import { cursorToPosition, positionToCursor } from "../http/contract/position-page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { isClusterServed } from "../resources/project/index.ts";
+import { findClusterStates, isClusterServed } from "../resources/project/index.ts";
 import { presentEvent } from "./present.ts";
 import { eventPage, eventQuery, streamPassRecord } from "./schema.ts";
 import { createBroadcaster } from "./stream/broadcaster.ts";
@@ -52,8 +52,9 @@ function addStream(router: Router, deps: Deps): void {
       tag,
       summary: "Stream the events of a cluster",
       description:
-        "A stream of Server-Sent Events: `system-event` and `status`, `gap` when events after Last-Event-ID are no " +
-        "longer available, `deleted` or `bye` at its end. With `Accept: application/json`, a page of the history of " +
+        "A stream of Server-Sent Events: first the present state of the cluster, as a `status` without an id, then " +
+        "`system-event` and `status`, `gap` when events after Last-Event-ID are no longer available, `deleted` or " +
+        "`bye` at its end. With `Accept: application/json`, a page of the history of " +
         "seven days. Browsers, whose EventSource cannot send headers, open the stream with a ticket.",
       access: "system_events:read",
       acceptsTicket: true,
@@ -162,11 +163,16 @@ async function requireFeed(deps: Deps, orgId: string, clusterId: string): Promis
 function createStreamDeps(deps: Deps): StreamDeps {
   const reader = createEventReader(deps.db);
   const findRange = coalesceKeys((clusterIds) => findEventRanges(deps.db, clusterIds));
+  const findState = coalesceKeys((clusterIds) => findClusterStates(deps.db, clusterIds));
   const readRange = async (clusterId: string) => (await findRange(clusterId)) ?? { oldest: 0, newest: 0 };
   return {
     reader,
     broadcaster: createBroadcaster(deps, reader, readRange),
     readRange,
+    async readState({ orgId, clusterId }) {
+      const state = await findState(clusterId);
+      return state?.orgId === orgId ? state : undefined;
+    },
     now: () => deps.now().getTime(),
   };
 }

@@ -51,9 +51,12 @@ export const statusRecord = z
   .object({
     ...place,
     status: textField(32, "The new status.", "running"),
-    previous_status: textField(32, "The previous status; null for the first one.").nullable(),
+    previous_status: textField(
+      32,
+      "The previous status; null for the first one, and in the state that a stream begins with.",
+    ).nullable(),
     message: textField(1024, "Human-readable explanation.").nullable(),
-    at: timestampField("When it changed."),
+    at: timestampField("When it changed; in the state that a stream begins with, when that was read."),
   })
   .openapi("StatusEvent");
 

@@ -9,8 +9,16 @@ const PLACE = { id: 4711, cluster_id: CLUSTER_ID, node_pool_id: null };
 /** A message of 1,024 characters, each escaped as \uXXXX, and the other fields. */
 const MAX_DATA_LENGTH = 16_384;
 
-/** Every kind of message: the schema of its `data`, whether a stream can resume after it, and an example. */
-const MESSAGES: readonly { schema: string; summary: string; isResumable: boolean; example: SseMessage }[] = [
+/**
+ * Every kind of message: the schema of its `data`, whether a stream can resume after it ("mostly": not after the one that it
+ * begins with), and an example.
+ */
+const MESSAGES: readonly {
+  schema: string;
+  summary: string;
+  isResumable: boolean | "mostly";
+  example: SseMessage;
+}[] = [
   {
     schema: "SystemEvent",
     summary: "An event of the cluster.",
@@ -33,8 +41,10 @@ const MESSAGES: readonly { schema: string; summary: string; isResumable: boolean
   },
   {
     schema: "StatusEvent",
-    summary: "The status of the cluster or of a node pool changed.",
-    isResumable: true,
+    summary:
+      "The status of the cluster or of a node pool changed; without an id, the present state of the cluster, with which a " +
+      "stream begins.",
+    isResumable: "mostly",
     example: {
       event: "status",
       id: 4711,
@@ -77,7 +87,8 @@ export function describeStream(): NonNullable<ResponseSpec["stream"]> {
       } as object);
     const event = z.literal(example.event).openapi({ description: "The name of the event." });
     const id = z.string().max(16).openapi({ description: "The id to send as Last-Event-ID." });
-    const fields = isResumable ? { event, id, data } : { event, data };
+    const ids = { true: { id }, false: {}, mostly: { id: id.optional() } };
+    const fields = { event, ...ids[`${isResumable}`], data };
     return z.object(fields).openapi(`${schema}Message`);
   });
   if (first === undefined || second === undefined) throw new Error("a union of fewer than two");

@@ -9,12 +9,20 @@ import {
   type TestIssuer,
 } from "../testing/issuer.ts";
 
+interface Message {
+  event: string;
+  id: number | undefined;
+  data: Record<string, unknown>;
+}
+
 /** A stream that is read as long as it lasts. */
 export interface TestStream {
   status: number;
   headers: Headers;
-  /** The messages so far, comments left out. */
-  messages: { event: string; id: number | undefined; data: Record<string, unknown> }[];
+  /** The messages so far; comments and the present state, with which a stream begins, are left out. */
+  messages: Message[];
+  /** The present state, in each stream once. */
+  states: Message[];
   ended: Promise<void>;
   close(): Promise<void>;
 }
@@ -28,17 +36,20 @@ export async function openStream(
   const response = await app.request(path, { headers });
   const reader = response.body?.getReader();
   if (reader === undefined) throw new Error("no body");
-  const messages: TestStream["messages"] = [];
+  const read = { messages: [], states: [] };
   return {
     status: response.status,
     headers: response.headers,
-    messages,
-    ended: readAll(reader, messages),
+    ...read,
+    ended: readAll(reader, read),
     close: () => reader.cancel(),
   };
 }
 
-async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, messages: TestStream["messages"]) {
+async function readAll(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  { messages, states }: Pick<TestStream, "messages" | "states">,
+) {
   const decoder = new TextDecoder();
   let text = "";
   for (;;) {
@@ -52,11 +63,9 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, messages
       const event = field("event");
       if (event === undefined) continue;
       const id = field("id");
-      messages.push({
-        event,
-        id: id === undefined ? undefined : Number(id),
-        data: JSON.parse(field("data") ?? "null"),
-      });
+      const data = JSON.parse(field("data") ?? "null");
+      const isState = event === "status" && id === undefined;
+      (isState ? states : messages).push({ event, id: id === undefined ? undefined : Number(id), data });
     }
   }
 }

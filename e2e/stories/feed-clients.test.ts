@@ -19,10 +19,11 @@ beforeAll(async () => {
   path = `${clusters}/${body.id}/system-events`;
 });
 
-test("npm eventsource: replay by last_event_id, ids, parsed data", async () => {
+test("npm eventsource: the present state, replay by last_event_id, ids, parsed data", async () => {
   const feed = alice.follow(`${path}?last_event_id=0`);
   const first = await waitFor("the first status", () => feed.events.find(({ event }) => event === "status"));
   feed.close();
+  expect(feed.states).toMatchObject([{ data: { node_pool_id: null, previous_status: null } }]);
   expect(first.data).toMatchObject({ id: Number(first.id), status: "provisioning", previous_status: null });
 });
 
@@ -36,15 +37,18 @@ test("curl -N: lines as they arrive, retry first", async () => {
   try {
     for await (const line of createInterface({ input: child.stdout })) {
       lines.push(line);
-      if (line.startsWith("data: ") && line.includes('"provisioning"')) break;
+      if (line.startsWith("data: ") && lines.at(-2)?.startsWith("id: ")) break;
     }
   } finally {
     child.kill("SIGKILL");
   }
   expect(lines[0]).toBe("retry: 3000");
-  const at = lines.indexOf("event: status");
-  expect(lines[at + 1]).toMatch(/^id: \d+$/);
-  expect(lines[at + 2]).toMatch(/^data: \{.*\}$/);
+  const state = ["event: status", expect.stringMatching(/^data: \{.*\}$/), ""];
+  expect(lines.slice(2, 5)).toEqual(state);
+  expect(lines.slice(-3, -1)).toEqual([
+    expect.stringMatching(/^event: (status|system-event)$/),
+    expect.stringMatching(/^id: \d+$/),
+  ]);
 });
 
 test.skipIf(browser === undefined)(
@@ -68,11 +72,12 @@ test.skipIf(browser === undefined)(
   },
 );
 
-/** Runs in the page: the first status, or "closed" when the browser stops retrying. */
+/** Runs in the page: the first status with an id, or "closed" when the browser stops retrying. */
 function listenOnce(url: string): string {
   return `new Promise((resolve) => {
     const source = new EventSource(${JSON.stringify(url)});
     source.addEventListener("status", ({ lastEventId, data }) => {
+      if (lastEventId === "") return;
       source.close();
       resolve({ id: lastEventId, status: JSON.parse(data).status });
     });

@@ -41,9 +41,11 @@ export interface FeedEvent {
   data: any;
 }
 
-/** An open live feed: every event so far, and a way to end it. */
+/** An open live feed: every event so far, but for the states that it began with, and a way to end it. */
 export interface Feed {
   events: FeedEvent[];
+  /** The present state that it began with, each time it was opened. */
+  states: FeedEvent[];
   /** How often it was opened: more than once when its client had to reconnect. */
   opened: number;
   close(): void;
@@ -96,22 +98,24 @@ export function createTenant(apiUrl: string, token: string): Tenant {
           throw new Error("the feed is unavailable");
         },
       });
-      const events: FeedEvent[] = [];
+      const feed = {
+        events: [] as FeedEvent[],
+        states: [] as FeedEvent[],
+        opened: 0,
+        close: () => source.close(),
+      };
       for (const name of ["system-event", "status", "gap", "bye", "deleted"]) {
-        source.addEventListener(name, (message) =>
-          events.push({
-            event: name,
-            id: message.lastEventId,
-            data: message.data ? JSON.parse(message.data) : {},
-          }),
-        );
+        source.addEventListener(name, (message) => {
+          const isState = name === "status" && feed.states.length < feed.opened;
+          const data = message.data ? JSON.parse(message.data) : {};
+          feed[isState ? "states" : "events"].push({ event: name, id: message.lastEventId, data });
+        });
       }
       // A feed that has ended must not be reopened by the client's own retry, unless its replica shuts down.
       source.addEventListener("deleted", () => source.close());
       source.addEventListener("bye", ({ data }) => {
         if (JSON.parse(data).reason !== "shutting_down") source.close();
       });
-      const feed = { events, opened: 0, close: () => source.close() };
       source.addEventListener("open", () => {
         feed.opened += 1;
       });

@@ -30,7 +30,8 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const before = findCondition(last?.conditions, "Stalled");
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
   if (stalled?.status === "True" && !wasStalled) record("Warning", stalled.reason, stalled.message);
-  const wait = findLongWait(last, next);
+  const isDeletionHeld = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
+  const wait = findLongWait(last, next, { isDeletionHeld });
   if (wait !== undefined) record("Warning", wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {

@@ -133,7 +133,7 @@ test("taints that Cluster API refused are not sent again until their pools chang
       random: () => 0,
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
-    tenantRecords: { find: () => undefined, forget: () => undefined },
+    tenantRecords: { find: () => ({}), forget: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     taintRefusals: createTaintRefusals(),

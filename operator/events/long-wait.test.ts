@@ -26,6 +26,8 @@ test.each([
   { name: "that is reported already", last: waiting, next: waiting, reason: undefined },
   { name: "that has only begun", last: undefined, next: short, reason: undefined },
   { name: "that is slow by nature", last: short, next: aStatus("False", "RollingOut"), reason: undefined },
+  { name: "for a deletion", last: short, next: aStatus("False", "Deleting"), reason: undefined },
+  { name: "for what is being made", last: short, next: aStatus("False", "Provisioning"), reason: undefined },
   {
     name: "of what has become ready this moment",
     last: waiting,
@@ -39,5 +41,10 @@ test.each([
     reason: "Provisioning",
   },
 ])("a wait $name", ({ last, next, reason }) => {
-  expect(findLongWait(last, next)?.reason).toBe(reason);
+  expect(findLongWait(last, next, { isDeletionHeld: false })?.reason).toBe(reason);
+});
+
+test("a deletion that is held up is a wait", () => {
+  const deleting = aStatus("False", "Deleting");
+  expect(findLongWait(short, deleting, { isDeletionHeld: true })?.reason).toBe("Deleting");
 });

@@ -10,9 +10,13 @@ const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
 
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in progress
- * when an object becomes ready is not one: it has only just become the reason.
+ * when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing holds up.
  */
-export function findLongWait(last: ReportedStatus | undefined, next: ReportedStatus): Problem | undefined {
+export function findLongWait(
+  last: ReportedStatus | undefined,
+  next: ReportedStatus,
+  { isDeletionHeld }: { isDeletionHeld: boolean },
+): Problem | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
   const isReady = (status?: ReportedStatus) => findCondition(status?.conditions, "Ready")?.status === "True";
@@ -20,5 +24,9 @@ export function findLongWait(last: ReportedStatus | undefined, next: ReportedSta
   const before = findCondition(last?.conditions, "Reconciling");
   const isReported = last?.message !== undefined && before?.reason === reconciling.reason;
   const { reason, message } = reconciling;
-  return isReported || SLOW_REASONS.has(reason) ? undefined : { reason, message };
+  const isProgress =
+    SLOW_REASONS.has(reason) ||
+    (reason === "Provisioning" && !isReady(next)) ||
+    (reason === "Deleting" && !isDeletionHeld);
+  return isReported || isProgress ? undefined : { reason, message };
 }

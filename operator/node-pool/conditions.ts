@@ -118,6 +118,9 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
     return { reason: "UpgradeInProgress", message };
   }
   const { nodes, readyNodes, desiredNodes } = progress;
+  if (desiredNodes === 0 && nodes === 0) {
+    return { reason: "Provisioning", message: "The pool, which is to have no nodes, is being created." };
+  }
   const counts = `${readyNodes} of ${count(desiredNodes, "node")} ${be(readyNodes, desiredNodes)} ready, ${nodes} ${exist(nodes)}.`;
   return { reason: "WaitingForNodes", message: `${counts}${describeLateMachine(progress)}` };
 }

@@ -8,6 +8,7 @@ import { count } from "../../shared/program/plural.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import { identifyChange } from "../identity/identify-change.ts";
 import { displayNameOf } from "../identity/identity.ts";
+import { describeLeavingMachine } from "./leaving.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */
@@ -50,7 +51,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   if (stalled?.status === "True" && !wasStalled && phase !== "Failed") {
     record({ type: "Warning", reason: stalled.reason, action, message: stalled.message });
   }
-  const wait = findLongWait(last, next);
+  const wait = findLongWait(last, next, { isDeletionHeld: describeLeavingMachine(observed) !== "" });
   if (wait !== undefined) record({ type: "Warning", action, ...wait });
   return events;
 }

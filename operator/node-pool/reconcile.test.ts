@@ -44,6 +44,11 @@ test.each([
     pool: aPool().withCapi({ desired: 2, nodes: 2, ready: 1 }),
     reason: "WaitingForNodes",
   },
+  {
+    what: "it is to have no nodes, and is not created in Cluster API",
+    pool: aPool({ desiredNodes: 0 }).withCluster({ controlPlaneInitialized: true }),
+    reason: "Provisioning",
+  },
 ])("a pool is not ready while $what", ({ pool, reason }) => {
   expect(pool.condition("Ready")).toMatchObject({ status: "False", reason });
   expect(pool.plan().status?.phase).toBe("Provisioning");

@@ -49,6 +49,15 @@ const clusterCases: SpecCase[] = [
     spec: { ...clusterSpec, displayName: long(64) },
     rejected: "spec.displayName: Too long: may not be more than 63 bytes",
   },
+  ...["می\u200cخواهم", "क्\u200dष", "👩\u200d💻"].map((displayName) => ({
+    title: `a display name with a joiner: ${displayName}`,
+    spec: { ...clusterSpec, displayName },
+  })),
+  ..."\n\u0085\u2028\u061c\u200e\u200f\u202a\u202e\u2066\u2069".split("").map((mark) => ({
+    title: `a display name with ${JSON.stringify(mark)}`,
+    spec: { ...clusterSpec, displayName: `a${mark}b` },
+    rejected: "must be one line that is not blank, without control characters and marks of text direction",
+  })),
   { title: "a plan", spec: { ...clusterSpec, plan: "growth-2" } },
   {
     title: "a plan that is no slug",

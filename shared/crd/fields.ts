@@ -63,13 +63,19 @@ export function reason(description: string) {
     .meta({ description });
 }
 
-/** A name is one line of text that people can see: not blank, without control characters and line separators. */
+/**
+ * A name is one line of text that people read as it is stored: not blank, without control characters, line separators and
+ * the marks that change the direction of text (Unicode Bidi_Control, UAX #9). Joiners belong to words of many languages.
+ */
 export const readableNameRule: Rule<string> = {
   field: "",
   code: "invalid_format",
-  message: "must be one line that is not blank, without control characters",
-  cel: "self.matches('[^\\\\p{Z}\\\\p{Cc}\\\\p{Cf}]') && !self.matches('[\\\\p{Cc}\\\\p{Zl}\\\\p{Zp}]')",
-  holds: (name) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(name) && !/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name),
+  message: "must be one line that is not blank, without control characters and marks of text direction",
+  cel: [
+    "self.matches('[^\\\\p{Z}\\\\p{Cc}\\\\p{Cf}]')",
+    "!self.matches('[\\\\p{Cc}\\\\p{Zl}\\\\p{Zp}\\\\x{061c}\\\\x{200e}\\\\x{200f}\\\\x{202a}-\\\\x{202e}\\\\x{2066}-\\\\x{2069}]')",
+  ].join(" && "),
+  holds: (name) => /[^\p{Z}\p{Cc}\p{Cf}]/u.test(name) && !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u.test(name),
 };
 
 export const displayNameSchema = withRules(

@@ -6,6 +6,7 @@ import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../events/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { markDue } from "../budgets/due-store.ts";
+import { budgetAlerts } from "../budgets/table.ts";
 import { lockLastRateChange, setRates } from "../rate-card/changes.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
@@ -171,16 +172,26 @@ test("organizations with more alerts than a transaction may have are told of all
 test("an organization whose alert cannot be written stops no other one of its batch, and is tried again", async () => {
   const orgIds = await addOrganizations(5, [10]);
   const [, , broken = ""] = orgIds;
-  // More cents than the column holds.
-  const excess = { organizationId: broken, startedAt: at(1), quantity: 10n ** 19n };
-  const correctionOf = await insertUsage(api.deps.db, excess);
+  const refused = `alter table budget_alerts add constraint refused check (org_id <> '${broken}')`;
+  await api.deps.db.execute(sql.raw(refused));
   now = at(3);
   await runRound();
   await runRound();
   for (const of of orgIds) expect([of, await readAlerts(of)]).toEqual([of, of === broken ? [] : [TWO_EUROS]]);
-  await insertUsage(api.deps.db, { ...excess, quantity: -(10n ** 19n), endedAt: at(3), correctionOf });
+  await api.deps.db.execute(sql`alter table budget_alerts drop constraint refused`);
   await runRound();
   expect(await readAlerts(broken)).toEqual([TWO_EUROS]);
+});
+
+test("an amount of any size is alerted, and kept to the cent", async () => {
+  const quantity = 98_765_432_109_876_543_210n;
+  const [of = ""] = await addOrganizations(1, [10], quantity);
+  now = at(3);
+  await runRound();
+  const rows = await api.deps.db.select().from(budgetAlerts).where(eq(budgetAlerts.orgId, of));
+  expect(rows.map(({ spendCents }) => spendCents)).toEqual([2n * 100n * quantity]);
+  // As a number of JSON it is the largest whole number of cents that every client reads exactly.
+  expect(await readAlerts(of)).toEqual([["2026-02", 10, Number.MAX_SAFE_INTEGER / 100, 20]]);
 });
 
 test("usage that is stored while a round compares is compared in the next one", async () => {

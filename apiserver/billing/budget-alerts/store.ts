@@ -56,7 +56,7 @@ export async function insertFired(
   await tx.execute(sql`insert into ${budgetAlerts} (org_id, month, threshold_pct, spend_cents, fired_at)
     select "orgId", month, "thresholdPct", "spendCents", "firedAt"
     from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as fired ("orgId" uuid, month text, "thresholdPct" integer, "spendCents" bigint, "firedAt" timestamptz)`);
+      as fired ("orgId" uuid, month text, "thresholdPct" integer, "spendCents" numeric, "firedAt" timestamptz)`);
 }
 
 /** Sets when the spend of each organization is compared next. */

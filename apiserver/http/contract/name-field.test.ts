@@ -3,7 +3,7 @@ import { NAME_PATTERN, nameField } from "./name-field.ts";
 
 const name = nameField(63, "A name.");
 const codesOf = (text: string) => name.safeParse(text).error?.issues.map(({ message }) => message) ?? [];
-const FORM = "must be one line that is not blank, without control characters";
+const FORM = "must be one line that is not blank, without control characters and marks of text direction";
 
 describe("a name", () => {
   test.each([
@@ -25,6 +25,15 @@ describe("a name", () => {
     "%j is refused: blank, or with a control character or a line separator",
     (text) => {
       expect(codesOf(text)).toEqual([FORM]);
+    },
+  );
+
+  test.each("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069".split(""))(
+    "a mark of text direction is refused: %j",
+    (mark) => {
+      for (const text of [`a${mark}`, `${mark}ab`, `a${mark}b`]) {
+        expect(codesOf(text)).toEqual([FORM]);
+      }
     },
   );
 

@@ -64,6 +64,11 @@ export interface RequestLimiter {
   ): Promise<Holder>;
   /** Counts a request that no principal or holder is counted for by its address: 429 beyond the quota. */
   countAnonymous(c: Context<HttpEnv>): void;
+  /**
+   * Counts a request that no operation serves: for its principal, which it sets, or by its address without a valid
+   * credential. Throws 429 beyond the quota; 503 when credentials cannot be checked.
+   */
+  countUnmatched(control: AccessControl, c: Context<HttpEnv>): Promise<void>;
   /** Counts a member's request inside an organization: 429 when all its members together are over its quota. */
   countInOrganization(orgId: string, c: Context<HttpEnv>): void;
 }
@@ -102,7 +107,7 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
     }
   }
 
-  return {
+  const limiter: RequestLimiter = {
     limit(control, operation, c) {
       const stricter = rateClassOf(operation);
       return {
@@ -137,10 +142,25 @@ export function createRequestLimiter(limits: RateLimits, nowMs?: () => number): 
       const what = "Too many requests without a credential came from this address";
       countShared(c, counters.anonymous, toAddressKey(address), what);
     },
+    async countUnmatched(control, c) {
+      const authorization = c.req.header("authorization");
+      if (authorization === undefined) {
+        limiter.countAnonymous(c);
+        return;
+      }
+      try {
+        const limited = limiter.limit(control, { method: "get", access: "signed-in" }, c);
+        c.set("principal", await limited.authenticate(authorization));
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== "unauthorized") throw error;
+        limiter.countAnonymous(c);
+      }
+    },
     countInOrganization(orgId, c) {
       countShared(c, counters.organization, orgId, "Too many requests in this organization");
     },
   };
+  return limiter;
 }
 
 /** Takes a token from the caller's bucket and sets the headers; throws 429 with `message` when it is empty. */

@@ -12,13 +12,21 @@ interface Refusal {
 const NOT_HTTP: Refusal = { code: "bad_request", message: "The bytes received are not an HTTP request." };
 const UNKNOWN_METHOD: Refusal = { code: "not_implemented", message: "This server does not know the method." };
 
+/** Of a request whose headers or body are not complete in their time. */
+const TIMEOUT_CODE = "ERR_HTTP_REQUEST_TIMEOUT";
+
+/** Whether an error of the HTTP server says that a request did not arrive in time. */
+export function isTimeout(error: Error): boolean {
+  return "code" in error && error.code === TIMEOUT_CODE;
+}
+
 /** Refusals of bytes that are no request, by the error code of Node's parser. */
 const FAULTS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: {
     code: "bad_request",
     message: "The address and the headers together are too long.",
   },
-  ERR_HTTP_REQUEST_TIMEOUT: { code: "bad_request", message: "The request did not arrive in time." },
+  [TIMEOUT_CODE]: { code: "bad_request", message: "The request did not arrive in time." },
 };
 
 /** A request line of a method that Node's parser does not know. */

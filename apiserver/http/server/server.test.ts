@@ -85,6 +85,36 @@ test("a body that trickles is cut off at the deadline of the whole request", asy
   expect(response).not.toContain("response /");
 });
 
+/** Nothing is read or written for longer than a request may take, and than connections are left unchecked. */
+function standStill(ms: number): void {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
+}
+
+const POST_HEAD = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nConnection: close\r\n\r\n";
+
+test("requests whose time was over while the server stood still have it anew, and are then cut off", async () => {
+  const port = await serve({ headersSeconds: 1, requestSeconds: 1 });
+  const begin = (beginning: string) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    socket.write(beginning);
+    return { socket, response: text(socket) };
+  };
+  const [head, partOfHead] = [POST_HEAD, POST_HEAD.slice(0, 30)];
+  const [body, headers, partOfBody, partOfHeaders] = [head, partOfHead, head, partOfHead].map(begin);
+  // Connections are accepted in their order.
+  await talk(port, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  body?.socket.write("0123456789");
+  headers?.socket.write(`${POST_HEAD.slice(30)}0123456789`);
+  partOfBody?.socket.write("012345");
+  partOfHeaders?.socket.write("Cont");
+  standStill(2500);
+  for (const complete of [body, headers])
+    expect(await complete?.response).toMatch(/^HTTP\/1\.1 200 .*response \/ 10$/s);
+  for (const incomplete of [partOfBody, partOfHeaders])
+    expect(await incomplete?.response).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time/s);
+});
+
 test.each([
   ["a header line", `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"a".repeat(5000)}\r\n\r\n`],
   [

@@ -1,11 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import type { RequestLimits } from "../limits.ts";
 import { toAddressKey } from "../rate-limits/address-key.ts";
-import { refuseConnect, refuseRequest, respondToClientError } from "./client-error.ts";
+import { isTimeout, refuseConnect, refuseRequest, respondToClientError } from "./client-error.ts";
 import { createProxyCheck, normalizeAddress } from "./source-address.ts";
+import { watchStalls } from "./stalls.ts";
 
 type FetchHandler = Parameters<typeof getRequestListener>[0];
 
@@ -81,12 +83,41 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
   server.maxConnections = limits.maxConnections;
   limitConnectionsPerAddress(server, limits);
   server.setTimeout(limits.stalledSeconds * 1000);
+  respondToClientErrors(server, limits.requestSeconds * 1000);
+  return server;
+}
+
+/**
+ * Responds to bytes that are no request, and to requests that do not arrive in time. One whose time was over while this
+ * process stood still gets it anew: its bytes may have come and wait to be read.
+ */
+function respondToClientErrors(server: Server, requestMs: number): void {
+  const stalls = watchStalls();
+  server.once("close", () => stalls.stop());
   const pending = new WeakMap<object, ServerResponse>();
+  /** Requests that are given their time anew, by connection; undefined while the headers are missing. */
+  const late = new WeakMap<object, { request: IncomingMessage | undefined }>();
   server.prependListener("request", (request: IncomingMessage, response: ServerResponse) => {
     pending.set(request.socket, response);
+    const awaited = late.get(request.socket);
+    if (awaited !== undefined) awaited.request ??= request;
   });
-  server.on("clientError", (error, socket) => respondToClientError(error, socket, pending.get(socket)));
-  return server;
+
+  function refuse(error: Error, socket: Duplex): void {
+    const response = pending.get(socket);
+    if (!isTimeout(error) || !stalls.hasStalled(requestMs)) {
+      respondToClientError(error, socket, response);
+      return;
+    }
+    const awaited = { request: response?.req.complete === false ? response.req : undefined };
+    late.set(socket, awaited);
+    const timer = setTimeout(() => {
+      late.delete(socket);
+      if (awaited.request?.complete !== true) refuse(error, socket);
+    }, requestMs);
+    socket.once("close", () => clearTimeout(timer));
+  }
+  server.on("clientError", refuse);
 }
 
 /**

@@ -23,6 +23,10 @@ afterEach(async () => {
   await running?.drain(0);
 });
 
+function anOpenStream(): ReadableStream {
+  return new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("data: 1\n\n")) });
+}
+
 /** Serves /large and /small to the user in the query; returns how to leave a response unread, and to read one. */
 async function serve(responseSeconds: number) {
   const app = new Hono<HttpEnv>();
@@ -35,17 +39,18 @@ async function serve(responseSeconds: number) {
   app.use(limitUnread(createByteBudget({ maxBytes: BUDGET_BYTES, what: "responses" }), responseSeconds));
   app.all("/large", (c) => c.body(new Uint8Array(LARGE_BYTES), 200, { "Content-Type": "text/plain" }));
   app.get("/small", (c) => c.text("small"));
+  app.get("/open", (c) => c.body(anOpenStream(), 200, { "Content-Type": "text/event-stream" }));
   app.get("/stream", (c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream" }));
   const limits = DEFAULT_REQUEST_LIMITS;
   running = await listen(app.fetch, { address: "127.0.0.1", port: 0, limits, shutdownDelayMs: 0 });
   const { address } = running;
   return {
-    /** Resolves once the response has begun. */
-    leaveUnread: async (path: string, method = "GET"): Promise<Socket> => {
+    /** Sends requests on one connection, each without waiting for its response; resolves once the first has begun. */
+    leaveUnread: async (...requests: readonly string[]): Promise<Socket> => {
       const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1" });
       socket.on("error", () => undefined);
       sockets.push(socket);
-      socket.write(`${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
+      for (const request of requests) socket.write(`${request} HTTP/1.1\r\nHost: x\r\n\r\n`);
       await once(socket, "readable");
       return socket;
     },
@@ -55,7 +60,7 @@ async function serve(responseSeconds: number) {
 
 test("reads beyond the bytes that a caller leaves unread are 429, until it has read them; others are served", async () => {
   const { leaveUnread, read } = await serve(600);
-  const socket = await leaveUnread("/large?user=a");
+  const socket = await leaveUnread("GET /large?user=a");
   const refused = await read("/large?user=a");
   expect([refused.status, refused.headers.get("retry-after"), refused.headers.get("cache-control")]).toEqual([
     429,
@@ -76,14 +81,14 @@ test("reads beyond the bytes that a caller leaves unread are 429, until it has r
 
 test("what a write has done is reported to a caller who leaves responses unread, and counts", async () => {
   const { leaveUnread, read } = await serve(600);
-  await leaveUnread("/large?user=a", "POST");
-  await leaveUnread("/large?user=a", "POST");
+  await leaveUnread("POST /large?user=a");
+  await leaveUnread("POST /large?user=a");
   expect((await read("/small?user=a")).status).toBe(429);
 });
 
 test("a response that is not read in its time is cut off, and takes no room any longer", async () => {
   const { leaveUnread, read } = await serve(0.1);
-  const socket = await leaveUnread("/large?user=a");
+  const socket = await leaveUnread("GET /large?user=a");
   await vi.waitFor(async () => {
     const again = await read("/large?user=a");
     // It is cut off, too, when it is read more slowly than that.
@@ -96,9 +101,36 @@ test("a response that is not read in its time is cut off, and takes no room any 
   expect(socket.bytesRead).toBeLessThan(LARGE_BYTES);
 });
 
+test("a response that waits behind a stream is cut off with it in its time, and takes no room any longer", async () => {
+  const { leaveUnread, read } = await serve(0.1);
+  const socket = await leaveUnread("GET /open?user=a", "GET /large?user=a");
+  const closed = once(socket, "close");
+  socket.resume();
+  await closed;
+  const again = await read("/large?user=a");
+  await again.body?.cancel().catch(() => undefined);
+  expect(again.status).toBe(200);
+});
+
+test("a response that waits behind a stream counts until its connection is closed", async () => {
+  const { leaveUnread, read } = await serve(600);
+  const socket = await leaveUnread("GET /open?user=a", "GET /large?user=a");
+  await vi.waitFor(async () => {
+    const refused = await read("/large?user=a");
+    await refused.arrayBuffer();
+    expect(refused.status).toBe(429);
+  }, PATIENT);
+  socket.destroy();
+  await vi.waitFor(async () => {
+    const again = await read("/large?user=a");
+    await again.arrayBuffer();
+    expect(again.status).toBe(200);
+  }, PATIENT);
+});
+
 test("a stream is neither kept back nor counted", async () => {
   const { leaveUnread, read } = await serve(600);
-  await leaveUnread("/large?user=a");
-  await leaveUnread("/stream?user=a");
+  await leaveUnread("GET /large?user=a");
+  await leaveUnread("GET /stream?user=a");
   expect(await (await read("/stream?user=a")).text()).toBe("data: 1\n\n");
 });

@@ -17,13 +17,14 @@ const STREAM_TYPE = /^text\/event-stream\b/;
 export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     await next();
-    const { outgoing } = c.env ?? {};
-    if (outgoing === undefined || outgoing.closed || !hasBody(c)) return;
+    const { incoming, outgoing } = c.env ?? {};
+    if (incoming === undefined || outgoing === undefined || outgoing.closed || !hasBody(c)) return;
     const response = await keepWithin(budget, c, outgoing);
     // Assigned to a response that is there, its headers would be joined with those.
     c.res = undefined;
     c.res = response;
-    const deadline = setTimeout(() => outgoing.destroy(), maxSeconds * 1000);
+    // A response that waits behind another one of its connection has no socket itself yet.
+    const deadline = setTimeout(() => incoming.socket.destroy(), maxSeconds * 1000);
     outgoing.once("close", () => clearTimeout(deadline));
   };
 }

@@ -17,7 +17,9 @@ export {
 } from "./project.ts";
 export { findClusterIdsOfPools, hasRecentCluster, hasRecord, selectNameHolders } from "./records.ts";
 export {
+  type ClusterState,
   findCluster,
+  findClusterStates,
   findNodePool,
   findServedClusterIds,
   isClusterServed,

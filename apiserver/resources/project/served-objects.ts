@@ -167,6 +167,22 @@ export async function findServedClusterIds(db: Queryable, ids: readonly string[]
   return new Set(rows.map(({ id }) => id));
 }
 
+/** The state of a cluster that the event feed begins with. */
+export type ClusterState = Pick<ProjectedCluster, "id" | "orgId" | "status" | "object">;
+
+/** The present state of those of these clusters that are not deleted. */
+export async function findClusterStates(
+  db: Queryable,
+  ids: readonly string[],
+): Promise<Map<string, ClusterState>> {
+  const { id, orgId, status, object } = projectedClusters;
+  const rows = await db
+    .select({ id, orgId, status, object })
+    .from(projectedClusters)
+    .where(and(inArray(id, [...ids]), isNull(projectedClusters.deletedAt)));
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /**
  * A query of the quota use of an organization's objects and of the writes under way: object_id, clusters, node_pools, nodes,
  * vcpus, memory_gb. An object counts until it is deleted, however it was created.

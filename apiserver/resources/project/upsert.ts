@@ -10,6 +10,7 @@ import { type SortedPools, sortPools } from "./pool-cluster.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { closeRecords, findRecordedPlaces, type RecordedPlace, upsertRecords } from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
+import { statusMessageOf } from "./status.ts";
 import { recordTransitions } from "./transition-log.ts";
 import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
 
@@ -200,7 +201,7 @@ function findLastIn(events: readonly NewStatusEvent[], object: ProjectedObject):
 }
 
 function toStatusEvent(object: ProjectedObject, previousStatus: string | null): NewStatusEvent {
-  const message = object.object.status?.message ?? null;
+  const message = statusMessageOf(object.object) ?? null;
   return {
     kind: "status",
     ...subjectOf(object),

@@ -37,6 +37,16 @@ test("of an object that is never compared, the first and the latest versions are
   expect(versionsIn(log.of(uid)).slice(0, 2)).toEqual(["1", "52"]);
 });
 
+test("of an object that is never compared, large versions are fewer: the first and as many of the latest as there is room for", () => {
+  const log = createVersionLog();
+  const large = "a".repeat(100_000);
+  for (let n = 1; n <= 20; n += 1) log.add(version(n, { displayName: `${n} ${large}` }), version(n - 1));
+  expect(versionsIn(log.of(uid))).toEqual(["1", "20"]);
+  log.remove(uid, log.of(uid));
+  for (let n = 21; n <= 60; n += 1) log.add(version(n, { displayName: `${n}` }), version(n - 1));
+  expect(log.of(uid)).toHaveLength(40);
+});
+
 test("what is not compared is not kept: a status, and annotations of other domains", () => {
   const log = createVersionLog();
   const annotations = { "example.com/large": "a".repeat(1000), "hold.cloud.marina.dev/x": "y" };

@@ -3,8 +3,12 @@ import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import { toStorable } from "../../db/storable.ts";
 import { isSameState, toAuditedState, trimVersion } from "./audited-state.ts";
 
-/** Of one object that cannot be projected yet; those between the first and the latest are dropped, which the log tells. */
+/**
+ * Of one object that cannot be projected yet; those between the first and the latest are dropped, which the audit log tells.
+ * The first and the last are kept in any case: with the cache that is three times what the Kubernetes API stores of it.
+ */
 const MAX_VERSIONS = 100;
+const MAX_CHARACTERS = 200_000;
 
 type Version = Cluster | NodePool;
 
@@ -20,13 +24,19 @@ export interface VersionLog {
 
 export function createVersionLog(): VersionLog {
   const versions = new Map<string, Version[]>();
+  const sizes = new WeakMap<Version, number>();
+  const exceeds = (known: readonly Version[]) =>
+    known.length > MAX_VERSIONS ||
+    known.reduce((sum, version) => sum + (sizes.get(version) ?? 0), 0) > MAX_CHARACTERS;
   return {
     add(version, previous) {
       if (previous !== undefined && isSameState(toAuditedState(previous), toAuditedState(version))) return;
       const uid = version.metadata.uid ?? "";
       const known = versions.get(uid) ?? [];
-      known.push(toStorable(trimVersion(version)));
-      if (known.length > MAX_VERSIONS) known.splice(1, 1);
+      const added = toStorable(trimVersion(version));
+      sizes.set(added, JSON.stringify(added).length);
+      known.push(added);
+      while (known.length > 2 && exceeds(known)) known.splice(1, 1);
       versions.set(uid, known);
     },
     of: (uid) => [...(versions.get(uid) ?? [])],

@@ -2,6 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import type { FeedKey } from "../../events/feed.ts";
+import type { ClusterState } from "../../resources/project/index.ts";
 import type { Subscriber } from "./broadcaster.ts";
 import type { Chunk, ReadResult } from "./event-reader.ts";
 import { type EventStream, type FeedRequest, openEventStream } from "./event-stream.ts";
@@ -9,12 +10,14 @@ import { encodeMessage } from "./sse.ts";
 
 const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const CLUSTER_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
+const STATE = { id: CLUSTER_ID, orgId: ORG_ID, status: "running", object: { metadata: {} } } as ClusterState;
 const CHUNK_SIZE = 5;
 
 /** A table of one cluster's events, a broadcaster that `announce` drives, and a manual clock. */
 function makeStreams(ids: number[]) {
   let nowMs = 0;
   let failures = 0;
+  let readState = async (): Promise<ClusterState | undefined> => undefined;
   const subscribers = new Set<Subscriber>();
   const calls = { reads: 0, disconnected: 0, closed: 0 };
   const chunkOf = (some: number[]): Chunk | undefined => {
@@ -30,6 +33,13 @@ function makeStreams(ids: number[]) {
     wait: (ms: number) => {
       nowMs += ms;
     },
+    /** Streams begin with the state `running`, during whose reading something happens. */
+    beginWithState: (meanwhile = (): void => undefined) => {
+      readState = () =>
+        turn()
+          .then(meanwhile)
+          .then(() => STATE);
+    },
     fail: (times: number) => {
       failures = times;
     },
@@ -43,6 +53,7 @@ function makeStreams(ids: number[]) {
       const streams = {
         now: () => nowMs,
         readRange: async () => ({ oldest: ids[0] ?? 0, newest: ids.at(-1) ?? 0 }),
+        readState,
         reader: {
           async read(_: FeedKey, after: number): Promise<ReadResult> {
             calls.reads += 1;
@@ -166,6 +177,37 @@ describe("where a stream begins", () => {
     streams.announce(5);
     await flush();
     expect(received.names.slice(1)).toEqual(statuses(5, 5));
+  });
+});
+
+describe("the present state of the cluster", () => {
+  test.each<[string, number | undefined, string[]]>([
+    ["a stream without an id", undefined, ["retry: 3000 12", "status"]],
+    ["one that resumes, before what it missed", 10, ["retry: 3000", "status", ...statuses(11, 12)]],
+    ["one that cannot resume", 99, ["retry: 3000", "status", "gap"]],
+  ])("begins %s, and has no id to resume after", async (_, lastEventId, expected) => {
+    const streams = makeStreams(range(10, 12));
+    streams.beginWithState();
+    const received = listen(await streams.open({ lastEventId }));
+    await flush();
+    expect(received.names).toEqual(expected);
+  });
+
+  test("is followed by the events that come while it is read", async () => {
+    const streams = makeStreams(range(10, 12));
+    streams.beginWithState(() => streams.announce(13, 14));
+    const received = listen(await streams.open());
+    await flush();
+    expect(received.names.slice(1)).toEqual(["status", ...statuses(13, 14)]);
+  });
+
+  test("that cannot be read ends the stream before it begins, which holds nothing then", async () => {
+    const streams = makeStreams([]);
+    streams.beginWithState(() => {
+      throw new Error("the database is unavailable");
+    });
+    await expect(streams.open()).rejects.toThrow("unavailable");
+    expect(streams.subscribers.size).toBe(0);
   });
 });
 

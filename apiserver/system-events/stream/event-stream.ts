@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { EventRange, FeedKey } from "../../events/feed.ts";
+import type { ClusterState } from "../../resources/project/index.ts";
+import { presentState } from "../present.ts";
 import { createBoundedBody } from "./bounded-body.ts";
 import type { Broadcaster } from "./broadcaster.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
@@ -14,6 +16,8 @@ export interface StreamDeps {
   reader: EventReader;
   /** The oldest and the newest id of the events of a cluster. */
   readRange(clusterId: string): Promise<EventRange>;
+  /** The present state of a cluster; undefined when it is deleted. */
+  readState(feed: FeedKey): Promise<ClusterState | undefined>;
   now(): number;
 }
 
@@ -38,7 +42,7 @@ export interface EventStream {
 }
 
 /**
- * One client's stream: the events it missed, then new events, and at the end `deleted` (the cluster is deleted) or
+ * One client's stream: the present state, the events it missed, then new events, and at the end `deleted` (the cluster is deleted) or
  * `bye`. A client that is slower than the events is served from the table at its own pace; one that reads nothing for
  * 30 s is disconnected. While the database is unavailable the stream waits. Rejects when it cannot start.
  */
@@ -79,10 +83,19 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
     },
   });
   const subscription = await deps.broadcaster.subscribe(feed, subscriber);
+  const state = await deps.readState(feed).catch((error: unknown) => {
+    subscription.unsubscribe();
+    throw error;
+  });
   isReading = false;
-  isLive = lastEventId === undefined;
-  if (isLive) position = subscription.position;
-  body.write(encodeStart(isLive ? position : undefined));
+  if (lastEventId === undefined) position = subscription.position;
+  // Events that came while the state was read are in it, and are sent all the same.
+  isLive = lastEventId === undefined && newestSkipped <= position;
+  body.write(encodeStart(lastEventId === undefined ? position : undefined));
+  if (state !== undefined) {
+    const at = new Date(deps.now());
+    body.write(encodeMessage(presentState(state, { id: subscription.position, at })));
+  }
   if (isLive && isDeleted) sendDeleted();
   void catchUp();
 
