@@ -193,7 +193,7 @@ describe.each([
     });
 
     test("a migration that fails is seen, and the programs of before serve on", async () => {
-      await expect(way.deploy(chartOf(BROKEN), 90)).rejects.toThrow(/marina-migrate-\w+/);
+      await expect(way.deploy(chartOf(BROKEN), 70)).rejects.toThrow(/marina-migrate-\w+/);
       const [job] = await listMigrations(release);
       expect(job && isJob(job, "Failed")).toBe(true);
       expect((await listApiservers()).filter(({ ready }) => ready)).toEqual([
