@@ -28,6 +28,8 @@ import { runPool } from "./node-pool/run.ts";
 import { watchNodePools } from "./node-pool/watch.ts";
 import { runOrphans } from "./orphans/run.ts";
 import { watchOrphans } from "./orphans/watch.ts";
+import { runProviderCredentials } from "./provider-credentials/run.ts";
+import { watchProviderCredentials } from "./provider-credentials/watch.ts";
 import { createPoolList } from "./shared-storage/pool-list.ts";
 import { ROUND, runRound } from "./shared-storage/round.ts";
 import { runInventory } from "./shared-storage/run.ts";
@@ -158,6 +160,12 @@ export function createControllers(deps: ControllersDeps): Controllers {
     (key, context) => runLock({ caches, now }, key, context),
     () => caches.subnetLocks.keys(),
   );
+  const providerCredentials = createOne(
+    deps,
+    "provider-credentials",
+    (key, context) => runProviderCredentials({ client, caches, settings }, key, context),
+    () => caches.namespaces.keys(),
+  );
   // No resync: it looks again by itself while a deletion lasts.
   const orphans = createOne(deps, "orphan", (key, context) =>
     runOrphans({ caches, client, now }, key, context),
@@ -171,7 +179,17 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchAutoscalers(set, autoscalers);
   watchClusterEvents(set, events);
   watchOrphans(set, orphans);
-  const onPlatform = [clusters, nodePools, adminKubeconfigs, autoscalers, events, subnets, orphans];
+  watchProviderCredentials(set, providerCredentials);
+  const onPlatform = [
+    clusters,
+    nodePools,
+    adminKubeconfigs,
+    autoscalers,
+    events,
+    subnets,
+    orphans,
+    providerCredentials,
+  ];
   const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];
   return bundle(onPlatform, outside, () => prober.stop());
 }

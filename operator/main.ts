@@ -24,6 +24,7 @@ import { type Config, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { createCaches } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
+import { listCredentialNames } from "./provider-credentials/observe.ts";
 
 const LEASE = "marina-operator";
 const METRICS_PREFIX = "marina_operator";
@@ -97,7 +98,8 @@ function createOperator(config: Config, log: Logger) {
   // A process that was suspended resumes in the middle of its reconciles, whose decisions must not be written any more.
   const onlyAsLeader = { mayWrite: () => election.isLeader() };
   const client = createClient(transport, onlyAsLeader);
-  const set = createCaches({ client, platformNamespace, log, metrics: kubeMetrics });
+  const credentialNames = listCredentialNames(config.settings.plans);
+  const set = createCaches({ client, platformNamespace, credentialNames, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, set.caches);
   const recorder = createRecorder({
     client: createClient(eventTransport, onlyAsLeader),

@@ -167,6 +167,28 @@ describe.each(["apiserver", "operator"])("the Pods of the %s have what the value
   });
 });
 
+test("an installation says which classes its packages have, and who may see the credentials that it copies", async () => {
+  const args = ["install", "marina", pathOfChart("marina"), "--namespace", NAMESPACE, "--dry-run=client"];
+  const plans = {
+    default: { class: "small", controlPlaneReplicas: 1 },
+    large: { class: "large", namespace: "classes", controlPlaneReplicas: 3, credentials: ["cloud"] },
+  };
+  const [, notes] = (await runHelm(args, { ...REQUIRED_VALUES, plans })).split("NOTES:");
+  expect(notes).toContain(`  default: ${NAMESPACE}/small\n  large: classes/large\n`);
+  expect(notes).toContain("plans.large.credentials (cloud) are copied");
+  expect(notes).not.toContain("plans.default.credentials");
+  const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, plans });
+  const operator = objects.find(
+    ({ kind, metadata }) => kind === "Deployment" && metadata.name === "marina-operator",
+  );
+  const { env } = operator?.spec.template.spec.containers[0] ?? {};
+  const told = env.find(({ name }: { name: string }) => name === "MARINA_PLANS");
+  expect(JSON.parse(told.value)).toEqual({
+    default: { class: "small", namespace: NAMESPACE, controlPlaneReplicas: 1 },
+    large: { class: "large", namespace: "classes", controlPlaneReplicas: 3, credentials: ["cloud"] },
+  });
+});
+
 test("an installation with the required values alone says what is off", async () => {
   const args = ["install", "marina", pathOfChart("marina"), "--namespace", NAMESPACE, "--dry-run=client"];
   const notes = (await runHelm(args, REQUIRED_VALUES)).split("NOTES:")[1];

@@ -39,7 +39,9 @@ app.kubernetes.io/component: {{ .component | quote }}
 {{- $plans := dict -}}
 {{- range $slug, $plan := .Values.plans -}}
 {{- $namespace := $plan.namespace | default $.Release.Namespace -}}
-{{- $_ := set $plans $slug (dict "class" $plan.class "namespace" $namespace "controlPlaneReplicas" (int $plan.controlPlaneReplicas)) -}}
+{{- $mapping := dict "class" $plan.class "namespace" $namespace "controlPlaneReplicas" (int $plan.controlPlaneReplicas) -}}
+{{- with $plan.credentials }}{{ $_ := set $mapping "credentials" . }}{{ end -}}
+{{- $_ := set $plans $slug $mapping -}}
 {{- end -}}
 {{- toJson $plans -}}
 {{- end }}
