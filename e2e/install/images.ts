@@ -11,7 +11,7 @@ import { CHART } from "./release.ts";
 const run = promisify(execFile);
 
 /** The version of the chart, and of the image that it runs, in this tree. */
-export const VERSION = "0.1.0";
+export const VERSION: string = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
 export const PREVIOUS_VERSION = "0.0.9";
 /** What was released as the previous version: programs, migrations and chart of this commit. */
 const PREVIOUS_COMMIT = "04fb11f";

@@ -48,7 +48,7 @@ async function run(): Promise<Secret | undefined> {
     [caches.providerCopies, api.namespace],
   ] as const) {
     const found = await read(namespace);
-    for (const key of [...cache.keys()]) cache.remove(key);
+    for (const key of cache.keys()) cache.remove(key);
     const isCopy = found?.metadata.labels?.[LABEL_PROVIDER_CREDENTIAL] !== undefined;
     if (found !== undefined && (namespace === platform.namespace || isCopy)) cache.set(trimToDigest(found));
   }
