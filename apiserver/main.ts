@@ -34,6 +34,7 @@ async function run(config: Config): Promise<void> {
   const draining = new AbortController();
   let server: RunningServer | undefined;
   let authenticator: Authenticator | undefined;
+  let hasSchema = false;
   const database = connectDatabase(config.databaseUrl);
   const metrics = createRegistry();
   addPoolMetrics(metrics, database);
@@ -69,15 +70,18 @@ async function run(config: Config): Promise<void> {
       listening: () => server !== undefined,
       draining: () => !stopping.aborted,
       database: () => probeDatabase(deps.sql),
+      schema: () => hasSchema,
       "identity provider": () => authenticator?.isReady() ?? false,
     },
     log,
   });
 
   await requireSchema(database.sql, config.databaseUrl, { log, signal: stopping });
+  if (stopping.aborted) return;
   const issuers = await recordIssuers(deps.db, config.issuers);
   const hooks = createMemberHooks(deps);
   await recordConfiguredMappings(deps, hooks, issuers);
+  hasSchema = true;
   authenticator = createAuthenticator({
     issuers,
     bindUser: (user, groups) => bindUser({ db: deps.db, hooks }, user, groups),

@@ -63,7 +63,7 @@ function insertAfter(source: string, anchor: string, text: string): string {
 describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () => {
   beforeAll(() => {
     for (const name of [...COPIED, ...CONFIG])
-      cpSync(join(root, name), join(copy, name), { recursive: true });
+      cpSync(join(root, name), join(copy, name), { recursive: true, dereference: true });
     symlinkSync(realpathSync(join(root, "node_modules")), join(copy, "node_modules"));
     followThePage();
     run("drizzle-kit", "generate", "--config", "apiserver/db/drizzle.config.ts", "--name", "notes");

@@ -10,6 +10,7 @@ import { DIST } from "../e2e/platform/stack/marina.ts";
 import { readPartEnvironment } from "../e2e/platform/stack/part-environment.ts";
 import { readStack, waitFor } from "../e2e/platform/stack/testing.ts";
 import { grantRights } from "./db/grants.ts";
+import { migrate } from "./db/migrate.ts";
 import { createTestDatabase, type TestDatabase } from "./db/testing.ts";
 
 let database: TestDatabase;
@@ -61,72 +62,28 @@ async function withOwner(use: (sql: postgres.Sql) => Promise<unknown>): Promise<
 
 const grant = () => grantRights(database.url, new URL(address()).username);
 
-test.each<[string, () => Promise<unknown>, () => Record<string, string>, RegExp]>([
+test.each<[string, () => Record<string, string>, RegExp]>([
   [
     "no address of a database, as when a Secret lacks the key",
-    async () => undefined,
     () => ({ MARINA_DATABASE_URL: "" }),
     /^The configuration is invalid:\n {2}MARINA_DATABASE_URL: .+\n$/,
   ],
   [
     "a wrong password",
-    async () => undefined,
     () => ({ MARINA_DATABASE_URL: address({ password: "another-secret" }) }),
     /^Postgres refused the role "\S+": check the role and its password in MARINA_DATABASE_URL\.\n$/,
   ],
   [
     "a database that does not exist",
-    async () => undefined,
     () => ({ MARINA_DATABASE_URL: address({ pathname: "/absent" }) }),
     /^Postgres has no database "absent": create it, or correct its name in MARINA_DATABASE_URL\.\n$/,
   ],
-  [
-    "a database without rights",
-    async () => undefined,
-    () => ({ MARINA_DATABASE_URL: address() }),
-    /^The role "\S+" may not read the table drizzle\.__drizzle_migrations: run the migration with MARINA_DATABASE_APISERVER_ROLE=\S+, which grants it, or correct the role in MARINA_DATABASE_URL\.\n$/,
-  ],
-  [
-    "a table that a migration made before it granted the rights",
-    async () => {
-      await grant();
-      await withOwner((sql) => sql`create table new_table (id int)`);
-    },
-    () => ({ MARINA_DATABASE_URL: address() }),
-    /^The role "\S+" may not read the table new_table: run the migration .+\.\n$/,
-  ],
-  [
-    "a database without tables",
-    () =>
-      withOwner(async (sql) => {
-        await sql`drop schema public cascade`;
-        await sql`drop schema drizzle cascade`;
-      }),
-    () => ({ MARINA_DATABASE_URL: address() }),
-    /^The database has no tables of Marina: run the migration of this version .+ before this program\.\n$/,
-  ],
-  [
-    "a database of an older version",
-    async () => {
-      await grant();
-      await withOwner(
-        (sql) => sql`delete from drizzle.__drizzle_migrations
-          where created_at = (select max(created_at) from drizzle.__drizzle_migrations)`,
-      );
-    },
-    () => ({ MARINA_DATABASE_URL: address() }),
-    /^The database lacks the migration \d{4}_\w+: run the migration of this version .+ before this program\.\n$/,
-  ],
-])(
-  "an API server with %s ends with one sentence that says what to do",
-  async (_, prepare, settings, expected) => {
-    await prepare();
-    const { status, errors } = await runToItsEnd(settings());
-    expect(errors).toMatch(expected);
-    expect(errors).not.toContain("another-secret");
-    expect(status).toBe(1);
-  },
-);
+])("an API server with %s ends with one sentence that says what to do", async (_, settings, expected) => {
+  const { status, errors } = await runToItsEnd(settings());
+  expect(errors).toMatch(expected);
+  expect(errors).not.toContain("another-secret");
+  expect(status).toBe(1);
+});
 
 /** Its answer on /readyz, once it has listened and its database has responded within the 2 s of a check. */
 async function readReadiness({ child, output }: ReturnType<typeof startApiserver>) {
@@ -140,6 +97,75 @@ async function readReadiness({ child, output }: ReturnType<typeof startApiserver
     return text.includes("[+]database ok") && text;
   });
 }
+
+const NEWEST = "(select max(created_at) from drizzle.__drizzle_migrations)";
+
+test.each<[string, () => Promise<unknown>, () => Promise<unknown>, RegExp]>([
+  [
+    "rights",
+    async () => undefined,
+    grant,
+    /The role \S+ may not read the table drizzle\.__drizzle_migrations: run the migration with MARINA_DATABASE_APISERVER_ROLE=\S+, which grants it, or correct the role in MARINA_DATABASE_URL\./,
+  ],
+  [
+    "the right to a new table",
+    async () => {
+      await grant();
+      await withOwner((sql) => sql`create table new_table (id int)`);
+    },
+    grant,
+    /The role \S+ may not read the table new_table: run the migration .+\./,
+  ],
+  [
+    "tables",
+    () =>
+      withOwner(async (sql) => {
+        await sql`drop schema public cascade`;
+        await sql`drop schema drizzle cascade`;
+        await sql`create schema public`;
+        await sql`grant usage on schema public to public`;
+      }),
+    async () => {
+      await migrate(database.url);
+      await grant();
+    },
+    /The database has no tables of Marina: this program waits until the migration of this version has run .+\./,
+  ],
+  [
+    "the newest migration",
+    async () => {
+      await grant();
+      await withOwner((sql) =>
+        sql.unsafe(
+          `update drizzle.__drizzle_migrations set created_at = -created_at where created_at = ${NEWEST}`,
+        ),
+      );
+    },
+    () =>
+      withOwner(
+        (sql) => sql`update drizzle.__drizzle_migrations set created_at = -created_at where created_at < 0`,
+      ),
+    /The database lacks the migration \d{4}_\w+: this program waits until .+\./,
+  ],
+])(
+  "an API server whose database has not %s yet says so, is not ready, and becomes it once the migration has run",
+  async (_, prepare, mend, expected) => {
+    await prepare();
+    const port = String(await findFreePort());
+    const { child, output } = startApiserver({ MARINA_DATABASE_URL: address(), MARINA_METRICS_PORT: port });
+    await waitFor("the warning", () => {
+      if (child.exitCode !== null) throw new Error(output.errors);
+      return expected.test(output.log);
+    });
+    const readReadyz = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).text();
+    const lines = (await readReadyz()).split("\n");
+    expect(lines).toContain("[-]schema failed");
+    expect(lines).toContain("[+]database ok");
+    await mend();
+    await waitFor("the schema", async () => (await readReadyz()).includes("[+]schema ok"));
+    expect(child.exitCode).toBeNull();
+  },
+);
 
 test("an API server before a database of a newer version works, and says what to do", async () => {
   await grant();

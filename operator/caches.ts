@@ -42,6 +42,9 @@ export interface Cached {
   authorities: AuthoritySecret;
   /** The admin kubeconfigs that we issued: of their content the CA's certificate only. */
   credentials: Secret;
+  /** The Secrets of the platform's namespace that plans name, and their copies: a digest instead of the content. */
+  providerCredentials: Secret;
+  providerCopies: Secret;
   roles: RbacRole;
   roleBindings: RoleBinding;
   /** The autoscalers of clusters: objects with our cluster label. */

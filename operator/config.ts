@@ -17,6 +17,7 @@ const planSchema = z.strictObject({
   class: z.string().min(1),
   namespace: z.string().min(1),
   controlPlaneReplicas: z.literal([1, 3, 5]),
+  credentials: z.array(z.string().min(1)).optional(),
 });
 
 const seconds = (fallback: number) => z.coerce.number().int().min(1).max(86_400).default(fallback);

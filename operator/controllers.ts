@@ -31,6 +31,8 @@ import { runPool } from "./node-pool/run.ts";
 import { watchNodePools } from "./node-pool/watch.ts";
 import { runOrphans } from "./orphans/run.ts";
 import { watchOrphans } from "./orphans/watch.ts";
+import { runProviderCredentials } from "./provider-credentials/run.ts";
+import { watchProviderCredentials } from "./provider-credentials/watch.ts";
 import { createPoolList } from "./shared-storage/pool-list.ts";
 import { ROUND, runRound } from "./shared-storage/round.ts";
 import { runInventory } from "./shared-storage/run.ts";
@@ -172,6 +174,12 @@ export function createControllers(deps: ControllersDeps): Controllers {
   const capabilities = createOne(deps, "class-capabilities", (_key, context) =>
     publishCapabilities({ caches, client, settings }, context),
   );
+  const providerCredentials = createOne(
+    deps,
+    "provider-credentials",
+    (key, context) => runProviderCredentials({ client, caches, settings }, key, context),
+    () => caches.namespaces.keys(),
+  );
   // No resync: it looks again by itself while a deletion lasts.
   const orphans = createOne(deps, "orphan", (key, context) =>
     runOrphans({ caches, client, now }, key, context),
@@ -186,6 +194,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchAutoscalers(set, autoscalers);
   watchClusterEvents(set, events);
   watchOrphans(set, orphans);
+  watchProviderCredentials(set, providerCredentials);
   const onPlatform = [
     clusters,
     nodePools,
@@ -195,6 +204,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     subnets,
     orphans,
     capabilities,
+    providerCredentials,
   ];
   capabilities.add(CAPABILITIES);
   const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];

@@ -7,6 +7,7 @@ import {
   CAPABILITIES_CONFIG_MAP,
   LABEL_CLUSTER_ID,
   LABEL_CREDENTIAL,
+  LABEL_PROVIDER_CREDENTIAL,
   PACKAGES_CONFIG_MAP,
   PACKAGES_KEY,
   VERSION_CATALOGUE_CONFIG_MAP,
@@ -67,6 +68,7 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
+import { trimToDigest } from "./provider-credentials/copy.ts";
 import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
@@ -76,6 +78,8 @@ export interface CacheOptions {
   platformNamespace: string;
   /** Caches that stay empty: the operator has no right to what they hold, and needs none of it. */
   unused?: ReadonlySet<keyof Cached>;
+  /** The Secrets of the platform's namespace that plans name; default: none. */
+  credentialNames?: ReadonlySet<string>;
   log: Logger;
   metrics: ReflectorMetrics;
 }
@@ -101,7 +105,7 @@ export function createCaches(options: CacheOptions): CacheSet {
     return store;
   }
 
-  const stores = declareStores(declare, options.platformNamespace);
+  const stores = declareStores(declare, options);
   const written = listWritten(stores);
   const listen: CacheSet["listen"] = (name, listener) => {
     listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
@@ -153,7 +157,13 @@ type Declare = <T extends KubeObject>(
 ) => Store<T>;
 
 /** What is cached, by which indexes, and which part of it. */
-function declareStores(declare: Declare, platformNamespace: string): Stores {
+function declareStores(
+  declare: Declare,
+  {
+    platformNamespace,
+    credentialNames = new Set(),
+  }: Pick<CacheOptions, "platformNamespace" | "credentialNames">,
+): Stores {
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
@@ -179,7 +189,7 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     inventories: declare("inventories", storageInventoryKind),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
-    capiClusters: declare("capiClusters", capiClusterKind, {}, { transform: trimCapiCluster }),
+    capiClusters: declare("capiClusters", capiClusterKind, byNamespace, { transform: trimCapiCluster }),
     machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
       transform: trimMachineDeployment,
     }),
@@ -188,6 +198,19 @@ function declareStores(declare: Declare, platformNamespace: string): Stores {
     clusterClasses: declare("clusterClasses", clusterClassKind),
     authorities: declare<AuthoritySecret>("authorities", metadataOnly(secretKind), {}, authorities),
     credentials: declare("credentials", secretKind, {}, credentials),
+    providerCredentials: declare(
+      "providerCredentials",
+      secretKind,
+      {},
+      {
+        namespace: platformNamespace,
+        transform: (secret) => (credentialNames.has(secret.metadata.name) ? trimToDigest(secret) : undefined),
+      },
+    ),
+    providerCopies: declare("providerCopies", secretKind, byNamespace, {
+      labelSelector: LABEL_PROVIDER_CREDENTIAL,
+      transform: trimToDigest,
+    }),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
     serviceAccounts: declare("serviceAccounts", serviceAccountKind, {}, ours),

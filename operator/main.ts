@@ -27,6 +27,7 @@ import { createCaches } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 import { formatCheck } from "./preflight/checks.ts";
 import { checkInstallation } from "./preflight/run.ts";
+import { listCredentialNames } from "./provider-credentials/observe.ts";
 
 const LEASE = "marina-operator";
 const METRICS_PREFIX = "marina_operator";
@@ -101,7 +102,9 @@ function createOperator(config: Config, log: Logger) {
   const onlyAsLeader = { mayWrite: () => election.isLeader() };
   const client = createClient(transport, onlyAsLeader);
   const unused = findUnusedCaches(config.settings);
-  const set = createCaches({ client, platformNamespace, unused, log, metrics: kubeMetrics });
+  const credentialNames = listCredentialNames(config.settings.plans);
+  const options = { client, platformNamespace, unused, credentialNames };
+  const set = createCaches({ ...options, log, metrics: kubeMetrics });
   observeFleet(registry, METRICS_PREFIX, set.caches);
   const recorder = createRecorder({
     client: createClient(eventTransport, onlyAsLeader),

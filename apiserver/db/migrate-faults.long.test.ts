@@ -23,14 +23,14 @@ function address(change: Partial<Pick<URL, "host" | "pathname" | "username" | "p
   return Object.assign(new URL(database.url), change).href;
 }
 
-/** Runs the program as its Job does, and returns its exit code and standard error. */
+/** Runs the program as its Job does, and returns its exit code and output. */
 function runMigration(environment: Record<string, string>) {
-  const { status, stderr } = spawnSync(process.execPath, [PROGRAM], {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [PROGRAM], {
     env: cleanEnvironment(environment),
     encoding: "utf8",
     timeout: 600_000,
   });
-  return { status, stderr };
+  return { status, stderr, stdout };
 }
 
 /** Removes every table, so that the next migration begins at the first one. */
@@ -91,8 +91,11 @@ const CA = () => join(dirname(readStack().kubeconfig), "certificates", "ca.crt")
 
 test("a migration connects with TLS, and verifies the server with the authority that it is given", async () => {
   const verified = { MARINA_DATABASE_URL: addressWith("verify-full"), NODE_EXTRA_CA_CERTS: CA() };
-  expect(runMigration(verified)).toEqual({ status: 0, stderr: "" });
-  expect(runMigration({ MARINA_DATABASE_URL: addressWith("require") })).toEqual({ status: 0, stderr: "" });
+  expect(runMigration(verified)).toMatchObject({ status: 0, stderr: "" });
+  expect(runMigration({ MARINA_DATABASE_URL: addressWith("require") })).toMatchObject({
+    status: 0,
+    stderr: "",
+  });
 });
 
 test("a server whose certificate is not trusted gets no password, and what to do is one sentence", async () => {
@@ -128,21 +131,30 @@ test("a migration that was changed after it ran is reported in one sentence", as
   expect(status).toBe(1);
 });
 
-test("a migration of a version older than the database changes nothing, and says what to do", async () => {
+test("a migration of a version older than the database succeeds and changes nothing, as after a rollback", async () => {
   const sql = postgres(database.url, { max: 1 });
   await sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 9e12)`;
-  const { status, stderr } = runMigration({
+  const { status, stdout } = runMigration({
     MARINA_DATABASE_URL: database.url,
     MARINA_DATABASE_APISERVER_ROLE: apiserver().username,
   });
-  expect(stderr).toMatch(
-    /^The database was migrated by a newer version than this one, whose last migration is \d{4}_\w+: install the newer version, or restore a backup from before its migration\.\n$/,
+  expect(stdout).toBe(
+    "The database has the schema of a newer version, which was left as it is: this version works with it.\n",
   );
-  expect(status).toBe(1);
+  expect(status).toBe(0);
   const [granted] =
     await sql`select has_table_privilege(${apiserver().username}, 'organizations', 'select') as it`;
   expect(granted).toEqual({ it: false });
   await sql.end();
+});
+
+test("a migration of a version older than the database is refused where the database lacks one of its own", async () => {
+  const sql = postgres(database.url, { max: 1 });
+  await sql`update drizzle.__drizzle_migrations set hash = 'newer', created_at = 9e12 where id = 1`;
+  await sql.end();
+  const { status, stderr } = runMigration({ MARINA_DATABASE_URL: database.url });
+  expect(stderr).toMatch(/^The database does not hold migration 0000_initial as it is written here: .+\.\n$/);
+  expect(status).toBe(1);
 });
 
 test("a migration that is killed in the middle has changed nothing, and the next one does it all", async () => {
@@ -172,7 +184,7 @@ test("a migration that is killed in the middle has changed nothing, and the next
     return left === undefined;
   });
   expect(await listTables()).toHaveLength(0);
-  expect(runMigration({ MARINA_DATABASE_URL: database.url })).toEqual({ status: 0, stderr: "" });
+  expect(runMigration({ MARINA_DATABASE_URL: database.url })).toMatchObject({ status: 0, stderr: "" });
   expect((await listTables()).map(({ tablename }) => tablename)).toContain("organizations");
   await sql.end();
 });

@@ -21,41 +21,43 @@ import { explainMigrationFault } from "./migrate-faults.ts";
 
 const LOCK_NAME = "marina:migrate";
 
+/** What a migration found: "newer" when the database has all of this version and more, and was left as it is. */
+export type MigrationResult = "migrated" | "newer";
+
 /**
- * Brings the database to the newest schema. Safe to run concurrently: one process migrates, the others wait for it. All
- * migrations are one transaction: one that is interrupted has changed nothing. Throws, before it changes anything, when the
- * journal is out of order and when a newer version, or one from before the first release, has migrated the database, and
- * when it holds other migrations than this folder.
+ * Brings the database to the schema of this version, or leaves one of a newer version as it is: its programs run with it, after a
+ * rollback too. Safe to run concurrently: one process migrates, the others wait for it. All migrations are one transaction: one
+ * that is interrupted has changed nothing. Throws, before it changes anything, when the journal is out of order and when a
+ * version from before the first release has migrated the database, and when it holds other migrations than this folder.
  */
-export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<void> {
+export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<MigrationResult> {
   const entries = readJournal(folder);
   const fault = findJournalFault(entries);
   if (fault !== undefined) throw new Error(fault);
   const client = postgres(databaseUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
   try {
     await client`select pg_advisory_lock(hashtextextended(${LOCK_NAME}, 0))`;
-    await refuseOtherHistory(client, entries);
-    await runMigrations(drizzle(client), { migrationsFolder: folder });
+    const newer = await isOfNewerVersion(client, entries);
+    if (!newer) await runMigrations(drizzle(client), { migrationsFolder: folder });
     await requireAllApplied(client, entries, folder);
+    return newer ? "newer" : "migrated";
   } finally {
     await client.end({ timeout: 5 });
   }
 }
 
-async function refuseOtherHistory(client: postgres.Sql, entries: readonly JournalEntry[]) {
+/** Throws when the migrations in the database are of before the first of these. */
+async function isOfNewerVersion(client: postgres.Sql, entries: readonly JournalEntry[]): Promise<boolean> {
   const [found] = await client<{ ledger: string | null }[]>`
     select to_regclass('drizzle.__drizzle_migrations') as ledger`;
-  if (found?.ledger == null) return;
+  if (found?.ledger == null) return false;
   const applied = await readAppliedMoments(client);
   if (isBeforeHistory(applied, entries)) {
     throw new ExplainedError(
       "The database was made by a version from before the first release, which no later version migrates: give this version an empty database.",
     );
   }
-  if (!isNewer(applied, entries)) return;
-  throw new ExplainedError(
-    `The database was migrated by a newer version than this one, whose last migration is ${entries.at(-1)?.tag}: install the newer version, or restore a backup from before its migration.`,
-  );
+  return isNewer(applied, entries);
 }
 
 async function requireAllApplied(client: postgres.Sql, entries: readonly JournalEntry[], folder: string) {
@@ -71,19 +73,22 @@ async function requireAllApplied(client: postgres.Sql, entries: readonly Journal
   }
 }
 
-async function run(config: MigrationConfig): Promise<void> {
+/** Returns what to tell of it. The rights are those of the schema's version: a newer one has given its own. */
+async function run(config: MigrationConfig): Promise<string> {
   try {
-    await migrate(config.databaseUrl);
+    const result = await migrate(config.databaseUrl);
+    if (result === "newer")
+      return "The database has the schema of a newer version, which was left as it is: this version works with it.";
     if (config.apiserverRole !== undefined) await grantRights(config.databaseUrl, config.apiserverRole);
+    return "The database has the schema of this version.";
   } catch (error) {
     throw explainMigrationFault(error, config);
   }
-  process.stdout.write("The database has the newest schema.\n");
 }
 
 if (import.meta.main) {
   try {
-    await run(readMigrationConfig());
+    process.stdout.write(`${await run(readMigrationConfig())}\n`);
   } catch (error) {
     reportFatalError(error);
   }

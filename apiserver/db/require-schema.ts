@@ -12,12 +12,13 @@ const RETRY_MS = 1000;
 const NO_TABLE = "42P01";
 const NO_RIGHT = "42501";
 
-const REMEDY = "run the migration of this version (`helm upgrade` does) before this program";
+const REMEDY =
+  "this program waits until the migration of this version has run (the Job marina-migrate of the chart, or `node migrate`)";
 
 /**
- * Resolves when the database has the schema of this program and lets it use every table. One of a newer version will do, for a
- * migration runs before the programs are replaced. Waits, with a warning, while Postgres is unavailable, until `signal`
- * aborts. Throws an ExplainedError that says what to correct.
+ * Resolves when the database has the schema of this program and lets it use every table, or when `signal` aborts. One of a newer
+ * version will do, for programs run on while the next version migrates, and after a rollback. Waits, with a warning that says
+ * what to do, for the migration and while Postgres is unavailable. Throws an ExplainedError where Postgres refuses this program.
  */
 export async function requireSchema(
   sql: Sql,
@@ -47,7 +48,7 @@ async function findFault(
 ): Promise<Fault | undefined> {
   try {
     const sentence = await findSchemaFault(sql, describeAddress(databaseUrl).role, warn);
-    return sentence === undefined ? undefined : { sentence, mayPass: false };
+    return sentence === undefined ? undefined : { sentence, mayPass: true };
   } catch (error) {
     const sentence = explainConnectionFault(error, databaseUrl);
     if (sentence === undefined) throw error;

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { writeImageRoot } from "../../image.ts";
+import { APP, writeImageRoot } from "../../image.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import { imagesOf } from "../platform/stack/workloads.ts";
@@ -11,10 +11,10 @@ import { CHART } from "./release.ts";
 const run = promisify(execFile);
 
 /** The version of the chart, and of the image that it runs, in this tree. */
-export const VERSION = "0.1.0";
+export const VERSION: string = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
 export const PREVIOUS_VERSION = "0.0.9";
 /** What was released as the previous version: programs, migrations and chart of this commit. */
-const PREVIOUS_COMMIT = "30274770";
+const PREVIOUS_COMMIT = "b84d6dd5";
 
 /** Writes the image of this tree where the Nodes of the stack in `dir` find it. */
 export async function writeImage(dir: string): Promise<void> {
@@ -34,12 +34,51 @@ export function writeEqualVersion(dir: string, helm: string): Promise<string> {
   return writeVersion(dir, helm, ROOT);
 }
 
+/** A version that differs from this tree in its number and in migrations that it has besides. */
+export interface NextVersion {
+  version: string;
+  /** The SQL of each, by its name without a number. */
+  migrations: Record<string, string>;
+}
+
+/**
+ * Writes the image of another version, of that of this tree in the same folder, and packages its chart. Returns the path of the
+ * package.
+ */
+export async function writeNextVersion(
+  dir: string,
+  helm: string,
+  { version, migrations }: NextVersion,
+): Promise<string> {
+  const image = join(imagesOf(dir), version);
+  cpSync(join(imagesOf(dir), VERSION), image, { recursive: true });
+  const folder = join(image, APP, "migrations");
+  const file = join(folder, "meta", "_journal.json");
+  const journal = JSON.parse(readFileSync(file, "utf8"));
+  for (const [name, sql] of Object.entries(migrations)) {
+    const { idx, when, ...last } = journal.entries.at(-1);
+    const tag = `${String(idx + 1).padStart(4, "0")}_${name}`;
+    journal.entries.push({ ...last, idx: idx + 1, when: when + 1, tag });
+    writeFileSync(join(folder, `${tag}.sql`), sql);
+  }
+  writeFileSync(file, JSON.stringify(journal));
+  return packageChart(dir, helm, { chart: CHART, version });
+}
+
+async function packageChart(
+  dir: string,
+  helm: string,
+  { chart, version }: { chart: string; version: string },
+): Promise<string> {
+  const versions = ["--version", version, "--app-version", version];
+  await run(helm, ["package", chart, ...versions, "--destination", dir]);
+  return join(dir, `marina-${version}.tgz`);
+}
+
 async function writeVersion(dir: string, helm: string, sources: string): Promise<string> {
   const image = join(imagesOf(dir), PREVIOUS_VERSION);
   await run(process.execPath, [join(sources, "image.ts"), image], { cwd: sources });
-  const versions = ["--version", PREVIOUS_VERSION, "--app-version", PREVIOUS_VERSION];
-  await run(helm, ["package", join(sources, "charts", "marina"), ...versions, "--destination", dir]);
-  return join(dir, `marina-${PREVIOUS_VERSION}.tgz`);
+  return packageChart(dir, helm, { chart: join(sources, "charts", "marina"), version: PREVIOUS_VERSION });
 }
 
 const sourcesIn = (dir: string): string => join(dir, "previous");

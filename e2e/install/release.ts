@@ -21,7 +21,8 @@ export interface Release {
   namespace: string;
   /** Resolves when everything is ready. `chart` is a folder or a package; default: the chart of this tree. */
   install(values: Values, chart?: string): Promise<void>;
-  upgrade(values: Values, chart?: string): Promise<void>;
+  /** With these options besides. */
+  upgrade(values: Values, chart?: string, ...options: string[]): Promise<void>;
   /** To the revision before, or to this one. */
   rollback(revision?: number): Promise<void>;
   /** With these options besides. */
@@ -38,15 +39,22 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
 
   async function helm(args: readonly string[]): Promise<void> {
     const place = ["--namespace", namespace, "--kubeconfig", stack.kubeconfig, "--timeout", TIMEOUT];
-    await run(stack.helm, [...args, ...place], { maxBuffer: 64 * 2 ** 20 }).catch((error) => {
+    const [verb = "", ...rest] = args;
+    // Of an option that is given twice the last one counts.
+    await run(stack.helm, [verb, ...place, ...rest], { maxBuffer: 64 * 2 ** 20 }).catch((error) => {
       throw new Error(`helm ${args.join(" ")}: ${error.stderr || error.message}`);
     });
   }
 
-  async function deploy(verb: "install" | "upgrade", values: Values, chart = CHART): Promise<void> {
+  async function deploy(
+    verb: "install" | "upgrade",
+    values: Values,
+    chart = CHART,
+    options: readonly string[] = [],
+  ): Promise<void> {
     const file = join(dir, `values-${crypto.randomUUID()}.yaml`);
     writeFileSync(file, stringify(values));
-    await helm([verb, name, chart, "--values", file, "--wait"]);
+    await helm([verb, name, chart, "--values", file, "--wait", ...options]);
   }
 
   const stdin = namedObjects(stack, namespace).map((object) => JSON.stringify(object));
@@ -54,7 +62,7 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
   return {
     namespace,
     install: (values, chart) => deploy("install", values, chart),
-    upgrade: (values, chart) => deploy("upgrade", values, chart),
+    upgrade: (values, chart, ...options) => deploy("upgrade", values, chart, options),
     rollback: (revision) => helm(["rollback", name, ...(revision ? [String(revision)] : []), "--wait"]),
     uninstall: (...options) => helm(["uninstall", name, "--wait", ...options]),
     // Its requests have deadlines, which a slow machine with neighbours may not meet at once.

@@ -28,6 +28,16 @@ export default defineConfig({
           ...onRelease,
         },
       },
+      // It has a database in every state.
+      {
+        test: {
+          name: "migration",
+          include: ["e2e/install/migration.test.ts"],
+          sequence: { groupOrder: 3 },
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
       // It restarts parts of its stack.
       {
         test: {

@@ -10,6 +10,7 @@ import {
   runHelm,
   type Values,
 } from "../testing/chart.ts";
+import { PLACED } from "../testing/chart-values.ts";
 
 const NAMESPACE = `chart-pods-${randomUUID().slice(0, 8)}`;
 
@@ -34,7 +35,9 @@ async function renderPods(values: Values = {}): Promise<Rendered[]> {
   });
 }
 
-const names = (pods: readonly Rendered[]) => pods.map(({ metadata }) => metadata.name).sort();
+/** Without the digest in the name of the migration's Job. */
+const names = (pods: readonly Rendered[]) =>
+  pods.map(({ metadata }) => metadata.name.replace(/^(marina-migrate)-[0-9a-f]{10}$/, "$1")).sort();
 const SCANNER = {
   registry: { existingSecret: "marina-registry" },
   scanner: { enabled: true, image: { repository: "registry.example.com/scanner" } },
@@ -66,6 +69,44 @@ test("every container has a root that is read-only, limits, and tells its last w
       expect(container.resources.limits.memory).toMatch(/i$/);
       expect(container.terminationMessagePolicy).toBe("FallbackToLogsOnError");
     }
+});
+
+test("every Pod runs where the values say, as the users and with the labels that they say", async () => {
+  const placed = ["apiserver", "operator", "migrate", "hooks"].map((name) => [name, PLACED]);
+  const pods = await renderPods({
+    ...SCANNER,
+    ...Object.fromEntries(placed),
+    scanner: { ...SCANNER.scanner, ...PLACED },
+    podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: null },
+    containerSecurityContext: { privileged: false },
+    commonLabels: { team: "platform" },
+  });
+  expect(names(pods)).toEqual(ALL);
+  for (const { metadata, spec } of pods) {
+    expect(metadata).toMatchObject({ labels: { team: "platform" } });
+    expect(spec).toMatchObject(PLACED);
+    expect(spec.securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+    for (const { securityContext } of spec.containers)
+      expect(securityContext).toMatchObject({ privileged: false, readOnlyRootFilesystem: true });
+  }
+});
+
+test("the migration is no hook, and its Job has another name exactly when its Pods are others", async () => {
+  const nameOf = async (values: Values) => {
+    const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
+    const jobs = objects.filter(({ metadata }) => metadata.name.startsWith("marina-migrate"));
+    expect(jobs).toMatchObject([{ kind: "Job", spec: { ttlSecondsAfterFinished: 86_400 } }]);
+    expect(JSON.stringify(jobs)).not.toMatch(/helm\.sh\/hook|argocd/);
+    return jobs[0]?.metadata.name;
+  };
+  const name = await nameOf({});
+  expect(await nameOf({ operator: { replicas: 3 }, migrate: { deadlineSeconds: 60 } })).toBe(name);
+  const image = { ...REQUIRED_VALUES.image, tag: "2.0.0" };
+  const others = await Promise.all([
+    nameOf({ image }),
+    nameOf({ migrate: { podLabels: { team: "platform" } } }),
+  ]);
+  expect(new Set([name, ...others]).size).toBe(3);
 });
 
 test("an API server has the time to leave its load balancers, tell its clients to close, and complete requests", async () => {
@@ -123,6 +164,28 @@ describe.each(["apiserver", "operator"])("the Pods of the %s have what the value
     expect(pod?.spec.volumes).toEqual(
       expect.arrayContaining([...added.extraVolumes, { name: "ca", configMap: { name: "company-ca" } }]),
     );
+  });
+});
+
+test("an installation says which classes its packages have, and who may see the credentials that it copies", async () => {
+  const args = ["install", "marina", pathOfChart("marina"), "--namespace", NAMESPACE, "--dry-run=client"];
+  const plans = {
+    default: { class: "small", controlPlaneReplicas: 1 },
+    large: { class: "large", namespace: "classes", controlPlaneReplicas: 3, credentials: ["cloud"] },
+  };
+  const [, notes] = (await runHelm(args, { ...REQUIRED_VALUES, plans })).split("NOTES:");
+  expect(notes).toContain(`  default: ${NAMESPACE}/small\n  large: classes/large\n`);
+  expect(notes).toContain("plans.large.credentials (cloud) are copied");
+  expect(notes).not.toContain("plans.default.credentials");
+  const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, plans });
+  const operator = objects.find(
+    ({ kind, metadata }) => kind === "Deployment" && metadata.name === "marina-operator",
+  );
+  const { env } = operator?.spec.template.spec.containers[0] ?? {};
+  const told = env.find(({ name }: { name: string }) => name === "MARINA_PLANS");
+  expect(JSON.parse(told.value)).toEqual({
+    default: { class: "small", namespace: NAMESPACE, controlPlaneReplicas: 1 },
+    large: { class: "large", namespace: "classes", controlPlaneReplicas: 3, credentials: ["cloud"] },
   });
 });
 

@@ -41,8 +41,19 @@ function marinaValues(text: string): Values {
     nodeSelector: { extra: text },
     priorityClassName: text,
   };
+  const placement = {
+    nodeSelector: { extra: text },
+    tolerations: [{ key: text, value: text }],
+    priorityClassName: text,
+  };
   return {
     ...REQUIRED_VALUES,
+    commonLabels: { common: text },
+    migrate: { ...placement, podLabels: { extra: text }, podAnnotations: { extra: text } },
+    hooks: placement,
+    extraObjects: [
+      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more" }, data: { extra: text } },
+    ],
     image: { repository: text, tag: text },
     imagePullSecrets: [{ name: text }],
     caBundleConfigMap: text,
@@ -58,11 +69,16 @@ function marinaValues(text: string): Values {
     },
     plans: { default: { class: text, namespace: text } },
     networks: { pods: text, services: text },
-    apiserver: { ...program, trustedProxies: [text] },
+    apiserver: {
+      ...program,
+      serviceAccountAnnotations: { extra: text },
+      service: { annotations: { extra: text }, loadBalancerClass: text, loadBalancerSourceRanges: [text] },
+      trustedProxies: [text],
+    },
     operator: { ...program, clusterAutoscalerImage: text },
     scanner: { ...program, enabled: true, image: { repository: text, tag: text } },
     ingress: { enabled: true, className: text, tlsSecret: text, annotations: { extra: text } },
-    monitoring: { enabled: true, labels: { extra: text } },
+    monitoring: { enabled: true, labels: { extra: text }, serviceAnnotations: { extra: text } },
     crds: { enabled: false },
   };
 }
@@ -119,7 +135,9 @@ const classValues = (text: string): Values => ({
 });
 
 async function render(chart: ChartName, values: Values): Promise<unknown[]> {
-  const text = await runHelm(["template", chart, pathOfChart(chart)], values);
+  const rendered = await runHelm(["template", chart, pathOfChart(chart)], values);
+  // The name of the Job has the digest of its Pod template.
+  const text = rendered.replace(/\bmarina-migrate-[0-9a-f]{10}\b/, "marina-migrate");
   return parseAllDocuments(text).map((document) => {
     if (document.errors.length > 0) throw new Error(`not YAML: ${document.errors[0]?.message}`);
     return document.toJS();

@@ -28,7 +28,7 @@ export const REQUIRED_VALUES = {
 /** What they need besides with an Ingress or a route. */
 export const PROXIED = { apiserver: { trustedProxies: ["10.0.0.0/16"] } };
 
-/** Runs helm against the stack with the values on standard input; rejects with its error output. */
+/** Runs helm against the stack with the values on standard input; rejects with its error output, and with its warnings. */
 export async function runHelm(args: readonly string[], values: Values): Promise<string> {
   const { helm, kubeconfig } = readStack();
   const running = promisify(execFile)(helm, [...args, "--values", "-"], {
@@ -36,7 +36,9 @@ export async function runHelm(args: readonly string[], values: Values): Promise<
     maxBuffer: 16 * 1024 * 1024,
   });
   running.child.stdin?.end(JSON.stringify(values));
-  return (await running).stdout;
+  const { stdout, stderr } = await running;
+  if (/warn/i.test(stderr)) throw new Error(`helm ${args.join(" ")} warns: ${stderr}`);
+  return stdout;
 }
 
 export function pathOfChart(chart: ChartName): string {

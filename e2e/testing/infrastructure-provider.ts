@@ -4,6 +4,7 @@ import { parse, stringify } from "yaml";
 import { readCapiManifests } from "../platform/stack/cluster-api-manifests.ts";
 import { fetchGoModule } from "../platform/stack/go-module.ts";
 import type { Manifest } from "../platform/stack/kube-api.ts";
+import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 
 const MODULE_DIR = join(import.meta.dirname, "..", "platform", "stack", "tools", "providers");
@@ -70,12 +71,12 @@ const FOREIGN = [
 ] as const;
 
 /** Installs the definitions of the Gateway API, the Prometheus operator and CloudNativePG that the chart marina uses. */
-export async function installForeignDefinitions(): Promise<void> {
+export async function installForeignDefinitions(stack: StackInfo = readStack()): Promise<void> {
   const read = FOREIGN.map(async ([module, folder, files]) => {
     const source = await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`);
     return files.map((file): Manifest => parse(readFileSync(join(source, folder, `${file}.yaml`), "utf8")));
   });
-  await installAll((await Promise.all(read)).flat());
+  await installAll((await Promise.all(read)).flat(), stack);
 }
 
 /**
@@ -93,15 +94,15 @@ export async function installDefinitions(provider: ProviderDefinitions): Promise
       ? manifests["capi-in-memory"].crds
       : await readDefinitions(provider.module, provider.folder);
   const used = [...kubeadm, ...infrastructure.filter(({ metadata }) => USED.test(metadata.name))];
-  await installAll(used);
+  await installAll(used, readStack());
 }
 
 /** Applies definitions and waits until they are served, and their schemas published, which comes later. */
-async function installAll(definitions: readonly Manifest[]): Promise<void> {
+async function installAll(definitions: readonly Manifest[], stack: StackInfo): Promise<void> {
   const text = definitions.map((one) => stringify(one, { aliasDuplicateObjects: false })).join("---\n");
-  await kubectl(["apply", "--server-side", "--filename", "-"], { stdin: text });
+  await kubectl(["apply", "--server-side", "--filename", "-"], { stdin: text, stack });
   const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
-  await kubectl(["wait", "--for=condition=Established", "--timeout=400s", ...names]);
+  await kubectl(["wait", "--for=condition=Established", "--timeout=400s", ...names], { stack });
   const kinds = definitions.flatMap(({ spec }) => {
     const { group, names, versions } = spec as DefinitionSpec;
     const served = versions.filter((version) => version.served);
@@ -109,7 +110,7 @@ async function installAll(definitions: readonly Manifest[]): Promise<void> {
   });
   for (const [path, ofPath] of Map.groupBy(kinds, (one) => one.path))
     await waitFor(`the schemas of ${path}`, async () => {
-      const { stdout } = await kubectl(["get", "--raw", `/openapi/v3/apis/${path}`]);
+      const { stdout } = await kubectl(["get", "--raw", `/openapi/v3/apis/${path}`], { stack });
       return ofPath.every(({ kind }) => stdout.includes(`"kind":"${kind}"`));
     });
 }

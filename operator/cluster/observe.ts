@@ -31,6 +31,8 @@ export interface PlanMapping {
   class: string;
   namespace: string;
   controlPlaneReplicas: number;
+  /** Secrets of the platform's namespace that the provider wants in the Namespace of each cluster. */
+  credentials?: readonly string[] | undefined;
 }
 
 export interface ClusterSettings {

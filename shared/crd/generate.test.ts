@@ -9,7 +9,7 @@ const crds = join(import.meta.dirname, "../../crds");
 let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "crds-"));
-  await cp(crds, folder, { recursive: true });
+  await cp(crds, folder, { recursive: true, dereference: true });
 });
 afterEach(() => rm(folder, { recursive: true }));
 

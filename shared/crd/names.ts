@@ -49,6 +49,9 @@ export const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
 /** Marks the Secrets that hold a credential that the operator issued. */
 export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
 
+/** Marks the copies of the provider's credentials in the Namespaces of organizations. */
+export const LABEL_PROVIDER_CREDENTIAL = "cloud.marina.dev/provider-credential";
+
 export const FINALIZER = "cloud.marina.dev/operator";
 
 /** Kubernetes' common label for the program that manages an object. */

@@ -4,6 +4,9 @@ helm.sh/chart: {{ include "marina.labelValue" (printf "%s-%s" .root.Chart.Name .
 app.kubernetes.io/managed-by: {{ .root.Release.Service | quote }}
 app.kubernetes.io/version: {{ include "marina.labelValue" .root.Chart.AppVersion | quote }}
 {{ include "marina.selector" . }}
+{{- with .root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* A version as the value of a label, in which "+" is not allowed: Flux adds "+<digest>" to the version of a chart. */}}
@@ -36,7 +39,9 @@ app.kubernetes.io/component: {{ .component | quote }}
 {{- $plans := dict -}}
 {{- range $slug, $plan := .Values.plans -}}
 {{- $namespace := $plan.namespace | default $.Release.Namespace -}}
-{{- $_ := set $plans $slug (dict "class" $plan.class "namespace" $namespace "controlPlaneReplicas" (int $plan.controlPlaneReplicas)) -}}
+{{- $mapping := dict "class" $plan.class "namespace" $namespace "controlPlaneReplicas" (int $plan.controlPlaneReplicas) -}}
+{{- with $plan.credentials }}{{ $_ := set $mapping "credentials" . }}{{ end -}}
+{{- $_ := set $plans $slug $mapping -}}
 {{- end -}}
 {{- toJson $plans -}}
 {{- end }}
@@ -50,20 +55,9 @@ app.kubernetes.io/component: {{ .component | quote }}
 {{- end -}}
 {{- end }}
 
-{{- define "marina.podSecurityContext" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-seccompProfile:
-  type: RuntimeDefault
-{{- end }}
-
-{{- define "marina.securityContext" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
+{{/* A program that waits for the migration does not fail before it does. */}}
+{{- define "marina.progressDeadlineSeconds" -}}
+{{- add 600 (int .Values.migrate.deadlineSeconds) -}}
 {{- end }}
 
 {{/* The variable with the address of the database: dict "root" $ "secretKey" "url" "role" "…" "roleSecret" "…". */}}
@@ -151,23 +145,27 @@ capabilities:
 {{- end }}
 {{- end }}
 
-{{/* Where the Pods of a component run: dict "root" $ "component" "apiserver" "values" .Values.apiserver. */}}
+{{/* Where Pods run: .Values.apiserver, or another object with these values. */}}
 {{- define "marina.placement" -}}
-{{- with .values.priorityClassName }}
+{{- with .priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
-{{- with .values.nodeSelector }}
+{{- with .nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .values.tolerations }}
+{{- with .tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .values.affinity }}
+{{- with .affinity }}
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end }}
+
+{{/* The Pods of a program are on different nodes and in different zones: dict "root" $ "component" "apiserver". */}}
+{{- define "marina.spread" -}}
 topologySpreadConstraints:
   {{- range tuple "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
   - maxSkew: 1
@@ -177,6 +175,6 @@ topologySpreadConstraints:
     matchLabelKeys: [pod-template-hash]
     labelSelector:
       matchLabels:
-        {{- include "marina.selector" (dict "root" $.root "component" $.component) | nindent 8 }}
+        {{- include "marina.selector" $ | nindent 8 }}
   {{- end }}
 {{- end }}

@@ -46,15 +46,12 @@ async function buildImage(): Promise<string> {
   return tag;
 }
 
-/** Digest of all files of a chart, those that it links to included. */
+/** Digest of all files of a chart. */
 function digestChart(name: string): string {
-  const folder = join(ROOT, "charts", name);
   const hash = createHash("sha256");
-  const files = [folder, join(ROOT, "crds")].flatMap((root) =>
-    readdirSync(root, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map(({ parentPath, name: file }) => join(parentPath, file)),
-  );
+  const files = readdirSync(join(ROOT, "charts", name), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name: file }) => join(parentPath, file));
   for (const file of files.sort()) hash.update(file.slice(ROOT.length)).update(readFileSync(file));
   return hash.digest("hex").slice(0, TAG_LENGTH);
 }

@@ -1,0 +1,54 @@
+import { findNamespaceOrganization } from "../../shared/crd/organization.ts";
+import type { Namespace, Secret } from "../../shared/kube/core-kinds.ts";
+import type { Caches } from "../caches.ts";
+import type { PlanMapping } from "../cluster/observe.ts";
+import { INDEX_NAMESPACE } from "../indexes.ts";
+
+type Plans = Readonly<Record<string, PlanMapping>>;
+
+export interface CredentialSettings {
+  platformNamespace: string;
+  plans: Plans;
+}
+
+/** All that is known about the credentials in one Namespace of an organization: plain data, no client. */
+export interface ObservedCredentials {
+  namespace: Namespace;
+  /** The names of those that the plans of its clusters want. */
+  wanted: ReadonlySet<string>;
+  /** Cluster API has clusters here, whose machines the provider cannot delete without credentials. */
+  hasEngine: boolean;
+  /** What there is of those that plans name, by name: in the platform's namespace, and here. */
+  sources: ReadonlyMap<string, Secret>;
+  copies: ReadonlyMap<string, Secret>;
+}
+
+/** The names of all Secrets that plans name. */
+export function listCredentialNames(plans: Plans): Set<string> {
+  return new Set(Object.values(plans).flatMap(({ credentials }) => credentials ?? []));
+}
+
+/** Gathers it from the caches; undefined for a Namespace that is deleted or of no organization, and for the platform's own. */
+export function observeCredentials(
+  caches: Caches,
+  { plans, platformNamespace }: CredentialSettings,
+  key: string,
+): ObservedCredentials | undefined {
+  const namespace = caches.namespaces.get(key);
+  if (namespace === undefined || namespace.metadata.deletionTimestamp !== undefined) return undefined;
+  if (key === platformNamespace) return undefined;
+  if (findNamespaceOrganization(caches.namespaces, key).kind !== "known") return undefined;
+  const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, key);
+  const used = clusters.map(({ spec }) => spec.plan ?? "default");
+  const byName = (secrets: readonly Secret[]) =>
+    new Map(secrets.map((secret) => [secret.metadata.name, secret]));
+  return {
+    namespace,
+    wanted: new Set(
+      used.flatMap((plan) => (Object.hasOwn(plans, plan) ? (plans[plan]?.credentials ?? []) : [])),
+    ),
+    hasEngine: caches.capiClusters.byIndex(INDEX_NAMESPACE, key).length > 0,
+    sources: byName(caches.providerCredentials.list()),
+    copies: byName(caches.providerCopies.byIndex(INDEX_NAMESPACE, key)),
+  };
+}

@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+import type { Secret } from "../../shared/kube/core-kinds.ts";
+import { trimToDigest } from "./copy.ts";
+import { type CopyChanges, reconcileCredentials } from "./reconcile.ts";
+
+const secret = (value: string, type = "Opaque"): Secret =>
+  trimToDigest({
+    apiVersion: "v1",
+    kind: "Secret",
+    metadata: { name: "cloud", namespace: "org-1" },
+    type,
+    data: { value },
+  });
+
+interface World {
+  wanted?: boolean;
+  hasEngine?: boolean;
+  source?: Secret;
+  copy?: Secret;
+}
+
+const NOTHING = { create: 0, replace: 0, remove: 0 };
+
+test.each<[string, World, Partial<Record<keyof CopyChanges, number>>]>([
+  ["a cluster whose plan wants it", { wanted: true, source: secret("a") }, { create: 1 }],
+  ["a cluster, and no source", { wanted: true }, {}],
+  ["no cluster that wants it", { source: secret("a") }, {}],
+  ["an equal copy", { wanted: true, source: secret("a"), copy: secret("a") }, {}],
+  ["another content", { wanted: true, source: secret("b"), copy: secret("a") }, { replace: 1 }],
+  ["another type", { wanted: true, source: secret("a", "x/y"), copy: secret("a") }, { remove: 1 }],
+  ["a source that is gone", { wanted: true, copy: secret("a") }, { remove: 1 }],
+  ["the last cluster gone", { source: secret("a"), copy: secret("a") }, { remove: 1 }],
+  [
+    "the last cluster gone, and Cluster API still deleting",
+    { hasEngine: true, source: secret("a"), copy: secret("a") },
+    {},
+  ],
+  [
+    "the same, and a renewed source",
+    { hasEngine: true, source: secret("b"), copy: secret("a") },
+    { replace: 1 },
+  ],
+])("with %s", (_, { wanted = false, hasEngine = false, source, copy }, expected) => {
+  const named = (found: Secret | undefined) => new Map(found === undefined ? [] : [["cloud", found]]);
+  const changes = reconcileCredentials({
+    namespace: { apiVersion: "v1", kind: "Namespace", metadata: { name: "org-1" } },
+    wanted: new Set(wanted ? ["cloud"] : []),
+    hasEngine,
+    sources: named(source),
+    copies: named(copy),
+  });
+  const counts = Object.fromEntries(Object.entries(changes).map(([what, list]) => [what, list.length]));
+  expect(counts).toEqual({ ...NOTHING, ...expected });
+});
