@@ -1,0 +1,171 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ROOT } from "../../platform/stack/marina.ts";
+import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
+import { createEngineer, type Engineer } from "../../testing/custom-resources.ts";
+import { createTenant, expectStatus } from "../../testing/tenant.ts";
+import { startControllers } from "./controllers.ts";
+import { type GitRepository, serveRepository } from "./git-server.ts";
+
+const EXAMPLES = join(ROOT, "examples", "gitops");
+const NAMESPACE = "flux-clusters";
+const SYNC = ["kustomization/clusters", "-n", NAMESPACE];
+
+const stack = readStack();
+const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const stops: (() => Promise<void>)[] = [];
+
+let repository: GitRepository;
+let engineer: Engineer;
+let orgID: string;
+
+beforeAll(async () => {
+  orgID = expectStatus(201, await alice.call("createOrganization", { body: { name: "Flux" } })).id;
+  engineer = await createEngineer(stack, orgID);
+  stops.push(() => engineer.close());
+  repository = await serveRepository(EXAMPLES);
+  stops.push(() => repository.close());
+  await kubectl(["create", "namespace", NAMESPACE]);
+  stops.push(await startControllers(stack, NAMESPACE));
+});
+
+afterAll(async () => {
+  for (const stop of stops.reverse()) await stop();
+});
+
+interface Sync {
+  metadata: { generation: number };
+  status?: {
+    observedGeneration?: number;
+    lastHandledReconcileAt?: string;
+    lastAttemptedRevision?: string;
+    conditions?: {
+      type: string;
+      status: string;
+      reason: string;
+      message: string;
+      observedGeneration: number;
+    }[];
+  };
+}
+
+async function readSync(): Promise<Sync> {
+  const { stdout } = await kubectl(["get", ...SYNC, "-o", "json"]);
+  return JSON.parse(stdout);
+}
+
+/** Until Flux has applied, or tried, what the repository has now, and says so with this status of Ready. */
+async function waitForSync(status: "True" | "False", message: RegExp): Promise<void> {
+  const now = new Date().toISOString();
+  for (const name of ["gitrepository/clusters", "kustomization/clusters"])
+    await kubectl([
+      "annotate",
+      name,
+      "-n",
+      NAMESPACE,
+      `reconcile.fluxcd.io/requestedAt=${now}`,
+      "--overwrite",
+    ]);
+  const revision = `main@sha1:${await repository.revision()}`;
+  await waitFor(`Ready=${status} of ${revision}`, async () => {
+    const { metadata, status: found } = await readSync();
+    const ready = found?.conditions?.find(({ type }) => type === "Ready");
+    const isTried =
+      found?.lastAttemptedRevision === revision && ready?.observedGeneration === metadata.generation;
+    return isTried && ready.status === status && message.test(ready.message);
+  });
+}
+
+const commit = (path: string, from: string | RegExp, to: string) =>
+  repository.commit(join("clusters", path), (text) => text.replace(from, to));
+
+test("two clusters come from a repository made of the examples by their page alone, and are ready when Flux says so", async () => {
+  for (const file of ["rights.yaml", "sync.yaml"]) {
+    const text = readFileSync(join(EXAMPLES, "flux", file), "utf8")
+      .replaceAll(/org-[0-9a-f-]{36}/g, engineer.namespace)
+      .replaceAll("https://git.example.com/platform/clusters.git", repository.url);
+    await kubectl(["apply", "-f", "-"], { stdin: text });
+  }
+  await waitForSync("True", /^Applied revision/);
+  for (const name of ["production-cluster", "staging-cluster"])
+    expect((await engineer.getCluster(name)).status).toMatchObject({ phase: "Ready", version: "1.34.2" });
+  expect((await engineer.getPool("production-workers")).status).toMatchObject({
+    phase: "Ready",
+    readyNodes: 2,
+  });
+});
+
+test("REST refuses what Git owns and names Flux, changes what Git does not name, and Flux leaves that", async () => {
+  const { items } = expectStatus(200, await alice.call("listClusters", { orgID }));
+  const clusterID = items.find(({ name }) => name === "staging-cluster")?.id ?? "";
+  const refused = await alice.call("upgradeCluster", {
+    orgID,
+    clusterID,
+    body: { target_version: "1.35.1" },
+  });
+  expect(refused).toMatchObject({ status: 409, body: { error: { code: "managed_elsewhere" } } });
+  expect(JSON.stringify(refused.body)).toContain("kustomize-controller");
+  expectStatus(200, await alice.call("updateCluster", { orgID, clusterID, body: { name: "Staging" } }));
+  await waitForSync("True", /^Applied revision/);
+  expect((await engineer.getCluster("staging-cluster")).spec.displayName).toBe("Staging");
+});
+
+test("what was changed by hand is put back, unless the synchronization is suspended", async () => {
+  const scale = (replicas: number) =>
+    kubectl([
+      "scale",
+      "nodepools.cloud.marina.dev/staging-workers",
+      "-n",
+      engineer.namespace,
+      `--replicas=${replicas}`,
+    ]);
+  await scale(3);
+  await waitForSync("True", /^Applied revision/);
+  expect((await engineer.getPool("staging-workers")).spec.desiredNodes).toBe(1);
+  const suspend = (value: boolean) =>
+    kubectl(["patch", ...SYNC, "--type=merge", "-p", JSON.stringify({ spec: { suspend: value } })]);
+  await suspend(true);
+  await scale(2);
+  await waitFor(
+    "the nodes",
+    async () => (await engineer.getPool("staging-workers")).status?.readyNodes === 2,
+  );
+  await suspend(false);
+  await waitForSync("True", /^Applied revision/);
+  expect((await engineer.getPool("staging-workers")).spec.desiredNodes).toBe(1);
+});
+
+test("a version that is not offered stalls the cluster, and the reason is in the Kustomization; nothing else changes", async () => {
+  await commit("base/cluster.yaml", '"1.34"', '"1.35.9"');
+  await waitForSync("False", /stalled|failed early/i);
+  expect((await engineer.getCluster("production-cluster")).status).toMatchObject({ version: "1.34.2" });
+  await commit("base/cluster.yaml", '"1.35.9"', '"1.34"');
+  await waitForSync("True", /^Applied revision/);
+});
+
+test("what is refused shows Marina's reason in the Kustomization", async () => {
+  await commit("base/node-pool.yaml", "vcpus: 2", "vcpus: 0");
+  await waitForSync("False", /vcpus/);
+  expect((await engineer.getPool("production-workers")).spec.vcpus).toBe(2);
+  await commit("base/node-pool.yaml", "vcpus: 0", "vcpus: 2");
+  await waitForSync("True", /^Applied revision/);
+});
+
+test("an upgrade is a commit, and ready when the last node has it", async () => {
+  await commit("base/cluster.yaml", '"1.34"', '"1.35"');
+  await waitForSync("True", /^Applied revision/);
+  for (const name of ["production", "staging"]) {
+    expect((await engineer.getCluster(`${name}-cluster`)).status).toMatchObject({ version: "1.35.1" });
+    expect((await engineer.getPool(`${name}-workers`)).status).toMatchObject({ version: "1.35.1" });
+  }
+});
+
+test("what is removed from the repository is deleted whole, and so is the rest with the Kustomization", async () => {
+  await commit("kustomization.yaml", "  - staging\n", "");
+  await waitForSync("True", /^Applied revision/);
+  const listed = async () => expectStatus(200, await alice.call("listClusters", { orgID })).items;
+  await waitFor("one cluster", async () => (await listed()).length === 1);
+  await kubectl(["delete", ...SYNC]);
+  await waitFor("no cluster", async () => (await listed()).length === 0);
+});
