@@ -14,6 +14,12 @@ async function render(values: Values): Promise<Rendered[]> {
 interface Peer {
   namespaceSelector?: { matchLabels?: object };
   podSelector?: { matchLabels?: object };
+  ipBlock?: { cidr: string };
+}
+
+interface Rule {
+  to?: Peer[];
+  ports?: { port: number }[];
 }
 
 function findPolicies(objects: Rendered[], type: "Ingress" | "Egress") {
@@ -52,15 +58,38 @@ test("nothing reaches the Pods from every Namespace, unless the values say so", 
   expect(selectors(open)[0]).toBe("all");
 });
 
+test.each<[string, object, string[]]>([
+  ["the cluster alone, by default", {}, []],
+  ["every address, with a load balancer", { type: "LoadBalancer" }, ["0.0.0.0/0", "::/0"]],
+  [
+    "the addresses that the load balancer lets through",
+    { type: "LoadBalancer", loadBalancerSourceRanges: ["192.0.2.0/24"] },
+    ["192.0.2.0/24"],
+  ],
+  ["every address, with ports of nodes", { type: "NodePort" }, ["0.0.0.0/0", "::/0"]],
+])("the API is reached from %s", async (_name, service, expected) => {
+  const policies = findPolicies(await render({ apiserver: { service } }), "Ingress");
+  const policy = policies.find(({ metadata }) => metadata.name === "marina-apiserver");
+  const peers: Peer[] = policy?.spec.ingress[0].from ?? [];
+  expect(peers.flatMap(({ ipBlock }) => ipBlock?.cidr ?? [])).toEqual(expected);
+});
+
 const COMPONENTS = ["apiserver", "migrate", "operator", "scanner"];
 
 test("each program connects to everything but the metadata services of clouds, or to what the values name", async () => {
   const policies = findPolicies(await render({}), "Egress");
   const selected = policies.map(({ spec }) => spec.podSelector.matchLabels["app.kubernetes.io/component"]);
   expect(selected).toEqual(COMPONENTS);
-  const addresses = policies.map(({ spec }) => spec.egress[1].to[0].ipBlock);
+  const peers = policies.map(({ spec }) => spec.egress.at(-1).to.slice(0, 2));
   const everywhere = { cidr: "0.0.0.0/0", except: expect.arrayContaining(["169.254.0.0/16"]) };
-  expect(addresses).toEqual(COMPONENTS.map(() => everywhere));
+  expect(peers).toEqual(COMPONENTS.map(() => [{ namespaceSelector: {} }, { ipBlock: everywhere }]));
+  // Without addresses, but not to the port of the metadata services.
+  const ports = policies.flatMap(({ spec }) =>
+    spec.egress.flatMap(({ to, ports = [] }: Rule) =>
+      to === undefined ? ports.map(({ port }) => port) : [],
+    ),
+  );
+  expect(new Set(ports)).toEqual(new Set([53, 443, 6443]));
   const own = [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }];
   const named = await render({
     networkPolicies: { apiserverEgress: own, operatorEgress: own, migrateEgress: own, scannerEgress: own },

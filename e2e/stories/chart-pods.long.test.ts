@@ -91,22 +91,28 @@ test("every Pod runs where the values say, as the users and with the labels that
   }
 });
 
-test("the migration is no hook, and its Job has another name exactly when its Pods are others", async () => {
+test("the migration is no hook, and its Job has another name exactly when its Pods, deadline or network policy are others", async () => {
   const nameOf = async (values: Values) => {
     const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
-    const jobs = objects.filter(({ metadata }) => metadata.name.startsWith("marina-migrate"));
-    expect(jobs).toMatchObject([{ kind: "Job", spec: { ttlSecondsAfterFinished: 86_400 } }]);
+    const jobs = objects.filter(
+      ({ kind, metadata }) => kind === "Job" && metadata.name.startsWith("marina-migrate"),
+    );
+    expect(jobs).toMatchObject([{ spec: { ttlSecondsAfterFinished: 86_400 } }]);
     expect(JSON.stringify(jobs)).not.toMatch(/helm\.sh\/hook|argocd/);
     return jobs[0]?.metadata.name;
   };
   const name = await nameOf({});
-  expect(await nameOf({ operator: { replicas: 3 }, migrate: { deadlineSeconds: 60 } })).toBe(name);
+  expect(await nameOf({ operator: { replicas: 3 }, migrate: { ttlSecondsAfterFinished: 86_400 } })).toBe(
+    name,
+  );
   const image = { ...REQUIRED_VALUES.image, tag: "2.0.0" };
   const others = await Promise.all([
     nameOf({ image }),
     nameOf({ migrate: { podLabels: { team: "platform" } } }),
+    nameOf({ migrate: { deadlineSeconds: 60 } }),
+    nameOf({ networkPolicies: { migrateEgress: [{}] } }),
   ]);
-  expect(new Set([name, ...others]).size).toBe(3);
+  expect(new Set([name, ...others]).size).toBe(5);
 });
 
 test("an API server has the time to leave its load balancers, tell its clients to close, and complete requests", async () => {

@@ -68,21 +68,3 @@ test("grype has no secret in its reach: neither variables, nor the token of a Se
   )?.spec.template.spec;
   expect([pod.automountServiceAccountToken, pod.shareProcessNamespace ?? false]).toEqual([false, false]);
 });
-
-test("the scanner connects to no metadata service of a cloud", async () => {
-  const { objects } = await render(SCANNER);
-  const policy = objects.find(
-    ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "marina-scanner",
-  );
-  const [, everywhere] = policy?.spec.egress ?? [];
-  expect(everywhere.to[0].ipBlock).toMatchObject({
-    cidr: "0.0.0.0/0",
-    except: expect.arrayContaining(["169.254.0.0/16"]),
-  });
-  const scannerEgress = [{ to: [{ namespaceSelector: {} }] }];
-  const own = await render({ ...SCANNER, networkPolicies: { scannerEgress } });
-  const named = own.objects.find(
-    ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === "marina-scanner",
-  );
-  expect(named?.spec.egress).toEqual(scannerEgress);
-});

@@ -89,7 +89,7 @@ test("what REST made is restored with its marks, keeps its id, and is made again
   // The word stays until the cluster is made, which waits for its plan.
   const goesOn = await waitForStall(name, "UnknownPlan");
   expect(goesOn.status?.id).toBe(place.clusterID);
-  expect(hasNoWord(goesOn)).toBe(true);
+  await waitFor("the word to be removed", async () => hasNoWord(await engineer.getCluster(name)));
 });
 
 test("a copy under another name is refused its id, gets nothing, and can be deleted", async () => {
