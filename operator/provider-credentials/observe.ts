@@ -14,12 +14,15 @@ export interface CredentialSettings {
 /** All that is known about the credentials in one Namespace of an organization: plain data, no client. */
 export interface ObservedCredentials {
   namespace: Namespace;
+  /** The names of those that plans name at all: of others it is not known whether their source is there. */
+  named: ReadonlySet<string>;
   /** The names of those that the plans of its clusters want. */
   wanted: ReadonlySet<string>;
   /** Cluster API has clusters here, whose machines the provider cannot delete without credentials. */
   hasEngine: boolean;
-  /** What there is of those that plans name, by name: in the platform's namespace, and here. */
+  /** In the platform's namespace, of those that plans name, by name. */
   sources: ReadonlyMap<string, Secret>;
+  /** Here, by name. */
   copies: ReadonlyMap<string, Secret>;
 }
 
@@ -44,6 +47,7 @@ export function observeCredentials(
     new Map(secrets.map((secret) => [secret.metadata.name, secret]));
   return {
     namespace,
+    named: listCredentialNames(plans),
     wanted: new Set(
       used.flatMap((plan) => (Object.hasOwn(plans, plan) ? (plans[plan]?.credentials ?? []) : [])),
     ),

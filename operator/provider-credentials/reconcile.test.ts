@@ -13,6 +13,7 @@ const secret = (value: string, type = "Opaque"): Secret =>
   });
 
 interface World {
+  named?: boolean;
   wanted?: boolean;
   hasEngine?: boolean;
   source?: Secret;
@@ -40,14 +41,21 @@ test.each<[string, World, Partial<Record<keyof CopyChanges, number>>]>([
     { hasEngine: true, source: secret("b"), copy: secret("a") },
     { replace: 1 },
   ],
-])("with %s", (_, { wanted = false, hasEngine = false, source, copy }, expected) => {
-  const named = (found: Secret | undefined) => new Map(found === undefined ? [] : [["cloud", found]]);
+  [
+    "a name that no plan has any more, and machines",
+    { named: false, hasEngine: true, copy: secret("a") },
+    {},
+  ],
+  ["a name that no plan has any more, and none", { named: false, copy: secret("a") }, { remove: 1 }],
+])("with %s", (_, { named = true, wanted = false, hasEngine = false, source, copy }, expected) => {
+  const byName = (found: Secret | undefined) => new Map(found === undefined ? [] : [["cloud", found]]);
   const changes = reconcileCredentials({
     namespace: { apiVersion: "v1", kind: "Namespace", metadata: { name: "org-1" } },
+    named: new Set(named ? ["cloud"] : []),
     wanted: new Set(wanted ? ["cloud"] : []),
     hasEngine,
-    sources: named(source),
-    copies: named(copy),
+    sources: byName(source),
+    copies: byName(copy),
   });
   const counts = Object.fromEntries(Object.entries(changes).map(([what, list]) => [what, list.length]));
   expect(counts).toEqual({ ...NOTHING, ...expected });
