@@ -17,12 +17,14 @@ export interface CopyChanges {
  * it is for the clusters that were made with it. One of another type is made anew.
  */
 export function reconcileCredentials(observed: ObservedCredentials): CopyChanges {
-  const { named, wanted, hasEngine, sources, copies } = observed;
+  const { named, wanted, hasEngine, hasUnknownEngine, sources, copies } = observed;
   const changes: CopyChanges = { create: [], replace: [], remove: [] };
   for (const name of wanted) if (sources.has(name) && !copies.has(name)) changes.create.push(name);
   for (const [name, copy] of copies) {
     const source = sources.get(name);
-    const isKept = named.has(name) ? source !== undefined && (wanted.has(name) || hasEngine) : hasEngine;
+    const isKept = named.has(name)
+      ? source !== undefined && (wanted.has(name) || hasUnknownEngine)
+      : hasEngine;
     if (!isKept || (source !== undefined && source.type !== copy.type)) changes.remove.push(copy);
     else if (source !== undefined && digestOf(source) !== digestOf(copy)) changes.replace.push(copy);
   }
