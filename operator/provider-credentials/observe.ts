@@ -1,5 +1,7 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
 import { findNamespaceOrganization } from "../../shared/crd/organization.ts";
 import type { Namespace, Secret } from "../../shared/kube/core-kinds.ts";
+import { objectKey } from "../../shared/kube/object.ts";
 import type { Caches } from "../caches.ts";
 import type { PlanMapping } from "../cluster/observe.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
@@ -14,12 +16,17 @@ export interface CredentialSettings {
 /** All that is known about the credentials in one Namespace of an organization: plain data, no client. */
 export interface ObservedCredentials {
   namespace: Namespace;
+  /** The names of those that plans name at all: of others it is not known whether their source is there. */
+  named: ReadonlySet<string>;
   /** The names of those that the plans of its clusters want. */
   wanted: ReadonlySet<string>;
   /** Cluster API has clusters here, whose machines the provider cannot delete without credentials. */
   hasEngine: boolean;
-  /** What there is of those that plans name, by name: in the platform's namespace, and here. */
+  /** Of one of them it is not known what it wants: it has no Cluster, or one whose plan left the configuration. */
+  hasUnknownEngine: boolean;
+  /** In the platform's namespace, of those that plans name, by name. */
   sources: ReadonlyMap<string, Secret>;
+  /** Here, by name. */
   copies: ReadonlyMap<string, Secret>;
 }
 
@@ -39,15 +46,21 @@ export function observeCredentials(
   if (key === platformNamespace) return undefined;
   if (findNamespaceOrganization(caches.namespaces, key).kind !== "known") return undefined;
   const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, key);
-  const used = clusters.map(({ spec }) => spec.plan ?? "default");
+  const engines = caches.capiClusters.byIndex(INDEX_NAMESPACE, key);
+  const findPlan = ({ spec: { plan = "default" } }: Cluster) =>
+    Object.hasOwn(plans, plan) ? plans[plan] : undefined;
   const byName = (secrets: readonly Secret[]) =>
     new Map(secrets.map((secret) => [secret.metadata.name, secret]));
   return {
     namespace,
-    wanted: new Set(
-      used.flatMap((plan) => (Object.hasOwn(plans, plan) ? (plans[plan]?.credentials ?? []) : [])),
-    ),
-    hasEngine: caches.capiClusters.byIndex(INDEX_NAMESPACE, key).length > 0,
+    named: listCredentialNames(plans),
+    wanted: new Set(clusters.flatMap((cluster) => findPlan(cluster)?.credentials ?? [])),
+    hasEngine: engines.length > 0,
+    // A Cluster outlives its engine by its finalizer.
+    hasUnknownEngine: engines.some((engine) => {
+      const cluster = caches.clusters.get(objectKey(engine));
+      return cluster === undefined || findPlan(cluster) === undefined;
+    }),
     sources: byName(caches.providerCredentials.list()),
     copies: byName(caches.providerCopies.byIndex(INDEX_NAMESPACE, key)),
   };

@@ -13,8 +13,9 @@ const secret = (value: string, type = "Opaque"): Secret =>
   });
 
 interface World {
+  named?: boolean;
   wanted?: boolean;
-  hasEngine?: boolean;
+  engine?: "known" | "unknown";
   source?: Secret;
   copy?: Secret;
 }
@@ -31,23 +32,36 @@ test.each<[string, World, Partial<Record<keyof CopyChanges, number>>]>([
   ["a source that is gone", { wanted: true, copy: secret("a") }, { remove: 1 }],
   ["the last cluster gone", { source: secret("a"), copy: secret("a") }, { remove: 1 }],
   [
-    "the last cluster gone, and Cluster API still deleting",
-    { hasEngine: true, source: secret("a"), copy: secret("a") },
+    "the last cluster gone, and machines of an unknown cluster",
+    { engine: "unknown", source: secret("a"), copy: secret("a") },
     {},
   ],
   [
-    "the same, and a renewed source",
-    { hasEngine: true, source: secret("b"), copy: secret("a") },
+    "the last cluster gone, and machines of clusters that do not want it",
+    { engine: "known", source: secret("a"), copy: secret("a") },
+    { remove: 1 },
+  ],
+  [
+    "machines of an unknown cluster, and a renewed source",
+    { engine: "unknown", source: secret("b"), copy: secret("a") },
     { replace: 1 },
   ],
-])("with %s", (_, { wanted = false, hasEngine = false, source, copy }, expected) => {
-  const named = (found: Secret | undefined) => new Map(found === undefined ? [] : [["cloud", found]]);
+  [
+    "a name that no plan has any more, and machines",
+    { named: false, engine: "known", copy: secret("a") },
+    {},
+  ],
+  ["a name that no plan has any more, and none", { named: false, copy: secret("a") }, { remove: 1 }],
+])("with %s", (_, { named = true, wanted = false, engine, source, copy }, expected) => {
+  const byName = (found: Secret | undefined) => new Map(found === undefined ? [] : [["cloud", found]]);
   const changes = reconcileCredentials({
     namespace: { apiVersion: "v1", kind: "Namespace", metadata: { name: "org-1" } },
+    named: new Set(named ? ["cloud"] : []),
     wanted: new Set(wanted ? ["cloud"] : []),
-    hasEngine,
-    sources: named(source),
-    copies: named(copy),
+    hasEngine: engine !== undefined,
+    hasUnknownEngine: engine === "unknown",
+    sources: byName(source),
+    copies: byName(copy),
   });
   const counts = Object.fromEntries(Object.entries(changes).map(([what, list]) => [what, list.length]));
   expect(counts).toEqual({ ...NOTHING, ...expected });

@@ -9,10 +9,12 @@ import { createLogger } from "../../shared/program/log.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { createCaches } from "../create-caches.ts";
 import { settings } from "../testing.ts";
-import { trimToDigest } from "./copy.ts";
+import { composeCopy, isCopy, trimToDigest } from "./copy.ts";
 import { runProviderCredentials } from "./run.ts";
 
 const NAME = "cloud";
+/** A plan names it before the other one. */
+const FIRST = "blocked";
 const TEST = { fieldManager: "test" };
 const toBase64 = (text: string) => Buffer.from(text).toString("base64");
 
@@ -39,20 +41,26 @@ beforeEach(async () => {
 });
 afterEach(() => Promise.all([platform.close(), api.close()]));
 
-const read = (namespace: string) => api.client.get(secretKind, namespace, NAME);
+const read = (namespace: string, name = NAME) => api.client.get(secretKind, namespace, name);
 
-/** Runs it with what the caches would hold by now, and returns the Secret in the organization's Namespace. */
-async function run(): Promise<Secret | undefined> {
+/**
+ * Runs it with what the caches would hold by now, and returns the Secret in the organization's Namespace. `meanwhile` is what
+ * the caches do not show yet.
+ */
+async function run(meanwhile?: () => Promise<unknown>): Promise<Secret | undefined> {
   for (const [cache, namespace] of [
     [caches.providerCredentials, platform.namespace],
     [caches.providerCopies, api.namespace],
   ] as const) {
-    const found = await read(namespace);
     for (const key of cache.keys()) cache.remove(key);
-    const isCopy = found?.metadata.labels?.[LABEL_PROVIDER_CREDENTIAL] !== undefined;
-    if (found !== undefined && (namespace === platform.namespace || isCopy)) cache.set(trimToDigest(found));
+    for (const name of [FIRST, NAME]) {
+      const found = await read(namespace, name);
+      const isCached = namespace === platform.namespace || (found !== undefined && isCopy(found));
+      if (found !== undefined && isCached) cache.set(trimToDigest(found));
+    }
   }
-  const plan = { class: "a", namespace: "a", controlPlaneReplicas: 1, credentials: [NAME] };
+  await meanwhile?.();
+  const plan = { class: "a", namespace: "a", controlPlaneReplicas: 1, credentials: [FIRST, NAME] };
   const context: RunContext = {
     client: api.client,
     recorder: { record: () => undefined },
@@ -74,8 +82,8 @@ async function run(): Promise<Secret | undefined> {
   return read(api.namespace);
 }
 
-async function writeSource(data: Record<string, string>): Promise<void> {
-  const metadata = { namespace: platform.namespace, name: NAME };
+async function writeSource(data: Record<string, string>, name = NAME): Promise<void> {
+  const metadata = { namespace: platform.namespace, name };
   await api.client.apply(secretKind, { apiVersion: "v1", kind: "Secret", metadata, data }, TEST);
 }
 
@@ -99,10 +107,42 @@ test("credentials go when the platform removes them", async () => {
   expect(await run()).toBeUndefined();
 });
 
-test("a Secret of the same name that is no copy stays as it is", async () => {
+test("a Secret of the same name that is no copy stays as it is, is named, and does not stop the others", async () => {
+  await writeSource({ value: toBase64("one") }, FIRST);
   await writeSource({ value: toBase64("one") });
-  const own = { metadata: { namespace: api.namespace, name: NAME }, data: { value: toBase64("tenant") } };
+  const own = { metadata: { namespace: api.namespace, name: FIRST }, data: { value: toBase64("tenant") } };
   await api.client.create(secretKind, own, TEST);
-  await expect(run()).rejects.toThrow(/apply secrets/);
-  expect((await read(api.namespace))?.data).toEqual({ value: toBase64("tenant") });
+  const named = /blocked: there is one that is no copy/;
+  await expect(run()).rejects.toThrow(named);
+  expect((await read(api.namespace))?.data).toEqual({ value: toBase64("one") });
+  await writeSource({ value: toBase64("two") });
+  await expect(run()).rejects.toThrow(named);
+  expect((await read(api.namespace))?.data).toEqual({ value: toBase64("two") });
+  await api.client.delete(secretKind, platform.namespace, NAME);
+  await expect(run()).rejects.toThrow(named);
+  expect(await read(api.namespace)).toBeUndefined();
+  expect((await read(api.namespace, FIRST))?.data).toEqual({ value: toBase64("tenant") });
 });
+
+const dropLabel = { metadata: { labels: { [LABEL_PROVIDER_CREDENTIAL]: null } } };
+
+test.each<[string, (copy: Secret) => Promise<unknown>]>([
+  ["is no copy any more", () => api.client.mergePatch(secretKind, api.namespace, NAME, dropLabel, TEST)],
+  [
+    "has taken the place of a copy",
+    async (copy) => {
+      await api.client.delete(secretKind, api.namespace, NAME);
+      await api.client.create(secretKind, composeCopy(copy, api.namespace), TEST);
+    },
+  ],
+])("a Secret that %s since it was seen is not overwritten", async (_, change) => {
+  await writeSource({ value: toBase64("one") });
+  const copy = await run();
+  await writeSource({ value: toBase64("two") });
+  await expect(run(() => change(copy ?? missing()))).rejects.toThrow(/cloud: patch secrets/);
+  expect((await read(api.namespace))?.data).toEqual({ value: toBase64("one") });
+});
+
+function missing(): never {
+  throw new Error("there is no copy");
+}
