@@ -48,6 +48,6 @@ export function findClusterCapabilities(
 export function refuseUnsupported(field: string, capability: Capability | undefined): ErrorDetail[] {
   const reason = findUnsupportedReason(capability);
   if (reason === undefined) return [];
-  const message = `${reason} Leave it out, or ask the platform's operator.`;
+  const message = `is not supported; leave it out, or ask the platform's operator ("${reason}")`;
   return [{ field, code: "unsupported", message }];
 }

@@ -1,3 +1,5 @@
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { createAdminSurvey, isAdminRole, type RoleRule, type SurveyedBinding } from "./foreign-admins.ts";
 
@@ -84,4 +86,34 @@ test("all are counted, and twenty named, in names of bounded length", () => {
   const found = survey(...Array.from({ length: 30 }, (_, index) => bindingOf(`${index}-${"x".repeat(300)}`)));
   expect(found.count).toBe(30);
   expect(found.names.map((name) => name.length)).toEqual(Array.from({ length: 20 }, () => 253));
+});
+
+/** As it is read from a response: a string of its own. */
+const longName = (index: number): string => JSON.parse(`"${`${index}-`.padEnd(1_000_000, "x")}"`);
+
+test("a role is found by its whole name, however long it is", () => {
+  const surveyed = createAdminSurvey();
+  surveyed.addRole({ metadata: { name: longName(1) }, rules: ROLES[0]?.rules });
+  surveyed.addBinding(bindingOf("ann", { role: longName(1) }));
+  surveyed.addBinding(bindingOf("bob", { role: longName(2) }));
+  surveyed.addBinding(bindingOf("eve", { role: longName(1).slice(0, 253) }));
+  expect(surveyed.result()).toEqual({ count: 1, names: ["ann"] });
+});
+
+test("what is kept of names of a megabyte is small", () => {
+  setFlagsFromString("--expose-gc");
+  const collectGarbage: () => void = runInNewContext("gc");
+  const measureBytes = () => {
+    collectGarbage();
+    const { used_heap_size, external_memory } = getHeapStatistics();
+    return used_heap_size + external_memory;
+  };
+  const surveyed = createAdminSurvey();
+  const before = measureBytes();
+  for (let index = 0; index < 20; index += 1) {
+    surveyed.addRole({ metadata: { name: longName(index) }, rules: ROLES[0]?.rules });
+    surveyed.addBinding(bindingOf(longName(index), { role: longName(index) }));
+  }
+  expect(measureBytes() - before).toBeLessThan(2_000_000);
+  expect(surveyed.result().count).toBe(20);
 });

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import {
   type ForeignAdmins,
   MAX_BINDING_NAME_LENGTH,
   MAX_FOREIGN_ADMIN_NAMES,
 } from "../../shared/crd/cluster.ts";
+import { copyClipped } from "./clip.ts";
 import type { Subject } from "./foreign-subjects.ts";
 import { ACCOUNT_NAMESPACE, isOwnBinding } from "./own-names.ts";
 
@@ -33,6 +35,9 @@ export interface AdminSurvey {
 
 /** More roles of administrators than a cluster has any use for: what a hostile one holds in memory is bounded. */
 const MAX_ROLES = 5_000;
+
+/** Of a longer name a digest is kept. */
+const MAX_ROLE_NAME_LENGTH = 253;
 
 /** The bindings that Kubernetes and kubeadm make in each cluster, with their only subject. */
 const BUILT_IN = new Map([
@@ -74,22 +79,29 @@ export function createAdminSurvey(): AdminSurvey {
 
   return {
     addRole({ metadata, rules }) {
-      if (roles.size < MAX_ROLES && isAdminRole(rules ?? [])) roles.add(metadata.name);
+      if (roles.size < MAX_ROLES && isAdminRole(rules ?? [])) roles.add(shorten(metadata.name));
     },
     addBinding(binding) {
       const { metadata, roleRef, subjects = [] } = binding;
       const { name, namespace } = metadata;
-      if (roleRef.kind !== "ClusterRole" || !roles.has(roleRef.name) || subjects.length === 0) return;
+      if (roleRef.kind !== "ClusterRole" || !roles.has(shorten(roleRef.name)) || subjects.length === 0)
+        return;
       // Whoever rules this namespace has the accounts of the controllers.
       if (namespace !== undefined && namespace !== ACCOUNT_NAMESPACE) return;
       if (namespace === undefined && (isOwnBinding(name) || isBuiltIn(binding))) return;
       count += 1;
       if (names.length === MAX_FOREIGN_ADMIN_NAMES) return;
       const place = namespace === undefined ? "" : `${namespace}/`;
-      names.push(`${place}${name}`.slice(0, MAX_BINDING_NAME_LENGTH));
+      names.push(copyClipped(`${place}${name}`, MAX_BINDING_NAME_LENGTH));
     },
     result: () => ({ count, names }),
   };
+}
+
+/** Kubernetes limits the names of roles by the size of an object alone; none of them has a slash. */
+function shorten(name: string): string {
+  if (name.length <= MAX_ROLE_NAME_LENGTH) return name;
+  return `/${createHash("sha256").update(name).digest("hex")}`;
 }
 
 function isBuiltIn({ metadata, subjects = [] }: SurveyedBinding): boolean {

@@ -67,6 +67,11 @@ describe("an API server of a tenant", () => {
       { status: 0, kubeMessage: expect.stringMatching(/max size/) },
     ],
     ["whose list never ends", json(pageOf([], { continue: "more" })), { reason: "InvalidResponse" }],
+    [
+      "whose list goes on after a name of a megabyte",
+      json(pageOf([], { continue: "x".repeat(1_000_000) })),
+      { reason: "InvalidResponse", kubeMessage: expect.stringContaining("so long a name") },
+    ],
     ["whose list is no list", json(pageOf({ length: 1e9 })), { reason: "InvalidResponse" }],
     ["whose list has no metadata", json([]), { reason: "InvalidResponse" }],
     ["whose objects have no name", json(pageOf([{ metadata: {} }])), { reason: "InvalidResponse" }],

@@ -4,6 +4,7 @@ import { KubeError, networkCodeOf, toKubeError } from "../../shared/kube/errors.
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../../shared/kube/object.ts";
 import type { Transport, TransportRequest } from "../../shared/kube/transport.ts";
+import { copyClipped } from "./clip.ts";
 
 /** A kind in tenant clusters, with the schema that what is read of its objects must have. */
 export interface TenantKind<T> {
@@ -55,10 +56,18 @@ const SMALLEST_PAGE = 1;
 /** Longer texts of a tenant are cut: they end up in a status and in the log. */
 const MAX_MESSAGE_LENGTH = 300;
 
+/** What is kept between two pages. Kubernetes puts the name of the last object into it, whose length it does not limit. */
+const MAX_CONTINUE_LENGTH = 65_536;
+
 const MERGE_PATCH = "application/merge-patch+json";
 
 const listSchema = z.object({
-  metadata: z.object({ continue: z.string().optional() }),
+  metadata: z.object({
+    continue: z
+      .string()
+      .max(MAX_CONTINUE_LENGTH, "a list does not go on after an object with so long a name; delete it")
+      .optional(),
+  }),
   items: z.array(z.unknown()).nullish(),
 });
 
@@ -140,10 +149,11 @@ function limitMessage(error: unknown, request: string): KubeError {
       : { status: 0, reason: "InvalidResponse", kubeMessage: String(error) };
   return new KubeError({
     status: fields.status,
-    reason: fields.reason.slice(0, MAX_MESSAGE_LENGTH),
-    kubeMessage: fields.kubeMessage.slice(0, MAX_MESSAGE_LENGTH),
+    reason: copyClipped(fields.reason, MAX_MESSAGE_LENGTH),
+    kubeMessage: copyClipped(fields.kubeMessage, MAX_MESSAGE_LENGTH),
     request,
-    cause: error,
+    // An error is kept for a status: not with a response of some megabytes.
+    cause: error instanceof KubeError ? error.cause : error,
   });
 }
 

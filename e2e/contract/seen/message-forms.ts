@@ -55,6 +55,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be `\*` alone, or types without it$/,
     /^is no type of GET \/api\/v1\/webhook-events$/,
   ],
+  unsupported: [/^is not supported; leave it out, or ask the platform's operator \(".+"\)$/],
   below_one_node: [/^must be 0 or cover at least one node/],
 };
 
