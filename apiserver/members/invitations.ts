@@ -2,6 +2,7 @@ import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Origin, Principal } from "../http/authentication/principal.ts";
+import type { Membership } from "../http/authorization/membership.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
 import { deleteGroupMember } from "./groups/member-store.ts";
@@ -15,6 +16,7 @@ import {
   findPendingInvitations,
   type Invitee,
   type PendingInvitation,
+  requireMember,
 } from "./store.ts";
 import type { MemberRow } from "./table.ts";
 
@@ -58,6 +60,26 @@ export async function declineInvitation(tx: Queryable, origin: Origin, id: strin
   const { orgId, email, role } = await lockInvitation(tx, origin, id);
   await deleteMember(tx, orgId, id);
   await recordAnswer(tx, origin, { action: "member.decline", orgId, id, before: { email, role } });
+}
+
+/**
+ * Refuses an invitation of the own address by a member by a group, for whom it would make a membership that outlives the
+ * group. Throws 403.
+ */
+export async function requireOtherAddress(
+  tx: Queryable,
+  { principal }: Origin,
+  { orgId, memberId, source }: Membership,
+  email: string,
+): Promise<void> {
+  if (source !== "group") return;
+  const own = [principal.kind === "user" ? principal.email : undefined];
+  own.push((await requireMember(tx, orgId, memberId)).email);
+  if (!own.some((address) => address?.toLowerCase() === email.toLowerCase())) return;
+  throw new ApiError(
+    "forbidden",
+    "A member by a group of the identity provider cannot invite the own address; another member can.",
+  );
 }
 
 /**

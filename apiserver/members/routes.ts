@@ -6,7 +6,7 @@ import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeRole, inviteMember, removeMember, resendInvitation } from "./changes.ts";
 import type { MemberHooks } from "./hooks.ts";
-import { requireInvitationQuota } from "./invitations.ts";
+import { requireInvitationQuota, requireOtherAddress } from "./invitations.ts";
 import { presentMember } from "./present.ts";
 import { inviteMemberBody, memberPage, memberRecord, updateMemberBody } from "./schema.ts";
 import { listMembers, requireMember } from "./store.ts";
@@ -34,7 +34,7 @@ function addInvite(router: Router, deps: Deps): void {
       tag,
       summary: "Invite a member",
       description:
-        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. A user can have a limited number of pending invitations.",
+        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. A member by a group cannot invite the own address. A user can have a limited number of pending invitations.",
       access: "members:invite",
       body: inviteMemberBody,
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
@@ -43,8 +43,9 @@ function addInvite(router: Router, deps: Deps): void {
     async (c, { orgId, origin, readBody, transact }) => {
       const { email, role } = await readBody();
       return transact(
-        async (tx, { id }, { requirePermission }) => {
+        async (tx, { id }, { membership, requirePermission }) => {
           if (role === "owner") requirePermission("members:grant_owner");
+          await requireOtherAddress(tx, origin, membership, email);
           await requireInvitationQuota(tx, origin.principal, deps.config.maxInvitationsPerUser);
           return inviteMember(tx, origin, orgId, { id, email, role });
         },
@@ -201,9 +202,11 @@ function addResend(router: Router, deps: Deps): void {
     async (c, { orgId, origin, params, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);
       return transact(
-        async (tx, _attempt, { requirePermission }) => {
+        async (tx, _attempt, { membership, requirePermission }) => {
           const member = await requireMember(tx, orgId, params.memberID);
           if (member.role === "owner") requirePermission("members:grant_owner");
+          // Of a member it is refused all the same: see resendInvitation.
+          if (member.userId === null) await requireOtherAddress(tx, origin, membership, member.email);
           const { maxInvitationsPerUser } = deps.config;
           await requireInvitationQuota(tx, origin.principal, maxInvitationsPerUser, member.id);
           return resendInvitation(tx, origin, member);

@@ -14,3 +14,10 @@ export async function findIssuerOf(db: Queryable, userId: string): Promise<strin
   const [row] = await db.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
   return row?.issuer;
 }
+
+/** The issuer that a user id belongs to, which stays the same until the transaction ends. */
+export async function lockIssuerOf(tx: Queryable, userId: string): Promise<string | undefined> {
+  const rows = tx.select({ issuer: users.issuer }).from(users).where(eq(users.id, userId));
+  const [row] = await rows.for("share");
+  return row?.issuer;
+}

@@ -20,6 +20,7 @@ export {
   markNamespaceStale,
   readQuotas,
   requireOrganization,
+  tryLockOrganization,
   updateSettings,
   upsertQuotas,
 } from "./store.ts";

@@ -56,6 +56,19 @@ export async function lockOrganization(tx: Queryable, orgId: string): Promise<Or
   throw new ApiError("conflict", "The organization is being deleted.", { retryAfterSeconds: 5 });
 }
 
+/**
+ * Takes the same lock if no other transaction holds it now. Returns whether it does: not of an organization that is
+ * deleted or being deleted.
+ */
+export async function tryLockOrganization(tx: Queryable, orgId: string): Promise<boolean> {
+  const [found] = await tx
+    .select({ isDeleting })
+    .from(organizations)
+    .where(isExisting(orgId))
+    .for("no key update", { skipLocked: true });
+  return found?.isDeleting === false;
+}
+
 /** All organizations, or the one with a slug, ordered by id; one row more than `limit`. */
 export async function listOrganizations(
   db: Queryable,

@@ -1,10 +1,17 @@
+import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { organizationNamespace } from "../../organizations/index.ts";
-import { findCluster } from "../../resources/project/index.ts";
+import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import type { EndedRight } from "../table.ts";
-import { completeOffboardings, listPendingRights, markRightsEnded } from "./store.ts";
+import {
+  completeOffboardings,
+  isRotationPending,
+  listPendingRights,
+  markRightsEnded,
+  setGeneration,
+} from "./store.ts";
 
 const BATCH = 100;
 
@@ -25,7 +32,8 @@ export async function followOffboardings(deps: Deps, signal: AbortSignal): Promi
 }
 
 /** An access has ended when its object is gone, and admin credentials when a later generation alone has a right. */
-async function hasEnded({ db, kube }: Deps, right: EndedRight, signal: AbortSignal): Promise<boolean> {
+async function hasEnded(deps: Deps, right: EndedRight, signal: AbortSignal): Promise<boolean> {
+  const { db, kube } = deps;
   const { kind, orgId, clusterId, objectName, objectUid, generation } = right;
   if (kind === "api_token") return true;
   if (kind === "cluster_access") {
@@ -35,8 +43,26 @@ async function hasEnded({ db, kube }: Deps, right: EndedRight, signal: AbortSign
   }
   const cluster = await findCluster(db, orgId, clusterId ?? "");
   if (cluster === undefined) return true;
+  if (generation === null) await findGeneration(deps, right, cluster, signal);
   const { credentialsGeneration: enforced } = cluster.object.status ?? {};
   return generation !== null && enforced !== undefined && enforced >= generation;
+}
+
+/**
+ * Notes the present generation for a right of which the revocation is done without one, as a replica of an earlier version
+ * does it. Read from the Kubernetes API, since the projection may be older than the revocation.
+ */
+async function findGeneration(
+  { db, kube }: Deps,
+  { orgId, memberId, clusterId }: EndedRight,
+  { namespace, name }: ProjectedCluster,
+  signal: AbortSignal,
+): Promise<void> {
+  if (clusterId === null || (await isRotationPending(db, orgId, { memberId, clusterId }))) return;
+  const object = await kube.get(clusterKind, namespace, name, { signal });
+  if (object === undefined) return;
+  const generation = object.spec.credentialsGeneration ?? 0;
+  await setGeneration(db, orgId, { memberId, clusterId, generation });
 }
 
 async function complete({ db }: Pick<Deps, "db">): Promise<void> {

@@ -141,6 +141,19 @@ test("what ended with a membership is pending until it has ended in the clusters
   ]);
 });
 
+test("it completes when a replica of an earlier version has rotated the admin credentials", async () => {
+  const member = await addMember();
+  expect((await as(member, "GET", `/clusters/${cluster.id}/kubeconfig`)).status).toBe(200);
+  await remove(member.memberId);
+  const { sql } = api.deps;
+  await sql`update ended_rights set generation = null where member_id = ${member.memberId}`;
+  await follow();
+  expect((await read(member.memberId)).body).toMatchObject({ completed_at: null });
+  await enforceGeneration();
+  await follow();
+  expect((await read(member.memberId)).body).toMatchObject({ completed_at: expect.any(String) });
+});
+
 test("a member who had nothing is offboarded at once, and forgotten after 30 days", async () => {
   const member = await addMember();
   await remove(member.memberId);

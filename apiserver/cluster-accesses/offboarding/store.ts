@@ -81,7 +81,7 @@ export async function listPendingRights(
     .limit(limit);
 }
 
-/** Notes which generation of the admin credentials of a cluster ends a right to the earlier ones. */
+/** Notes which generation of the admin credentials of a cluster ends a right to the earlier ones, unless one is noted. */
 export async function setGeneration(
   db: Queryable,
   orgId: string,
@@ -97,8 +97,29 @@ export async function setGeneration(
         eq(endedRights.memberId, memberId),
         eq(endedRights.kind, "admin_credentials"),
         eq(endedRights.targetId, clusterId),
+        isNull(endedRights.generation),
       ),
     );
+}
+
+/** Whether a revocation of admin credentials that a membership's end requested is still to be done. */
+export async function isRotationPending(
+  db: Queryable,
+  orgId: string,
+  { memberId, clusterId }: { memberId: string; clusterId: string },
+): Promise<boolean> {
+  const rows = await db
+    .select({ id: kubeconfigRevocations.id })
+    .from(kubeconfigRevocations)
+    .where(
+      and(
+        eq(kubeconfigRevocations.orgId, orgId),
+        eq(kubeconfigRevocations.memberId, memberId),
+        eq(kubeconfigRevocations.clusterId, clusterId),
+      ),
+    )
+    .limit(1);
+  return rows.length > 0;
 }
 
 /** Notes that rights have ended. */

@@ -115,6 +115,16 @@ test("requests whose time was over while the server stood still have it anew, an
     expect(await incomplete?.response).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time/s);
 });
 
+test("a request has its time anew once, however often the server stands still", async () => {
+  const port = await serve({ headersSeconds: 1, requestSeconds: 1 });
+  const response = talk(port, `${POST_HEAD}012345`);
+  await talk(port, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  standStill(2500);
+  const timer = setInterval(() => standStill(600), 700);
+  expect(await response).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time/s);
+  clearInterval(timer);
+});
+
 test.each([
   ["a header line", `GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${"a".repeat(5000)}\r\n\r\n`],
   [

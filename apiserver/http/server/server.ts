@@ -89,7 +89,7 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
 
 /**
  * Responds to bytes that are no request, and to requests that do not arrive in time. One whose time was over while this
- * process stood still gets it anew: its bytes may have come and wait to be read.
+ * process stood still gets it anew, once: its bytes may have come and wait to be read.
  */
 function respondToClientErrors(server: Server, requestMs: number): void {
   const stalls = watchStalls();
@@ -113,7 +113,7 @@ function respondToClientErrors(server: Server, requestMs: number): void {
     late.set(socket, awaited);
     const timer = setTimeout(() => {
       late.delete(socket);
-      if (awaited.request?.complete !== true) refuse(error, socket);
+      if (awaited.request?.complete !== true) respondToClientError(error, socket, pending.get(socket));
     }, requestMs);
     socket.once("close", () => clearTimeout(timer));
   }

@@ -13,13 +13,20 @@ export interface UserGroups {
   until: Date;
 }
 
-/** The organizations in which these groups give more than is recorded: a longer time, or a membership that is not there. */
+/**
+ * The organizations, or the one, in which these groups give more than is recorded, ordered by id: a longer time, or, which
+ * is urgent, a membership or a role that is not there.
+ */
 export async function listDueOrganizations(
   db: Queryable,
   { userId, issuer, groups, until }: UserGroups,
-): Promise<string[]> {
-  const rows = await db
-    .selectDistinctOn([groupMappings.orgId], { orgId: groupMappings.orgId })
+  orgId?: string,
+): Promise<{ orgId: string; isUrgent: boolean }[]> {
+  const hasEnded = or(isNull(members.id), lte(members.expiresAt, sql`now()`));
+  const isNew = or(isNull(groupGrants.expiresAt), lte(groupGrants.expiresAt, sql`now()`));
+  const isUrgent = or(hasEnded, and(eq(members.source, "group"), isNew));
+  return db
+    .select({ orgId: groupMappings.orgId, isUrgent: sql<boolean>`coalesce(bool_or(${isUrgent}), false)` })
     .from(groupMappings)
     .innerJoin(organizations, and(eq(organizations.id, groupMappings.orgId), isNull(organizations.deletedAt)))
     .leftJoin(groupGrants, and(eq(groupGrants.mappingId, groupMappings.id), eq(groupGrants.userId, userId)))
@@ -28,15 +35,12 @@ export async function listDueOrganizations(
       and(
         eq(groupMappings.issuer, issuer),
         inArray(groupMappings.group, [...groups]),
-        or(
-          isNull(groupGrants.expiresAt),
-          lt(groupGrants.expiresAt, until),
-          isNull(members.id),
-          lte(members.expiresAt, sql`now()`),
-        ),
+        orgId === undefined ? undefined : eq(groupMappings.orgId, orgId),
+        or(isNull(groupGrants.expiresAt), lt(groupGrants.expiresAt, until), hasEnded),
       ),
-    );
-  return rows.map(({ orgId }) => orgId);
+    )
+    .groupBy(groupMappings.orgId)
+    .orderBy(groupMappings.orgId);
 }
 
 /** Records that a token carried these groups: what they give in the organization never ends earlier than before. */
@@ -94,17 +98,31 @@ export async function listGrantees(tx: Queryable, orgId: string, mappingId: stri
   return rows.map(({ userId }) => userId);
 }
 
-/** Forgets what groups of other issuers than this one give a user; returns the organizations, ordered by id. */
-export async function deleteGrantsOfOthers(tx: Queryable, userId: string, issuer: string): Promise<string[]> {
+/** The organizations in which groups of other issuers than this one give a user something, ordered by id. */
+export async function listOrganizationsOfOthers(
+  tx: Queryable,
+  userId: string,
+  issuer: string,
+): Promise<string[]> {
+  const rows = await tx
+    .selectDistinctOn([groupGrants.orgId], { orgId: groupGrants.orgId })
+    .from(groupGrants)
+    .where(isOfOthers(tx, userId, issuer))
+    .orderBy(groupGrants.orgId);
+  return rows.map(({ orgId }) => orgId);
+}
+
+/** Forgets what groups of other issuers than this one give a user. */
+export async function deleteGrantsOfOthers(tx: Queryable, userId: string, issuer: string): Promise<void> {
+  await tx.delete(groupGrants).where(isOfOthers(tx, userId, issuer));
+}
+
+function isOfOthers(tx: Queryable, userId: string, issuer: string) {
   const others = tx
     .select({ id: groupMappings.id })
     .from(groupMappings)
     .where(ne(groupMappings.issuer, issuer));
-  const rows = await tx
-    .delete(groupGrants)
-    .where(and(eq(groupGrants.userId, userId), inArray(groupGrants.mappingId, others)))
-    .returning({ orgId: groupGrants.orgId });
-  return [...new Set(rows.map(({ orgId }) => orgId))].toSorted();
+  return and(eq(groupGrants.userId, userId), inArray(groupGrants.mappingId, others));
 }
 
 /** Forgets what groups gave until now. */

@@ -13,7 +13,7 @@ import {
 } from "../../testing/issuer.ts";
 import { recordIssuers } from "../index.ts";
 import { recordConfiguredMappings } from "./configured.ts";
-import { createGroupPerson } from "./testing.ts";
+import { createGroupPerson, runGroupJobs } from "./testing.ts";
 
 const COLLECTION = "/api/v1/admin/group-mappings";
 let issuer: TestIssuer;
@@ -182,6 +182,15 @@ describe("a mapping of the configuration", () => {
       ["group_mapping.update", "system", "viewer"],
       ["group_mapping.delete", "system", "viewer"],
     ]);
+  });
+
+  test("that a process of another configuration records later is put right by the periodic jobs", async () => {
+    const org = await makeOrganization(api, issuer);
+    await start([{ group: `group-${createId()}`, organization: org.id, role: "member" }]);
+    const read = async () => (await asStaff("GET", `${COLLECTION}?org_id=${org.id}`)).body.items;
+    expect(await read()).toHaveLength(1);
+    await runGroupJobs(api);
+    expect(await read()).toEqual([]);
   });
 
   test("takes over the one that the staff made", async () => {

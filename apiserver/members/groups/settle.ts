@@ -1,5 +1,6 @@
 import { createId } from "../../../shared/program/id.ts";
 import { recordAudit } from "../../audit/index.ts";
+import { chunk } from "../../db/chunk.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { sendTogether } from "../../db/send-together.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
@@ -39,18 +40,32 @@ export async function settleMembers(
   place: SettledPlace,
   people: readonly GroupPerson[],
 ): Promise<{ isAccessLost: boolean }> {
-  if (people.length === 0) return { isAccessLost: false };
+  let isAccessLost = false;
+  for (const part of chunk(people)) {
+    const settled = await settlePart(tx, hooks, place, part);
+    isAccessLost ||= settled.isAccessLost;
+  }
+  return { isAccessLost };
+}
+
+async function settlePart(
+  tx: Queryable,
+  hooks: MemberHooks,
+  place: SettledPlace,
+  people: readonly GroupPerson[],
+): Promise<{ isAccessLost: boolean }> {
   const { orgId } = place;
   const userIds = people.map(({ userId }) => userId);
   const [grants, rows] = await sendTogether(
     listGrants(tx, orgId, userIds),
     findMembersOf(tx, orgId, userIds),
   );
+  const grantsOf = Map.groupBy(grants, ({ userId }) => userId);
   let isAccessLost = false;
   for (const { userId, email } of people) {
     const before = rows.get(userId);
     if (before?.source === "direct") continue;
-    const granted = strongestOf(grants.filter((grant) => grant.userId === userId));
+    const granted = strongestOf(grantsOf.get(userId) ?? []);
     const after = await settle(tx, orgId, { userId, before, granted, email: email ?? before?.email });
     if (before?.role === after?.role) continue;
     const origin = place.author === "system" ? systemOrigin(userId) : place.author;
