@@ -168,6 +168,36 @@ test("a list whose place is forgotten begins again", async () => {
   expect(state.bindings).toEqual(["other"]);
 });
 
+test("a binding that is read again, for its list began again, is counted once", async () => {
+  const everything = { verbs: ["*"], apiGroups: ["*"], resources: ["*"] };
+  const metadata = { name: "ann" };
+  const roleRef = { kind: "ClusterRole", name: "everything" };
+  const subjects = [{ kind: "User", name: "ann" }];
+  const pages: Record<string, { items: object[]; next?: string }> = {
+    ClusterRole: { items: [{ kind: "ClusterRole", metadata: { name: roleRef.name }, rules: [everything] }] },
+    ClusterRoleBinding: { items: [{ metadata, roleRef, subjects }], next: "2" },
+  };
+  let isExpired = true;
+  const client: TenantClient = {
+    ...tenant,
+    listPage: async ({ kind }, _selector, next) => {
+      const { items = [], next: following } = (next === undefined && pages[kind.kind]) || {};
+      if (next !== undefined && isExpired) {
+        isExpired = false;
+        throw new KubeError({ status: 410, reason: "Expired", kubeMessage: "too old" });
+      }
+      return { items: items as never, next: following };
+    },
+  };
+  const found: unknown[] = [];
+  await removeEndedSubjects(client, () => endedOf("ended"), {
+    sweeps: new Map(),
+    key: "demo",
+    onSurveyed: (admins) => found.push(admins),
+  });
+  expect(found).toEqual([{ count: 1, names: ["ann"] }]);
+});
+
 test("what was read before another right ended is read again", async () => {
   const read: string[] = [];
   let revision = "one";

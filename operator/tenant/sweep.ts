@@ -10,11 +10,23 @@ import type { TenantClient, TenantKind } from "./tenant-client.ts";
 const MAX_PASSES = 5;
 /** What one connection reads at most, in pages of 250 and within its deadline; the next one goes on there. */
 export const PAGES_PER_CONNECTION = 40;
+/** Short, so that a list is read before Kubernetes forgets its place (five minutes); other clusters have their turn. */
+export const SWEEP_PAUSE_MS = 2_000;
 
 export interface ForeignBinding extends KubeObject {
   roleRef: { kind: string; name: string };
   subjects?: Subject[] | undefined;
 }
+
+/** Why rights that have ended may still be in the bindings of a tenant. */
+class SweepError extends KubeError {
+  constructor(kubeMessage: string) {
+    super({ status: 0, reason: "InvalidResponse", kubeMessage });
+  }
+}
+
+/** There is more than one connection reads: no failure, so the next one follows after SWEEP_PAUSE_MS. */
+export class UnfinishedSweepError extends SweepError {}
 
 /** What is read, in this order: ClusterRoles where they are asked for, ClusterRoleBindings, RoleBindings. */
 type SweepStep = "roles" | "bindings" | "namespaced" | "done";
@@ -22,6 +34,8 @@ type SweepStep = "roles" | "bindings" | "namespaced" | "done";
 /** How far the bindings of a tenant are read; it outlives the connections that it takes. */
 export interface SweepProgress {
   step: SweepStep;
+  /** What a pass begins with. */
+  first: SweepStep;
   /** The page of its list that comes next; undefined = the first one. */
   next: string | undefined;
   /** How many bindings named an ended right in this pass. */
@@ -113,8 +127,8 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
  * Takes rights that have ended out of the bindings of a tenant cluster: each subject that is of one, in ClusterRoleBindings and
  * in the RoleBindings of all namespaces; a binding of which none is left is deleted. Reads page by page, and again until a
  * pass finds none. `decide` is called after each page was read, so that a right given meanwhile stays. Rejects with a KubeError:
- * the tenant's own, when after MAX_PASSES there are still some, and after PAGES_PER_CONNECTION: called again with the same
- * key, it goes on from there.
+ * the tenant's own, when after MAX_PASSES there are still some, and after PAGES_PER_CONNECTION with an UnfinishedSweepError:
+ * called again with the same key, it goes on from there.
  */
 export async function removeEndedSubjects(
   tenant: TenantClient,
@@ -133,22 +147,19 @@ export async function removeEndedSubjects(
     sweeps.delete(key);
     if (refusal !== undefined) throw refusal;
     if (found === 0) return onSurveyed?.(survey.result());
-    throw toError(
+    throw new SweepError(
       "bindings keep naming rights that have ended; remove them from ClusterRoleBindings and RoleBindings",
     );
   }
-  throw toError(
+  throw new UnfinishedSweepError(
     "there are more ClusterRoleBindings and RoleBindings than are read at once; the reading goes on, and those that are not read yet may name rights that have ended",
   );
 }
 
-function startPass(step: SweepStep, passes: number): SweepProgress {
+function startPass(first: SweepStep, passes: number): SweepProgress {
   const survey = createAdminSurvey();
-  return { step, next: undefined, found: 0, passes, refusal: undefined, revision: undefined, survey };
-}
-
-function toError(kubeMessage: string): KubeError {
-  return new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage });
+  const nothing = { next: undefined, found: 0, refusal: undefined, revision: undefined };
+  return { ...nothing, first, step: first, passes, survey };
 }
 
 /** Works off one page. */
@@ -161,9 +172,9 @@ async function readOn(
     if (progress.step === "roles") await readRoles(tenant, progress);
     else await readBindings(tenant, decide, progress);
   } catch (error) {
-    // The place to go on from is forgotten after some minutes: the list begins again.
+    // The place to go on from is forgotten after some minutes. The pass begins again: what was counted is counted once.
     if (!(error instanceof KubeError && error.isGone && progress.next !== undefined)) throw error;
-    progress.next = undefined;
+    Object.assign(progress, startPass(progress.first, progress.passes));
   }
 }
 
