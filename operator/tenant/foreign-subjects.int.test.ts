@@ -220,6 +220,10 @@ test("a tenant's own bindings that make administrators are found, and none of Ku
   const bind = (name: string, subject: string) =>
     api.kubectl("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", subject);
   await bind(ann, "--serviceaccount=default:ann");
+  const ruler = `ruler-${id}`;
+  const inSystem = "--namespace=kube-system";
+  await api.kubectl("create", "role", ruler, "--verb=*", "--resource=*.*", inSystem);
+  await api.kubectl("create", "rolebinding", ruler, `--role=${ruler}`, "--user=eve", inSystem);
   // Without the label of Marina's bindings.
   await bind(own, "--serviceaccount=kube-system:another");
   try {
@@ -231,10 +235,11 @@ test("a tenant's own bindings that make administrators are found, and none of Ku
         onSurveyed,
       }).catch(reject);
     });
-    expect(found).toContain(ann);
+    expect(found).toEqual(expect.arrayContaining([ann, `kube-system/${ruler}`]));
     expect(found.filter((name) => /^(system:|cluster-admin$)/.test(name))).toEqual([]);
     expect(await api.kubectl("get", "clusterrolebinding", own, "--ignore-not-found")).toBe("");
   } finally {
     await api.kubectl("delete", "clusterrolebinding", ann, own, "--ignore-not-found");
+    await api.kubectl("delete", "role,rolebinding", ruler, inSystem);
   }
 });

@@ -4,6 +4,7 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
 import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
 import { type EndedRights, findKeptSubjects, type Subject } from "./foreign-subjects.ts";
+import { ACCOUNT_NAMESPACE } from "./own-names.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** A tenant that binds faster than it is read is told, and comes again with the next check. */
@@ -28,8 +29,11 @@ class SweepError extends KubeError {
 /** There is more than one connection reads: no failure, so the next one follows after SWEEP_PAUSE_MS. */
 export class UnfinishedSweepError extends SweepError {}
 
-/** What is read, in this order: ClusterRoles where they are asked for, ClusterRoleBindings, RoleBindings. */
-type SweepStep = "roles" | "bindings" | "namespaced" | "done";
+/**
+ * What is read, in this order: ClusterRoles and the Roles of kube-system where they are asked for, ClusterRoleBindings,
+ * RoleBindings.
+ */
+type SweepStep = "roles" | "accountRoles" | "bindings" | "namespaced" | "done";
 
 /** How far the bindings of a tenant are read; it outlives the connections that it takes. */
 export interface SweepProgress {
@@ -49,7 +53,7 @@ export interface SweepProgress {
   survey: AdminSurvey;
 }
 
-interface ClusterRole extends KubeObject {
+interface AnyRole extends KubeObject {
   rules?: RoleRule[] | null | undefined;
 }
 
@@ -74,29 +78,11 @@ const subjectSchema = z.object({
 
 const names = z.array(z.string());
 
-const clusterRoleKind: TenantKind<ClusterRole> = {
-  kind: defineKind<ClusterRole>({
-    group: "rbac.authorization.k8s.io",
-    version: "v1",
-    kind: "ClusterRole",
-    plural: "clusterroles",
-    namespaced: false,
-  }),
-  schema: z.object({
-    apiVersion: z.string(),
-    kind: z.string(),
-    metadata: z.object({ name: z.string() }),
-    rules: z
-      .array(
-        z.object({
-          verbs: names,
-          apiGroups: names.optional(),
-          resources: names.optional(),
-          resourceNames: names.optional(),
-        }),
-      )
-      .nullish(),
-  }),
+const GROUP = "rbac.authorization.k8s.io";
+
+const ROLE_KINDS = {
+  roles: roleKind("ClusterRole", "clusterroles", false),
+  accountRoles: roleKind("Role", "roles", true),
 };
 
 const BINDING_KINDS = {
@@ -104,10 +90,30 @@ const BINDING_KINDS = {
   namespaced: bindingKind("RoleBinding", "rolebindings", true),
 };
 
-function bindingKind(kind: string, plural: string, namespaced: boolean): TenantKind<ForeignBinding> {
-  const group = "rbac.authorization.k8s.io";
+function roleKind(kind: string, plural: string, namespaced: boolean): TenantKind<AnyRole> {
   return {
-    kind: defineKind<ForeignBinding>({ group, version: "v1", kind, plural, namespaced }),
+    kind: defineKind<AnyRole>({ group: GROUP, version: "v1", kind, plural, namespaced }),
+    schema: z.object({
+      apiVersion: z.string(),
+      kind: z.string(),
+      metadata: z.object({ name: z.string() }),
+      rules: z
+        .array(
+          z.object({
+            verbs: names,
+            apiGroups: names.optional(),
+            resources: names.optional(),
+            resourceNames: names.optional(),
+          }),
+        )
+        .nullish(),
+    }),
+  };
+}
+
+function bindingKind(kind: string, plural: string, namespaced: boolean): TenantKind<ForeignBinding> {
+  return {
+    kind: defineKind<ForeignBinding>({ group: GROUP, version: "v1", kind, plural, namespaced }),
     // A field that is missing is left out, and not undefined as its type in zod allows.
     schema: z.object({
       apiVersion: z.string(),
@@ -169,7 +175,8 @@ async function readOn(
   progress: SweepProgress,
 ): Promise<void> {
   try {
-    if (progress.step === "roles") await readRoles(tenant, progress);
+    const { step } = progress;
+    if (step === "roles" || step === "accountRoles") await readRoles(tenant, progress, step);
     else await readBindings(tenant, decide, progress);
   } catch (error) {
     // The place to go on from is forgotten after some minutes. The pass begins again: what was counted is counted once.
@@ -178,15 +185,26 @@ async function readOn(
   }
 }
 
-const NEXT_STEP = { roles: "bindings", bindings: "namespaced", namespaced: "done", done: "done" } as const;
+const NEXT_STEP = {
+  roles: "accountRoles",
+  accountRoles: "bindings",
+  bindings: "namespaced",
+  namespaced: "done",
+  done: "done",
+} as const;
 
 function goOn(progress: SweepProgress, next: string | undefined): void {
   progress.next = next;
   if (next === undefined) progress.step = NEXT_STEP[progress.step];
 }
 
-async function readRoles(tenant: TenantClient, progress: SweepProgress): Promise<void> {
-  const { items, next } = await tenant.listPage(clusterRoleKind, "", progress.next);
+async function readRoles(
+  tenant: TenantClient,
+  progress: SweepProgress,
+  step: keyof typeof ROLE_KINDS,
+): Promise<void> {
+  const namespace = step === "roles" ? undefined : ACCOUNT_NAMESPACE;
+  const { items, next } = await tenant.listPage(ROLE_KINDS[step], "", progress.next, namespace);
   for (const role of items) progress.survey.addRole(role);
   goOn(progress, next);
 }
