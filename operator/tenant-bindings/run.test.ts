@@ -33,7 +33,7 @@ function makeDeps() {
   caches.clusters.set(cluster);
   caches.capiClusters.set(anCapiCluster());
   for (const secret of [nameCaSecret(key), nameKubeconfigSecret(key)]) {
-    const [namespace, name = ""] = secret.split("/");
+    const [namespace = "", name = ""] = secret.split("/");
     const metadata = { namespace, name, uid: name, resourceVersion: "1" };
     caches.authorities.set({ apiVersion: "v1", kind: "Secret", metadata, lacksKey: true });
   }
