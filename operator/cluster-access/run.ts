@@ -27,7 +27,7 @@ import { nameAccessBinding, nameAccessRights } from "../tenant/own-names.ts";
 import { planSecretRemoval, type ServiceAccountName } from "../tenant/secret-role.ts";
 import { signRequest } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
-import { removeEndedSubjects, type Sweeps } from "../tenant/sweep.ts";
+import { removeEndedSubjects, SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import { composeRevocationEvents } from "./events.ts";
 import { composeFailure } from "./failure.ts";
@@ -86,7 +86,8 @@ export async function runAccess(
       break;
     case "revoke":
       if (decision.target !== undefined) {
-        await revoke(deps, access, decision.target, context.signal, apply);
+        const isDone = await revoke(deps, access, decision.target, context.signal, apply);
+        if (!isDone) return { requeueAfterMs: SWEEP_PAUSE_MS };
       }
       await apply({
         remove: planTokenRemoval(access),
@@ -238,14 +239,17 @@ function decideEnded(deps: AccessDeps, access: ClusterAccess, id: string): Ended
   return { isEnded, isLeftOver: (name) => name === nameAccessBinding(id), revision: user ?? "" };
 }
 
-/** A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. */
+/**
+ * A cluster that is being deleted takes its bindings with it; in any other one the binding must be removed first. False when
+ * there are more bindings than were read at once.
+ */
 async function revoke(
   deps: AccessDeps,
   access: ClusterAccess,
   { cluster, tenant, id }: GrantTarget,
   signal: AbortSignal,
   apply: Apply,
-): Promise<void> {
+): Promise<boolean> {
   try {
     const { kind } = tenant.authority;
     const { name } = composeAccessBinding(id, kind).metadata;
@@ -256,9 +260,11 @@ async function revoke(
         key: objectKey(access),
       });
     });
+    return true;
   } catch (error) {
-    if (isDeleting(cluster)) return;
+    if (isDeleting(cluster)) return true;
     await reportFailure(deps, access, "bindings", error, apply);
+    if (error instanceof UnfinishedSweepError) return false;
     throw error;
   }
 }

@@ -22,7 +22,7 @@ import { requestToken } from "../tenant/issue.ts";
 import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import type { Signers } from "../tenant/signers.ts";
-import type { Sweeps } from "../tenant/sweep.ts";
+import { SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
 import type { TenantRecords } from "../tenant/tenant-records.ts";
@@ -75,21 +75,27 @@ export async function runTenantBindings(
       : delayInitialCheck(issue.renewInMs, caches.clusters.size, deps.random());
   deps.checked.add(key);
   if (delayMs > 0) return { requeueAfterMs: delayMs };
-  await deps.accessHealth.record(key, "bindings", () =>
-    tenants.withTenant(cluster, tenant, context.signal, async (client) => {
-      // A right that has ended is taken away first, whatever issuing takes.
-      await ensureBindings(
-        client,
-        () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
-        { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.tenantRecords.recordAdmins(key, found) },
-      );
-      deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);
-      if (issues) {
-        const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
-        await deps.accessHealth.record(key, "kubeconfig", issued);
-      }
-    }),
-  );
+  try {
+    await deps.accessHealth.record(key, "bindings", () =>
+      tenants.withTenant(cluster, tenant, context.signal, async (client) => {
+        // A right that has ended is taken away first, whatever issuing takes.
+        await ensureBindings(
+          client,
+          () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
+          { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.tenantRecords.recordAdmins(key, found) },
+        );
+        deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);
+        if (issues) {
+          const issued = () => issueAdminByTenant(deps, client, observed, credential, context);
+          await deps.accessHealth.record(key, "kubeconfig", issued);
+        }
+      }),
+    );
+  } catch (error) {
+    // What is known of the access says so until all are read.
+    if (error instanceof UnfinishedSweepError) return { requeueAfterMs: SWEEP_PAUSE_MS };
+    throw error;
+  }
   return { requeueAfterMs: BINDING_CHECK_MS };
 }
 

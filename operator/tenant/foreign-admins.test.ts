@@ -1,15 +1,30 @@
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { createAdminSurvey, isAdminRole, type RoleRule, type SurveyedBinding } from "./foreign-admins.ts";
+import {
+  createAdminSurvey,
+  isAdminRole,
+  type RoleRule,
+  type SurveyedBinding,
+  type SurveyedRole,
+} from "./foreign-admins.ts";
 
 const RBAC = ["rbac.authorization.k8s.io"];
 const ALL = ["*"];
+const VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 
 test.each<[string, RoleRule, boolean]>([
   ["everything", { verbs: ALL, apiGroups: ALL, resources: ALL }, true],
   ["reading everything", { verbs: ["get", "list"], apiGroups: ALL, resources: ALL }, false],
   ["everything of one API", { verbs: ALL, apiGroups: ["apps"], resources: ALL }, false],
+  ["everything, verb by verb", { verbs: VERBS, apiGroups: ALL, resources: ALL }, true],
+  ["all verbs but one", { verbs: VERBS.slice(1), apiGroups: ALL, resources: ALL }, false],
+  [
+    "everything of one name",
+    { verbs: VERBS, apiGroups: ALL, resources: ALL, resourceNames: ["shop"] },
+    false,
+  ],
+  ["escalating in namespaces", { verbs: ["escalate"], apiGroups: RBAC, resources: ["roles"] }, true],
   ["every URL", { verbs: ALL }, false],
   ["escalating", { verbs: ["escalate"], apiGroups: RBAC, resources: ["clusterroles"] }, true],
   ["binding any role", { verbs: ["bind"], apiGroups: RBAC, resources: ALL }, true],
@@ -37,9 +52,17 @@ test.each<[string, RoleRule, boolean]>([
   expect(isAdminRole([{ verbs: ["get"], apiGroups: [""], resources: ["pods"] }, rule])).toBe(isAdmin);
 });
 
-const ROLES = [
-  { metadata: { name: "cluster-admin" }, rules: [{ verbs: ALL, apiGroups: ALL, resources: ALL }] },
-  { metadata: { name: "view" }, rules: null },
+test("rules that make an administrator together are one role of an administrator", () => {
+  const [reading, writing] = [VERBS.slice(0, 3), VERBS.slice(3)];
+  const rules = [reading, writing].map((verbs) => ({ verbs, apiGroups: ALL, resources: ALL }));
+  expect(isAdminRole(rules)).toBe(true);
+});
+
+const EVERYTHING: RoleRule[] = [{ verbs: ALL, apiGroups: ALL, resources: ALL }];
+const ROLES: SurveyedRole[] = [
+  { kind: "ClusterRole", metadata: { name: "cluster-admin" }, rules: EVERYTHING },
+  { kind: "ClusterRole", metadata: { name: "view" }, rules: null },
+  { kind: "Role", metadata: { name: "ruler" }, rules: EVERYTHING },
 ];
 
 function survey(...bindings: SurveyedBinding[]) {
@@ -53,14 +76,15 @@ function bindingOf(
   name: string,
   {
     role = "cluster-admin",
+    kind = "ClusterRole",
     namespace,
     subjects,
-  }: Partial<Record<"role" | "namespace", string>> & Pick<SurveyedBinding, "subjects"> = {},
+  }: Partial<Record<"role" | "kind" | "namespace", string>> & Pick<SurveyedBinding, "subjects"> = {},
 ): SurveyedBinding {
   const ann = [{ kind: "User", name: "ann" }];
   return {
     metadata: { name, namespace },
-    roleRef: { kind: "ClusterRole", name: role },
+    roleRef: { kind, name: role },
     subjects: subjects ?? ann,
   };
 }
@@ -77,7 +101,18 @@ test.each<[string, SurveyedBinding, string[]]>([
   ["nobody of Kubernetes itself", bindingOf("cluster-admin", { subjects: MASTERS }), []],
   ["whoever is added to a binding of Kubernetes", bindingOf("cluster-admin"), ["cluster-admin"]],
   ["the one who rules kube-system", bindingOf("ann", { namespace: "kube-system" }), ["kube-system/ann"]],
+  [
+    "the one who rules kube-system by a role of its own",
+    bindingOf("ann", { kind: "Role", role: "ruler", namespace: "kube-system" }),
+    ["kube-system/ann"],
+  ],
   ["nobody who rules another namespace", bindingOf("ann", { namespace: "shop" }), []],
+  [
+    "nobody by the name of a role in another namespace",
+    bindingOf("ann", { kind: "Role", role: "ruler", namespace: "shop" }),
+    [],
+  ],
+  ["nobody by the name of a role of another kind", bindingOf("ann", { role: "ruler" }), []],
 ])("the administrators that Marina did not make: %s", (_, binding, names) => {
   expect(survey(binding)).toEqual({ count: names.length, names });
 });
@@ -93,7 +128,7 @@ const longName = (index: number): string => JSON.parse(`"${`${index}-`.padEnd(1_
 
 test("a role is found by its whole name, however long it is", () => {
   const surveyed = createAdminSurvey();
-  surveyed.addRole({ metadata: { name: longName(1) }, rules: ROLES[0]?.rules });
+  surveyed.addRole({ kind: "ClusterRole", metadata: { name: longName(1) }, rules: EVERYTHING });
   surveyed.addBinding(bindingOf("ann", { role: longName(1) }));
   surveyed.addBinding(bindingOf("bob", { role: longName(2) }));
   surveyed.addBinding(bindingOf("eve", { role: longName(1).slice(0, 253) }));
@@ -111,7 +146,7 @@ test("what is kept of names of a megabyte is small", () => {
   const surveyed = createAdminSurvey();
   const before = measureBytes();
   for (let index = 0; index < 20; index += 1) {
-    surveyed.addRole({ metadata: { name: longName(index) }, rules: ROLES[0]?.rules });
+    surveyed.addRole({ kind: "ClusterRole", metadata: { name: longName(index) }, rules: EVERYTHING });
     surveyed.addBinding(bindingOf(longName(index), { role: longName(index) }));
   }
   expect(measureBytes() - before).toBeLessThan(2_000_000);

@@ -8,7 +8,7 @@ import { copyClipped } from "./clip.ts";
 import type { Subject } from "./foreign-subjects.ts";
 import { ACCOUNT_NAMESPACE, isOwnBinding } from "./own-names.ts";
 
-/** A rule of a ClusterRole in a tenant cluster. */
+/** A rule of a ClusterRole or a Role in a tenant cluster. */
 export interface RoleRule {
   verbs: string[];
   apiGroups?: string[] | undefined;
@@ -25,9 +25,16 @@ export interface SurveyedBinding {
 
 export type FoundAdmins = Omit<ForeignAdmins, "observedAt">;
 
+/** A ClusterRole, or a Role of kube-system. */
+export interface SurveyedRole {
+  kind: string;
+  metadata: { name: string };
+  rules?: RoleRule[] | null | undefined;
+}
+
 /** Collects who is an administrator of a tenant cluster by a binding that Marina did not make. */
 export interface AdminSurvey {
-  addRole(role: { metadata: { name: string }; rules?: RoleRule[] | null | undefined }): void;
+  addRole(role: SurveyedRole): void;
   /** Bindings come after the roles. */
   addBinding(binding: SurveyedBinding): void;
   result(): FoundAdmins;
@@ -51,21 +58,38 @@ const BUILT_IN = new Map([
 
 /** Rights with which their holder takes every other one (Kubernetes, RBAC good practices, privilege escalation risks). */
 const ESCALATIONS: readonly { group: string; resources: readonly string[]; verbs: readonly string[] }[] = [
-  { group: "rbac.authorization.k8s.io", resources: ["clusterroles"], verbs: ["escalate", "bind"] },
+  { group: "rbac.authorization.k8s.io", resources: ["clusterroles", "roles"], verbs: ["escalate", "bind"] },
   { group: "", resources: ["users", "groups", "serviceaccounts"], verbs: ["impersonate"] },
 ];
+
+/** What a rule without `*` lists to give every right to what there is (Kubernetes, API concepts, verbs). */
+const EVERY_VERB = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
 /** The names by which such a right, limited to names, is still one to everything. */
 const ALL_POWERFUL = ["cluster-admin", "system:masters"];
 
-/** Whether the holder of these rules has every right in a cluster, or can take it. */
+/**
+ * Whether the holder of these rules has every right where they are bound, or can take it. Rules that name API groups or
+ * resources one by one give every right to none.
+ */
 export function isAdminRole(rules: readonly RoleRule[]): boolean {
+  return hasEveryVerb(rules) || canTakeRights(rules);
+}
+
+function hasEveryVerb(rules: readonly RoleRule[]): boolean {
+  const verbs = rules.flatMap((rule) => {
+    const { apiGroups = [], resources = [], resourceNames = [] } = rule;
+    return apiGroups.includes("*") && resources.includes("*") && resourceNames.length === 0 ? rule.verbs : [];
+  });
+  return verbs.includes("*") || EVERY_VERB.every((verb) => verbs.includes(verb));
+}
+
+function canTakeRights(rules: readonly RoleRule[]): boolean {
   return rules.some((rule) => {
     const { verbs, apiGroups = [], resources = [], resourceNames = [] } = rule;
     if (resourceNames.length > 0 && !resourceNames.some((name) => ALL_POWERFUL.includes(name))) return false;
     const has = (values: readonly string[], wanted: readonly string[]) =>
       values.some((value) => value === "*" || wanted.includes(value));
-    if ([verbs, apiGroups, resources].every((values) => values.includes("*"))) return true;
     return ESCALATIONS.some(
       (one) => has(verbs, one.verbs) && has(apiGroups, [one.group]) && has(resources, one.resources),
     );
@@ -78,14 +102,13 @@ export function createAdminSurvey(): AdminSurvey {
   let count = 0;
 
   return {
-    addRole({ metadata, rules }) {
-      if (roles.size < MAX_ROLES && isAdminRole(rules ?? [])) roles.add(shorten(metadata.name));
+    addRole({ kind, metadata, rules }) {
+      if (roles.size < MAX_ROLES && isAdminRole(rules ?? [])) roles.add(identify(kind, metadata.name));
     },
     addBinding(binding) {
       const { metadata, roleRef, subjects = [] } = binding;
       const { name, namespace } = metadata;
-      if (roleRef.kind !== "ClusterRole" || !roles.has(shorten(roleRef.name)) || subjects.length === 0)
-        return;
+      if (!roles.has(identify(roleRef.kind, roleRef.name)) || subjects.length === 0) return;
       // Whoever rules this namespace has the accounts of the controllers.
       if (namespace !== undefined && namespace !== ACCOUNT_NAMESPACE) return;
       if (namespace === undefined && (isOwnBinding(name) || isBuiltIn(binding))) return;
@@ -99,9 +122,9 @@ export function createAdminSurvey(): AdminSurvey {
 }
 
 /** Kubernetes limits the names of roles by the size of an object alone; none of them has a slash. */
-function shorten(name: string): string {
-  if (name.length <= MAX_ROLE_NAME_LENGTH) return name;
-  return `/${createHash("sha256").update(name).digest("hex")}`;
+function identify(kind: string, name: string): string {
+  if (name.length <= MAX_ROLE_NAME_LENGTH) return `${kind}/${name}`;
+  return `${kind}//${createHash("sha256").update(name).digest("hex")}`;
 }
 
 function isBuiltIn({ metadata, subjects = [] }: SurveyedBinding): boolean {

@@ -141,10 +141,10 @@ describe("an API server of a tenant", () => {
       json(pageOf([], queries.length < 3 ? { continue: `${queries.length}` } : {}))(request, response);
     });
     await sync(url);
-    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2", null, null, null]);
+    expect(queries.map((query) => query.get("continue"))).toEqual([null, "1", "2", null, null, null, null]);
     expect(queries.map((query) => query.get("limit"))).toEqual(queries.map(() => "250"));
     const ours = "app.kubernetes.io/managed-by=marina-operator";
-    expect(queries.map((query) => query.get("labelSelector"))).toEqual([ours, ours, ours, "", "", ""]);
+    expect(queries.map((query) => query.get("labelSelector"))).toEqual([ours, ours, ours, "", "", "", ""]);
   });
 
   test("that makes its pages too large is read in smaller ones, down to an object a page", async () => {

@@ -4,24 +4,42 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
 import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
 import { type EndedRights, findKeptSubjects, type Subject } from "./foreign-subjects.ts";
+import { ACCOUNT_NAMESPACE } from "./own-names.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** A tenant that binds faster than it is read is told, and comes again with the next check. */
 const MAX_PASSES = 5;
 /** What one connection reads at most, in pages of 250 and within its deadline; the next one goes on there. */
 export const PAGES_PER_CONNECTION = 40;
+/** Short, so that a list is read before Kubernetes forgets its place (five minutes); other clusters have their turn. */
+export const SWEEP_PAUSE_MS = 2_000;
 
 export interface ForeignBinding extends KubeObject {
   roleRef: { kind: string; name: string };
   subjects?: Subject[] | undefined;
 }
 
-/** What is read, in this order: ClusterRoles where they are asked for, ClusterRoleBindings, RoleBindings. */
-type SweepStep = "roles" | "bindings" | "namespaced" | "done";
+/** Why rights that have ended may still be in the bindings of a tenant. */
+class SweepError extends KubeError {
+  constructor(kubeMessage: string) {
+    super({ status: 0, reason: "InvalidResponse", kubeMessage });
+  }
+}
+
+/** There is more than one connection reads: no failure, so the next one follows after SWEEP_PAUSE_MS. */
+export class UnfinishedSweepError extends SweepError {}
+
+/**
+ * What is read, in this order: ClusterRoles and the Roles of kube-system where they are asked for, ClusterRoleBindings,
+ * RoleBindings.
+ */
+type SweepStep = "roles" | "accountRoles" | "bindings" | "namespaced" | "done";
 
 /** How far the bindings of a tenant are read; it outlives the connections that it takes. */
 export interface SweepProgress {
   step: SweepStep;
+  /** What a pass begins with. */
+  first: SweepStep;
   /** The page of its list that comes next; undefined = the first one. */
   next: string | undefined;
   /** How many bindings named an ended right in this pass. */
@@ -35,7 +53,7 @@ export interface SweepProgress {
   survey: AdminSurvey;
 }
 
-interface ClusterRole extends KubeObject {
+interface AnyRole extends KubeObject {
   rules?: RoleRule[] | null | undefined;
 }
 
@@ -60,29 +78,11 @@ const subjectSchema = z.object({
 
 const names = z.array(z.string());
 
-const clusterRoleKind: TenantKind<ClusterRole> = {
-  kind: defineKind<ClusterRole>({
-    group: "rbac.authorization.k8s.io",
-    version: "v1",
-    kind: "ClusterRole",
-    plural: "clusterroles",
-    namespaced: false,
-  }),
-  schema: z.object({
-    apiVersion: z.string(),
-    kind: z.string(),
-    metadata: z.object({ name: z.string() }),
-    rules: z
-      .array(
-        z.object({
-          verbs: names,
-          apiGroups: names.optional(),
-          resources: names.optional(),
-          resourceNames: names.optional(),
-        }),
-      )
-      .nullish(),
-  }),
+const GROUP = "rbac.authorization.k8s.io";
+
+const ROLE_KINDS = {
+  roles: roleKind("ClusterRole", "clusterroles", false),
+  accountRoles: roleKind("Role", "roles", true),
 };
 
 const BINDING_KINDS = {
@@ -90,10 +90,30 @@ const BINDING_KINDS = {
   namespaced: bindingKind("RoleBinding", "rolebindings", true),
 };
 
-function bindingKind(kind: string, plural: string, namespaced: boolean): TenantKind<ForeignBinding> {
-  const group = "rbac.authorization.k8s.io";
+function roleKind(kind: string, plural: string, namespaced: boolean): TenantKind<AnyRole> {
   return {
-    kind: defineKind<ForeignBinding>({ group, version: "v1", kind, plural, namespaced }),
+    kind: defineKind<AnyRole>({ group: GROUP, version: "v1", kind, plural, namespaced }),
+    schema: z.object({
+      apiVersion: z.string(),
+      kind: z.string(),
+      metadata: z.object({ name: z.string() }),
+      rules: z
+        .array(
+          z.object({
+            verbs: names,
+            apiGroups: names.optional(),
+            resources: names.optional(),
+            resourceNames: names.optional(),
+          }),
+        )
+        .nullish(),
+    }),
+  };
+}
+
+function bindingKind(kind: string, plural: string, namespaced: boolean): TenantKind<ForeignBinding> {
+  return {
+    kind: defineKind<ForeignBinding>({ group: GROUP, version: "v1", kind, plural, namespaced }),
     // A field that is missing is left out, and not undefined as its type in zod allows.
     schema: z.object({
       apiVersion: z.string(),
@@ -113,8 +133,8 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
  * Takes rights that have ended out of the bindings of a tenant cluster: each subject that is of one, in ClusterRoleBindings and
  * in the RoleBindings of all namespaces; a binding of which none is left is deleted. Reads page by page, and again until a
  * pass finds none. `decide` is called after each page was read, so that a right given meanwhile stays. Rejects with a KubeError:
- * the tenant's own, when after MAX_PASSES there are still some, and after PAGES_PER_CONNECTION: called again with the same
- * key, it goes on from there.
+ * the tenant's own, when after MAX_PASSES there are still some, and after PAGES_PER_CONNECTION with an UnfinishedSweepError:
+ * called again with the same key, it goes on from there.
  */
 export async function removeEndedSubjects(
   tenant: TenantClient,
@@ -133,22 +153,19 @@ export async function removeEndedSubjects(
     sweeps.delete(key);
     if (refusal !== undefined) throw refusal;
     if (found === 0) return onSurveyed?.(survey.result());
-    throw toError(
+    throw new SweepError(
       "bindings keep naming rights that have ended; remove them from ClusterRoleBindings and RoleBindings",
     );
   }
-  throw toError(
+  throw new UnfinishedSweepError(
     "there are more ClusterRoleBindings and RoleBindings than are read at once; the reading goes on, and those that are not read yet may name rights that have ended",
   );
 }
 
-function startPass(step: SweepStep, passes: number): SweepProgress {
+function startPass(first: SweepStep, passes: number): SweepProgress {
   const survey = createAdminSurvey();
-  return { step, next: undefined, found: 0, passes, refusal: undefined, revision: undefined, survey };
-}
-
-function toError(kubeMessage: string): KubeError {
-  return new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage });
+  const nothing = { next: undefined, found: 0, refusal: undefined, revision: undefined };
+  return { ...nothing, first, step: first, passes, survey };
 }
 
 /** Works off one page. */
@@ -158,24 +175,36 @@ async function readOn(
   progress: SweepProgress,
 ): Promise<void> {
   try {
-    if (progress.step === "roles") await readRoles(tenant, progress);
+    const { step } = progress;
+    if (step === "roles" || step === "accountRoles") await readRoles(tenant, progress, step);
     else await readBindings(tenant, decide, progress);
   } catch (error) {
-    // The place to go on from is forgotten after some minutes: the list begins again.
+    // The place to go on from is forgotten after some minutes. The pass begins again: what was counted is counted once.
     if (!(error instanceof KubeError && error.isGone && progress.next !== undefined)) throw error;
-    progress.next = undefined;
+    Object.assign(progress, startPass(progress.first, progress.passes));
   }
 }
 
-const NEXT_STEP = { roles: "bindings", bindings: "namespaced", namespaced: "done", done: "done" } as const;
+const NEXT_STEP = {
+  roles: "accountRoles",
+  accountRoles: "bindings",
+  bindings: "namespaced",
+  namespaced: "done",
+  done: "done",
+} as const;
 
 function goOn(progress: SweepProgress, next: string | undefined): void {
   progress.next = next;
   if (next === undefined) progress.step = NEXT_STEP[progress.step];
 }
 
-async function readRoles(tenant: TenantClient, progress: SweepProgress): Promise<void> {
-  const { items, next } = await tenant.listPage(clusterRoleKind, "", progress.next);
+async function readRoles(
+  tenant: TenantClient,
+  progress: SweepProgress,
+  step: keyof typeof ROLE_KINDS,
+): Promise<void> {
+  const namespace = step === "roles" ? undefined : ACCOUNT_NAMESPACE;
+  const { items, next } = await tenant.listPage(ROLE_KINDS[step], "", progress.next, namespace);
   for (const role of items) progress.survey.addRole(role);
   goOn(progress, next);
 }

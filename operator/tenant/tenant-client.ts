@@ -18,8 +18,13 @@ export interface TenantKind<T> {
 export interface TenantClient {
   /** Undefined when there is no such object. */
   get<T>(kind: TenantKind<T>, name: string): Promise<T | undefined>;
-  /** A page of the objects with these labels, from `next` on; the server may return others as well. */
-  listPage<T>(kind: TenantKind<T>, labelSelector: string, next?: string): Promise<TenantPage<T>>;
+  /** A page of the objects with these labels, from `next` on, of all namespaces or of one; the server may return others as well. */
+  listPage<T>(
+    kind: TenantKind<T>,
+    labelSelector: string,
+    next?: string,
+    namespace?: string,
+  ): Promise<TenantPage<T>>;
   create<T>(kind: TenantKind<T>, object: NoInfer<T>, fieldManager: string): Promise<void>;
   /**
    * Also resolves when the object does not exist. With a version it is a conflict when the object has another.
@@ -86,8 +91,12 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     }
   }
 
-  async function listOnce<T>({ kind, schema }: TenantKind<T>, query: Record<string, string | number>) {
-    const path = collectionPath(kind, undefined);
+  async function listOnce<T>(
+    { kind, schema }: TenantKind<T>,
+    namespace: string | undefined,
+    query: Record<string, string | number>,
+  ) {
+    const path = collectionPath(kind, namespace);
     const { metadata, items } = await call({ method: "GET", path, query }, listSchema);
     const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
     const complete = (items ?? []).map((item) => (isRecord(item) ? { ...type, ...item } : item));
@@ -104,16 +113,16 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
         throw error;
       }
     },
-    async listPage(kind, labelSelector, next) {
+    async listPage(kind, labelSelector, next, namespace) {
       const query = { labelSelector, ...(next !== undefined && { continue: next }) };
       for (const limit of PAGE_SIZES) {
         try {
-          return await listOnce(kind, { ...query, limit });
+          return await listOnce(kind, namespace, { ...query, limit });
         } catch (error) {
           if (!isTooLarge(error)) throw error;
         }
       }
-      return listOnce(kind, { ...query, limit: SMALLEST_PAGE });
+      return listOnce(kind, namespace, { ...query, limit: SMALLEST_PAGE });
     },
     async create({ kind }, object, fieldManager) {
       const path = collectionPath(kind, metadataOf(object).namespace, true);
