@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { findOverlap, networksSchema } from "../shared/crd/cluster-network.ts";
+import { NO_OTHER_LABEL } from "../shared/crd/node-labels.ts";
 import {
   BYTES_PER_GIB,
   DEFAULT_STORAGE_QUOTA_GB,
@@ -178,9 +179,6 @@ function networks(fallback: string) {
     .transform((text) => (text.trim() === "" ? undefined : text.split(",").map((cidr) => cidr.trim())))
     .pipe(networksSchema("").optional());
 }
-
-/** What Cluster API's core manager propagates of labels without its flag --additional-sync-machine-labels. */
-const NO_OTHER_LABEL = /(?!)/;
 
 /** As Cluster API reads its own setting: anywhere in the key. Empty, as there by default: no further label. */
 function toExpression(text: string, context: z.RefinementCtx) {

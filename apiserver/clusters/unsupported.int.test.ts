@@ -2,15 +2,19 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { kubectl } from "../../e2e/platform/stack/testing.ts";
 import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
 import {
   CAPABILITIES_CONFIG_MAP,
   CAPABILITIES_KEY,
   VERSION_CATALOGUE_CONFIG_MAP,
 } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { findCluster, findNodePool } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;
+let orgId: string;
 let clusters: string;
 
 /** What is published here is not what the operator of the stack has. */
@@ -50,7 +54,8 @@ beforeAll(async () => {
   await publish(VERSION_CATALOGUE_CONFIG_MAP, catalogue?.data ?? {});
   await publish(CAPABILITIES_CONFIG_MAP, { [CAPABILITIES_KEY]: JSON.stringify(published) });
   api.deps.config = { ...config, platformNamespace };
-  clusters = `/api/v1/organizations/${await api.createOrganization()}/clusters`;
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
 });
 afterAll(async () => {
   await kubectl(["delete", "namespace", platformNamespace, "--wait=false"]);
@@ -154,4 +159,26 @@ test("a change to what the class of the cluster does not have is refused, and ev
   }
   expect((await api.request("PUT", pool, { body: { desired_nodes: 1, max_nodes: 1 } })).status).toBe(200);
   expect((await api.request("PUT", `${path}/network`, { body: { authorized_cidrs: [] } })).status).toBe(200);
+});
+
+test("of what a cluster has already and its class does not, a part can be removed and nothing added", async () => {
+  const path = await create({ name: "former", plan: "scale", node_pools: [POOL] });
+  const clusterId = path.slice(clusters.length + 1);
+  const poolId = (await api.request("GET", `${path}/nodepools`)).body.items[0].id;
+  const { db, kube } = api.deps;
+  const cluster = await findCluster(db, orgId, clusterId);
+  const pool = await findNodePool(db, orgId, clusterId, poolId);
+  const network = { spec: { network: { authorizedCIDRs: [...CIDRS, "198.51.100.0/24"] } } };
+  await kube.mergePatch(clusterKind, cluster?.namespace, cluster?.name ?? "", network, BY);
+  const labels = { spec: { nodeLabels: { ...LABELS, zone: "a" } } };
+  await kube.mergePatch(nodePoolKind, pool?.namespace, pool?.name ?? "", labels, BY);
+  const put = async (url: string, body: object) => (await api.request("PUT", url, { body })).status;
+  const poolPath = `${path}/nodepools/${poolId}`;
+  expect([
+    await put(poolPath, { node_labels: { ...LABELS, zone: "a", team: "blue" } }),
+    await put(poolPath, { node_labels: { tier: "db", zone: "a" } }),
+    await put(poolPath, { node_labels: LABELS }),
+    await put(`${path}/network`, { authorized_cidrs: [...CIDRS, "192.0.2.0/24"] }),
+    await put(`${path}/network`, { authorized_cidrs: CIDRS }),
+  ]).toEqual([422, 422, 200, 422, 200]);
 });

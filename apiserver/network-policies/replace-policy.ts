@@ -31,14 +31,16 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
   };
 }
 
-/** What a patch sets and the class of the cluster is known not to have; what it removes needs nothing. */
+/** What a patch sets or adds and the class of the cluster is known not to have; what stays or is removed needs nothing. */
 export function checkCapabilities(
+  current: Network | undefined,
   { authorizedCIDRs, apiServerRateLimit }: NetworkPatch,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
-  const hasList = (authorizedCIDRs ?? []).length > 0;
+  const before = new Set(current?.authorizedCIDRs);
+  const isAdding = (authorizedCIDRs ?? []).some((block) => !before.has(block));
   return [
-    ...(hasList ? refuseUnsupported("authorized_cidrs", capabilities?.authorizedCIDRs) : []),
+    ...(isAdding ? refuseUnsupported("authorized_cidrs", capabilities?.authorizedCIDRs) : []),
     ...(apiServerRateLimit == null
       ? []
       : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),

@@ -38,7 +38,8 @@ export async function setNetworkPolicy(
       const sent = body.authorized_cidrs;
       const patch = replacePolicy(network, body);
       const changed = Object.keys(patch);
-      const [first, ...others] = checkCapabilities(patch, findClusterCapabilities(published, current));
+      const known = findClusterCapabilities(published, current);
+      const [first, ...others] = checkCapabilities(network, patch, known);
       if (first !== undefined) throw validationFailed([first, ...others]);
       if (changed.length === 0 && isDeepStrictEqual(shown, sent)) return { spec: {} };
       return {

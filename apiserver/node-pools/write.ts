@@ -16,7 +16,7 @@ import {
   type ProjectedNodePool,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
-import { checkPoolCapabilities } from "./capabilities.ts";
+import { checkPoolCapabilities, findNewLabels } from "./capabilities.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
@@ -101,9 +101,8 @@ export async function updateNodePool(
       if (metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
       const { patch, merged, changed } = merge;
-      const [missing, ...others] = changed.includes("nodeLabels")
-        ? checkPoolCapabilities({ node_labels: merged.nodeLabels }, capabilities)
-        : [];
+      const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
+      const [missing, ...others] = checkPoolCapabilities({ node_labels: labels }, capabilities);
       if (missing !== undefined) throw validationFailed([missing, ...others]);
       const quota = planQuota(deps, amountsOfUpdate(pool.id, spec, merged), {
         change: {

@@ -1,6 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { classCapabilitiesSchema, planCapabilitiesSchema } from "../../shared/crd/class-capabilities.ts";
+import {
+  classCapabilitiesSchema,
+  type PlanCapabilities,
+  planCapabilitiesSchema,
+} from "../../shared/crd/class-capabilities.ts";
+import { NO_OTHER_LABEL } from "../../shared/crd/node-labels.ts";
 import { makeClass, settings } from "../testing.ts";
 import { decideCapabilities, type Installation } from "./decide.ts";
 
@@ -53,18 +58,23 @@ test.each<[string, Partial<Installation>, object]>([
     { authorizedCIDRs: { no: "The platform cannot limit who reaches the API endpoint." } },
   ],
   [
-    "no labels where some alone are synchronized",
-    { settings: { ...everything.settings, syncedNodeLabels: /^example\.com\// } },
+    "no labels where none beyond the usual ones are synchronized",
+    { settings: { ...everything.settings, syncedNodeLabels: NO_OTHER_LABEL } },
     { nodeLabels: { no: expect.stringContaining("labels") } },
   ],
 ])("a plan has %s", (_, change, expected) => {
   expect(decideCapabilities({ ...everything, ...change }).default).toMatchObject(expected);
 });
 
-test("what is not known is left out", () => {
-  expect(decideCapabilities({ ...everything, takesTaints: undefined }).default).not.toHaveProperty(
-    "nodeTaints",
-  );
+test.each<[string, keyof PlanCapabilities, Partial<Installation>]>([
+  ["taints of a platform that did not answer", "nodeTaints", { takesTaints: undefined }],
+  [
+    "labels where some alone are synchronized",
+    "nodeLabels",
+    { settings: { ...everything.settings, syncedNodeLabels: /^example\.com\// } },
+  ],
+])("%s are not known, and left out", (_, name, change) => {
+  expect(decideCapabilities({ ...everything, ...change }).default).not.toHaveProperty(name);
 });
 
 test.each<[string, Partial<Installation>, string]>([

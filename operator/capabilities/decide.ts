@@ -3,6 +3,7 @@ import type {
   ClassCapabilitiesByPlan,
   PlanCapabilities,
 } from "../../shared/crd/class-capabilities.ts";
+import { NO_OTHER_LABEL } from "../../shared/crd/node-labels.ts";
 import type { Packages } from "../../shared/crd/packages.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { ClassLookup, ClusterSettings, PlanMapping } from "../cluster/observe.ts";
@@ -50,6 +51,7 @@ function decideClass(
   const lacks = (what: string) => no(`The cluster class ${name} does not support ${what}.`);
   const byVariable = (variable: string, what: string): Capability =>
     variables.has(variable) ? true : lacks(what);
+  const hasLabels = decideLabels(settings.syncedNodeLabels);
   const hasTaints = variables.has("nodeTaints") ? true : takesTaints;
   return {
     apiServerRateLimit: byVariable("apiServerRateLimit", "a rate limit of the API server"),
@@ -58,15 +60,21 @@ function decideClass(
         ? no("The platform cannot limit who reaches the API endpoint.")
         : byVariable("authorizedCIDRs", "authorized CIDRs"),
     privateEndpoint: byVariable("publicEndpoint", "a private endpoint"),
-    nodeLabels: settings.syncedNodeLabels.test(ANY_LABEL)
-      ? true
-      : no("The platform does not propagate all labels of node pools to their nodes."),
+    ...(hasLabels !== undefined && { nodeLabels: hasLabels }),
     ...(hasTaints !== undefined && {
       nodeTaints: hasTaints ? true : no("The platform cannot set taints of nodes."),
     }),
     healthChecks: workerHealthCheck === undefined ? lacks("the replacement of unhealthy nodes") : true,
     zones: lacks("zones"),
   };
+}
+
+/** Undefined where some labels alone are propagated: whether those of a pool are is not known before there are any. */
+function decideLabels(syncedNodeLabels: RegExp): Capability | undefined {
+  if (syncedNodeLabels.test(ANY_LABEL)) return true;
+  return syncedNodeLabels.source === NO_OTHER_LABEL.source
+    ? no("The platform does not propagate labels of node pools to their nodes.")
+    : undefined;
 }
 
 function no(reason: string): { no: string } {
