@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/membership.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/accepted-type.ts";
-import { addRoute } from "../http/contract/add-route.ts";
+import { addRoute, refuseOtherMethods } from "../http/contract/add-route.ts";
 import { attachment } from "../http/contract/attachment.ts";
 import { objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
@@ -151,11 +151,12 @@ function addReads(router: Router, deps: Deps): void {
 }
 
 function addForeign(router: Router, deps: Deps): void {
+  const path = `${COLLECTION}/foreign` as const;
   addRoute(
     router,
     {
       method: "get",
-      path: `${COLLECTION}/foreign`,
+      path,
       operationId: "getForeignAccesses",
       tag,
       summary: "Get who administers a cluster by bindings that Marina did not make",
@@ -170,6 +171,7 @@ function addForeign(router: Router, deps: Deps): void {
       return c.json(presentForeign(cluster), 200);
     },
   );
+  refuseOtherMethods(router, path);
 }
 
 function addRevoke(router: Router, deps: Deps): void {

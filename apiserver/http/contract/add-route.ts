@@ -12,6 +12,7 @@ import {
 } from "../authorization/guard.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
+import { handleUnknownMethod } from "../handle-error.ts";
 import type { Once } from "../idempotency/run-once.ts";
 import type { RequestLimits } from "../limits.ts";
 import { findHolders } from "./byte-budget.ts";
@@ -48,7 +49,7 @@ export function addRoute<
   router.operations.push(operation);
   router.app.on(
     operation.method.toUpperCase(),
-    [operation.path.replaceAll(/\{(.+?)\}/g, ":$1")],
+    [toRoutePath(operation.path)],
     recordStaffRequests(router, operation),
     checkRequest(router.limits, operation),
     authenticateCaller(router, operation),
@@ -69,6 +70,24 @@ export function addRoute<
         },
       ),
   );
+}
+
+/**
+ * Responds with 405 to all other methods of a path that the parameter of another operation would match too, as
+ * `accesses/foreign` is one of `accesses/{accessID}`. It is called before that operation is added.
+ */
+export function refuseOtherMethods({ app, access, limiter, operations }: Router, path: string): void {
+  const methods = operations
+    .filter((operation) => operation.path === path)
+    .flatMap(({ method }) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]));
+  app.all(toRoutePath(path), async (c) => {
+    await limiter.countUnmatched(access, c);
+    return handleUnknownMethod(c, methods);
+  });
+}
+
+function toRoutePath(path: string): string {
+  return path.replaceAll(/\{(.+?)\}/g, ":$1");
 }
 
 function kindOf(operation: Operation, c: Context<HttpEnv>): RequestKind {

@@ -181,15 +181,15 @@ describe.each(named(withChildren.filter(looksUpRecord)))("%s looks at its path",
 
 describe.each(named(operations))("%s knows its query and its methods", (_id, { method, path }) => {
   test("an unknown query parameter is 400", async () => {
-    expect(await api.request(method, `${fill(path)}?surprise=1`, { as: callerOf(path) })).toMatchObject(
-      errorResponse(400, "bad_request"),
-    );
+    const response = await api.request(method, `${fill(path)}?surprise=1`, { as: callerOf(path) });
+    expect(response).toMatchObject(errorResponse(400, "bad_request"));
   });
 
   test("another method is 405 and lists the allowed ones", async () => {
     const response = await api.request("PATCH", fill(path));
     expect(response).toMatchObject(errorResponse(405, "method_not_allowed"));
-    expect(response.headers.get("allow")?.split(", ")).toContain(method);
+    const methods = operations.filter((one) => one.path === path).map((one) => one.method);
+    expect(response.headers.get("allow")?.replace(", HEAD", "")).toBe(methods.sort().join(", "));
   });
 });
 
