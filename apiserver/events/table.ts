@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import {
   bigint,
   boolean,
@@ -13,9 +13,9 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
+import { literals, time } from "../db/columns.ts";
 import type { SentEventType, SubscribedType } from "./event-types.ts";
 
-const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 /** No foreign key: an insert would wait for the transaction that has locked the organization. */
 const orgId = () => uuid("org_id").notNull();
 
@@ -129,7 +129,3 @@ export const webhookEvents = pgTable(
 
 export type WebhookRow = typeof webhooks.$inferSelect;
 export type WebhookEventRow = typeof webhookEvents.$inferSelect;
-
-function literals(values: readonly string[]): SQL {
-  return sql.raw(`(${values.map((value) => `'${value}'`).join(", ")})`);
-}

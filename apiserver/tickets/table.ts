@@ -7,10 +7,10 @@ import {
   integer,
   pgTable,
   text,
-  timestamp,
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
+import { time } from "../db/columns.ts";
 import { users } from "../members/table.ts";
 import { organizations } from "../organizations/table.ts";
 
@@ -34,7 +34,6 @@ export const AUTHOR_TYPES = ["tenant", "provider"] as const;
 export type AuthorType = (typeof AUTHOR_TYPES)[number];
 
 const searchDocument = customType<{ data: string }>({ dataType: () => "tsvector" });
-const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 
 /** Tickets of organizations. Each list of the platform's staff, the newest first, has its own index. */
 export const tickets = pgTable(

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import {
   check,
   customType,
@@ -8,15 +8,14 @@ import {
   pgTable,
   primaryKey,
   text,
-  timestamp,
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
+import { literals, time } from "../db/columns.ts";
 import type { SentEventType } from "../events/event-types.ts";
 import { webhookEvents, webhooks } from "../events/table.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
-const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 /** No foreign key: an insert would wait for the transaction that has locked the organization. */
 const orgId = () => uuid("org_id").notNull();
 
@@ -167,7 +166,3 @@ export type WebhookSecretRow = typeof webhookSecrets.$inferSelect;
 export type WebhookDeliveryRow = typeof webhookDeliveries.$inferSelect;
 export type WebhookAttemptRow = typeof webhookAttempts.$inferSelect;
 export type WebhookQueueRow = typeof webhookQueues.$inferSelect;
-
-function literals(values: readonly string[]): SQL {
-  return sql.raw(`(${values.map((value) => `'${value}'`).join(", ")})`);
-}

@@ -1,7 +1,6 @@
-import { index, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { index, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { time } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
-
-const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 
 /** Credentials with which clusters pull images. Each ends with its cluster; of a password only the hash is kept. */
 export const registryCredentials = pgTable(

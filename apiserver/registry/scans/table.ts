@@ -1,22 +1,10 @@
 import { sql } from "drizzle-orm";
-import {
-  check,
-  index,
-  integer,
-  jsonb,
-  pgTable,
-  primaryKey,
-  smallint,
-  text,
-  timestamp,
-  uuid,
-} from "drizzle-orm/pg-core";
+import { check, index, integer, jsonb, pgTable, primaryKey, smallint, text, uuid } from "drizzle-orm/pg-core";
+import { time } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
 import type { ScanState } from "../image-scan.ts";
 import type { Summary, Vulnerability } from "../report.ts";
 import type { ScanFault } from "./scan-error.ts";
-
-const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 
 /** The scans of the images in the registry: one row per digest of an organization, whatever tags name it. */
 export const registryScans = pgTable(

@@ -1,10 +1,9 @@
 import { sql } from "drizzle-orm";
-import { boolean, check, index, integer, pgTable, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { boolean, check, index, integer, pgTable, text, uuid } from "drizzle-orm/pg-core";
+import { time } from "../../db/columns.ts";
 import { users } from "../../members/table.ts";
 import { type AuthorType, ticketMessages, tickets } from "../table.ts";
 import type { AttachmentType } from "./schema.ts";
-
-const time = (name: string) => timestamp(name, { withTimezone: true, mode: "date", precision: 3 });
 
 /** Files of messages; the bytes are in the object store. */
 export const ticketAttachments = pgTable(
