@@ -1,3 +1,4 @@
+import { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import type { Principal, TokenPrincipal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
@@ -13,6 +14,10 @@ import { listInvitations } from "./invitations.ts";
 import { type CallerRole, presentMe } from "./present.ts";
 import { meRecord } from "./schema.ts";
 import { listOrganizationsOf, listRolesOf } from "./store.ts";
+
+const listQuery = pageQuery.extend({
+  slug: z.string().min(1).max(40).optional().openapi({ description: "Only the one with this slug." }),
+});
 
 /** What callers can read about themselves: their rights and their organizations. */
 export function addCallerRoutes(router: Router, deps: Deps): void {
@@ -43,7 +48,7 @@ export function addCallerRoutes(router: Router, deps: Deps): void {
       tag: "Organizations",
       summary: "List the organizations of the caller",
       access: "signed-in",
-      query: pageQuery,
+      query: listQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
     },
     async (c, { origin, query }) => {
@@ -63,13 +68,15 @@ async function listOrganizations(
   router: Router,
   deps: Deps,
   principal: Principal,
-  page: PageRequest,
+  { slug, ...page }: PageRequest & { slug?: string | undefined },
 ): Promise<OrganizationRow[]> {
-  if (principal.kind === "user") return listOrganizationsOf(deps.db, principal.userId, page);
-  const roles = await listTokenRoles(router, deps, principal);
+  if (principal.kind === "user" && slug === undefined)
+    return listOrganizationsOf(deps.db, principal.userId, page);
+  const roles = await listCallerRoles(router, deps, principal);
   return roles
     .filter(({ rights }) => rights.has("organization:read"))
     .map(({ organization }) => organization)
+    .filter((organization) => slug === undefined || organization.slug === slug)
     .filter(({ id }) => page.cursor === undefined || id > page.cursor);
 }
 

@@ -118,6 +118,16 @@ describe("reading organizations", () => {
     expect(second.body.next_cursor).toBeNull();
   });
 
+  test("with a slug shows the one of one's own that has it, and nothing of others", async () => {
+    const orgIds = [await api.createOrganization("bob"), await api.createOrganization("bob")];
+    const { slug } = (await api.request("GET", `${path}/${orgIds[1]}`, { as: "bob" })).body;
+    const list = async (as: "alice" | "bob", more = "") =>
+      (await api.request("GET", `${path}?slug=${slug}${more}`, { as })).body.items;
+    expect(await list("bob")).toMatchObject([{ id: orgIds[1], slug }]);
+    expect(await list("bob", `&cursor=${orgIds[1]}`)).toEqual([]);
+    expect(await list("alice")).toEqual([]);
+  });
+
   test("returns 304 for the current version", async () => {
     const orgId = await api.createOrganization();
     const response = await api.request("GET", `${path}/${orgId}`);
