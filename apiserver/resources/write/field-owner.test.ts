@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
-import { findApplyOwner } from "./field-owner.ts";
+import { findApplyOwner } from "./kube-write.ts";
 
 const fieldsV1 = {
   "f:spec": { "f:desiredNodes": {}, "f:nodeLabels": { "f:team": {} }, "f:network": { "f:cidrs": {} } },

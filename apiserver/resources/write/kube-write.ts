@@ -1,16 +1,15 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
-import type { KubeClient } from "../../../shared/kube/client.ts";
+import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
 import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
-import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import type { Kind, KubeObject, ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../../http/errors.ts";
-import { composeOperations, type ObjectPatch } from "./object-patch.ts";
 
 /** The client has waited for the lost response already. */
 const READ_BACK_MS = 5_000;
 
 /** With `dryRun` the Kubernetes API makes every check and stores nothing. */
-export interface DryRunOption {
+interface DryRunOption {
   dryRun: boolean;
 }
 
@@ -154,4 +153,119 @@ export function toRefusal(error: unknown, wireNames: Readonly<Record<string, str
 
 function codeOf(reason: string | undefined): DetailCode {
   return reason === "FieldValueForbidden" ? "immutable" : "invalid_format";
+}
+
+/** One change of an object. */
+export interface ObjectPatch {
+  /** The fields of `spec` that change, as in a merge patch (RFC 7386): null removes one. */
+  spec: Readonly<Record<string, unknown>>;
+  /** Annotations to set in addition to the request id. */
+  annotations?: Readonly<Record<string, string>>;
+  requestId: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * The JSON patch (RFC 6902) of a change that holds as long as the spec of the object (`metadata.generation`) and its last
+ * request by REST are those that were read: the operator writes a status at any time, and a condition on resourceVersion
+ * would fail then. An object that REST has not written yet has no request id, and is compared by resourceVersion.
+ */
+export function composeOperations(
+  live: KubeObject & { spec?: object },
+  { spec, annotations = {}, requestId }: ObjectPatch,
+): JsonPatchOperation[] {
+  const { uid, generation, resourceVersion, annotations: present } = live.metadata;
+  const lastRequestId = present?.[ANNOTATION_REQUEST_ID];
+  const current: Fields = { ...live.spec };
+  return [
+    { op: "test", path: "/metadata/uid", value: uid },
+    ...(lastRequestId === undefined
+      ? [operation("test", ["metadata", "resourceVersion"], resourceVersion)]
+      : [
+          operation("test", ["metadata", "generation"], generation),
+          operation("test", ["metadata", "annotations", ANNOTATION_REQUEST_ID], lastRequestId),
+        ]),
+    ...(present === undefined ? [operation("add", ["metadata", "annotations"], {})] : []),
+    ...Object.entries({ ...annotations, [ANNOTATION_REQUEST_ID]: requestId }).map(([name, value]) =>
+      operation("add", ["metadata", "annotations", name], value),
+    ),
+    ...Object.entries(spec).flatMap(([field, value]) => {
+      const merged = mergeValue(current[field], value);
+      if (merged !== undefined) return [operation("add", ["spec", field], merged)];
+      return current[field] === undefined ? [] : [operation("remove", ["spec", field])];
+    }),
+  ];
+}
+
+/** Undefined = removed. */
+function mergeValue(current: unknown, patch: unknown): unknown {
+  if (patch === null) return undefined;
+  if (!isObject(patch)) return patch;
+  const merged: Record<string, unknown> = isObject(current) ? { ...current } : {};
+  for (const [field, value] of Object.entries(patch)) {
+    const next = mergeValue(merged[field], value);
+    if (next === undefined) delete merged[field];
+    else merged[field] = next;
+  }
+  return merged;
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function operation(
+  op: "add" | "remove" | "test",
+  path: readonly string[],
+  value?: unknown,
+): JsonPatchOperation {
+  const pointer = path.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  return value === undefined ? { op, path: pointer } : { op, path: pointer, value };
+}
+
+/**
+ * The manager that owns one field of an object's spec (a dotted path) by server-side apply; undefined when no manager but
+ * `self` applies it. Entries of plain updates do not count: what `kubectl edit` set may be changed by REST, what GitOps
+ * applies may not, for it would be set back. Format: structured-merge-diff's fieldsV1,
+ * `{"f:spec": {"f:desiredNodes": {}}}`.
+ */
+export function findApplyOwner(
+  managedFields: readonly ManagedFieldsEntry[] | undefined,
+  specField: string,
+  self: string,
+): string | undefined {
+  const entry = managedFields?.find(
+    ({ manager, operation, subresource, fieldsV1 }) =>
+      operation === "Apply" &&
+      manager !== self &&
+      subresource === undefined &&
+      hasField(fieldsV1?.["f:spec"], specField.split(".")),
+  );
+  return entry?.manager;
+}
+
+function hasField(node: unknown, [first, ...rest]: readonly string[]): boolean {
+  if (typeof node !== "object" || node === null) return false;
+  if (first === undefined) return true;
+  return hasField((node as Readonly<Record<string, unknown>>)[`f:${first}`], rest);
+}
+
+/**
+ * Throws 409 managed_elsewhere, naming the field by its wire name and its manager, when one of these fields of the
+ * spec is owned by another manager's Apply.
+ */
+export function requireUnmanaged(
+  managedFields: readonly ManagedFieldsEntry[] | undefined,
+  fields: readonly string[],
+  wireNames: Readonly<Record<string, string>>,
+): void {
+  for (const field of fields) {
+    const owner = findApplyOwner(managedFields, field, MANAGER_APISERVER);
+    if (owner !== undefined)
+      throw new ApiError(
+        "managed_elsewhere",
+        `${wireNames[field] ?? field} is managed by ${owner}; change it there, or it would be set back.`,
+      );
+  }
 }

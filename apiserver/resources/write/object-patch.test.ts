@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { composeOperations } from "./object-patch.ts";
+import { composeOperations } from "./kube-write.ts";
 
 const REQUEST_ID = "/metadata/annotations/cloud.marina.dev~1request-id";
 const WRITTEN = {

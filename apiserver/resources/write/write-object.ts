@@ -9,10 +9,9 @@ import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
-import { requireUnmanaged } from "./field-owner.ts";
 import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
-import { deleteLive, isNotApplied, patchLive, toRefusal } from "./kube-write.ts";
-import type { ObjectPatch } from "./object-patch.ts";
+import type { ObjectPatch } from "./kube-write.ts";
+import { deleteLive, isNotApplied, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
 import type { ObjectRef, Resource, WritePlan, WriteRequest, WriteResult } from "./resource.ts";
 import { beingChanged, runInTurn } from "./turn.ts";
 
