@@ -11,8 +11,7 @@ import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { closeRecords, findRecordedPlaces, type RecordedPlace, upsertRecords } from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
 import { statusMessageOf } from "./status.ts";
-import { recordTransitions } from "./transition-log.ts";
-import { deletedEntry, hasNewTransitions, transitionEntriesOf } from "./transitions.ts";
+import { deletedEntry, hasNewTransitions, recordTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */
 export interface Projected {

@@ -3,7 +3,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { toEventRow } from "../../events/emit.ts";
 import { bodySchemaOf } from "../../webhooks/catalog-schema.ts";
 import { projected, projectedPool } from "./testing.ts";
-import { webhookEventOf } from "./webhook-events.ts";
+import { webhookEventOf } from "./transitions.ts";
 
 const orgId = createId();
 const at = new Date("2026-11-21T09:05:00Z");
