@@ -1,11 +1,42 @@
 import { sql } from "drizzle-orm";
+import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { OutsideAudit } from "../../audit/index.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
 import { writeIntents } from "../table.ts";
+import { findOutsideCreation, outsideWritersOf } from "./outside-changes.ts";
 import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
 import { projectedClusters } from "./table.ts";
 import { UNKNOWN_MANAGER } from "./version-changes.ts";
+
+/**
+ * The audit of an object observed for the first time, unless it was created (and audited) by REST. `first` is how it was
+ * created, if a version before the observed one was seen.
+ */
+export function auditsOfCreation(object: ProjectedObject, first?: ProjectedObject["object"]): OutsideAudit[] {
+  if (object.object.metadata.annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return [];
+  const creation =
+    first === undefined
+      ? findOutsideCreation({ writers: object.outsideWriters, spec: { ...object.object.spec } })
+      : findOutsideCreation({
+          writers: outsideWritersOf(first.metadata.managedFields),
+          spec: { ...first.spec },
+        });
+  if (creation === undefined) return [];
+  const kind = isPool(object) ? "node_pool" : "cluster";
+  return [
+    {
+      manager: creation.manager,
+      entry: {
+        action: `${kind}.create`,
+        orgId: object.orgId,
+        target: { kind, id: object.id },
+        after: creation.after,
+        result: "done",
+      },
+    },
+  ];
+}
 
 /** Between the clocks of Postgres and the Kubernetes API, and the time that a request takes. */
 const TOLERANCE = sql`interval '10 minutes'`;
