@@ -7,11 +7,14 @@ export {
   clusterUpgraded,
   nodeReplaced,
 } from "./event-schema.ts";
-export { outsideWritersOf } from "./outside-changes.ts";
 export {
+  CLUSTER_STATUSES,
+  NODE_POOL_STATUSES,
+  outsideWritersOf,
   type ProjectedCluster,
   type ProjectedNodePool,
   type ProjectedObject,
+  statusMessageOf,
   toProjectedCluster,
   toProjectedNodePool,
 } from "./project.ts";
@@ -29,7 +32,6 @@ export {
   listNodePools,
   selectQuotaUse,
 } from "./served-objects.ts";
-export { CLUSTER_STATUSES, NODE_POOL_STATUSES, statusMessageOf } from "./status.ts";
 export { findLastSeen, findProjectedPlaces } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";
 export { findLastSeenAt } from "./watches.ts";

@@ -4,8 +4,13 @@ import type { OutsideAudit } from "../../audit/index.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
 import { writeIntents } from "../table.ts";
-import { findOutsideCreation, outsideWritersOf } from "./outside-changes.ts";
-import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
+import {
+  clusterIdOf,
+  findOutsideCreation,
+  isPool,
+  outsideWritersOf,
+  type ProjectedObject,
+} from "./project.ts";
 import { projectedClusters } from "./table.ts";
 import { UNKNOWN_MANAGER } from "./version-changes.ts";
 

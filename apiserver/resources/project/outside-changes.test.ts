@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
-import { findOutsideCreation, outsideWritersOf } from "./outside-changes.ts";
+import { findOutsideCreation, outsideWritersOf } from "./project.ts";
 
 function anEntry(
   manager: string,

@@ -1,16 +1,10 @@
+import { findCondition } from "../../../shared/controller/conditions.ts";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
 import { MANAGER_APISERVER_NETWORK } from "../../../shared/crd/names.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { toStorable } from "../../db/storable.ts";
-import { type OutsideWriter, outsideWritersOf } from "./outside-changes.ts";
-import {
-  type ClusterStatusName,
-  clusterStatusOf,
-  type NodePoolStatusName,
-  nodePoolStatusOf,
-} from "./status.ts";
 
 /** Admission enforces this format of labels; an object that bypassed it is not served. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -124,4 +118,146 @@ function newestOf(metadata: ObjectMeta, counts: (entry: ManagedFieldsEntry) => b
     .filter((entry) => entry.time !== undefined && counts(entry))
     .map((entry) => Date.parse(entry.time ?? ""));
   return new Date(Math.max(Date.parse(metadata.creationTimestamp ?? "") || 0, ...times));
+}
+
+export const CLUSTER_STATUSES = [
+  "provisioning",
+  "running",
+  "upgrading",
+  "degraded",
+  "deleting",
+  "failed",
+] as const;
+export type ClusterStatusName = (typeof CLUSTER_STATUSES)[number];
+
+export const NODE_POOL_STATUSES = ["provisioning", "ready", "scaling", "deleting", "failed"] as const;
+export type NodePoolStatusName = (typeof NODE_POOL_STATUSES)[number];
+
+const CLUSTER_STATUS_BY_PHASE: Record<string, ClusterStatusName> = {
+  Provisioning: "provisioning",
+  Ready: "running",
+  Scaling: "running",
+  Upgrading: "upgrading",
+  Degraded: "degraded",
+  Deleting: "deleting",
+  Failed: "failed",
+};
+
+const NODE_POOL_STATUS_BY_PHASE: Record<string, NodePoolStatusName> = {
+  Provisioning: "provisioning",
+  Ready: "ready",
+  Scaling: "scaling",
+  Deleting: "deleting",
+  Failed: "failed",
+};
+
+/** Whether the operator has not reported on the current generation yet. */
+function isUnobserved({ metadata, status }: Pick<Cluster | NodePool, "metadata" | "status">): boolean {
+  return (status?.observedGeneration ?? 0) < (metadata.generation ?? 1);
+}
+
+/**
+ * The status of a cluster in REST. An object with a deletionTimestamp is deleting before the operator reports it, one
+ * without a phase is provisioning, and a running one that was given another version is upgrading.
+ */
+export function clusterStatusOf(
+  cluster: Pick<Cluster, "metadata" | "status"> & { spec: Pick<Cluster["spec"], "version"> },
+): ClusterStatusName {
+  if (cluster.metadata.deletionTimestamp !== undefined) return "deleting";
+  const status = CLUSTER_STATUS_BY_PHASE[cluster.status?.phase ?? "Provisioning"] ?? "provisioning";
+  return status === "running" && isUnobserved(cluster) && isUpgrade(cluster) ? "upgrading" : status;
+}
+
+/**
+ * The status of a node pool in REST, by the same rules as a cluster's. A change that the operator has not reported on yet
+ * leaves no pool ready or failed: it is scaling, as during the change.
+ */
+export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): NodePoolStatusName {
+  if (pool.metadata.deletionTimestamp !== undefined) return "deleting";
+  if (isUnobserved(pool)) return pool.status?.firstReadyAt === undefined ? "provisioning" : "scaling";
+  return NODE_POOL_STATUS_BY_PHASE[pool.status?.phase ?? "Provisioning"] ?? "provisioning";
+}
+
+/** What an object waits for, or what went wrong and how to fix it, as its operator words it; undefined = nothing is under way. */
+export function statusMessageOf(object: Pick<Cluster | NodePool, "metadata" | "status">): string | undefined {
+  const { metadata, status } = object;
+  const isDeleting = metadata.deletionTimestamp !== undefined;
+  const wasSeenDeleting = status?.phase === "Deleting";
+  if (isDeleting && !wasSeenDeleting) return "The deletion was accepted and begins within moments.";
+  if (!isDeleting && isUnobserved(object))
+    return "The request was accepted and is carried out within moments.";
+  if (status?.message !== undefined) return status.message;
+  const reconciling = findCondition(status?.conditions, "Reconciling");
+  return reconciling?.status === "True" ? reconciling.message : undefined;
+}
+
+/** MAJOR.MINOR is another version only when it is another minor. */
+function isUpgrade({ spec, status }: Parameters<typeof clusterStatusOf>[0]): boolean {
+  const wanted = spec.version.replace(/^v/, "");
+  const target = (status?.targetVersion ?? status?.version)?.replace(/^v/, "");
+  return target !== undefined && target !== wanted && !target.startsWith(`${wanted}.`);
+}
+
+/** Managers of the platform's own programs; their writes are audited where they are made. */
+const OWN_PREFIX = "marina-";
+
+/** The spec fields of an object that a direct Kubernetes client manages, according to managedFields. */
+export interface OutsideWriter {
+  manager: string;
+  operation: "Apply" | "Update";
+  time: string;
+  /** Fields of the spec, first level, in alphabetical order. */
+  fields: string[];
+}
+
+/** One change made outside REST: its manager, and the values of the fields before and after. */
+export interface OutsideChange {
+  manager: string;
+  before: Record<string, unknown>;
+  after: Record<string, unknown>;
+}
+
+type Spec = Readonly<Record<string, unknown>>;
+
+/** All managers of spec fields except the platform, the latest writer last. */
+export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = []): OutsideWriter[] {
+  return managedFields
+    .filter(({ manager, subresource }) => subresource !== "status" && !isOwn(manager, subresource))
+    .map(({ manager, operation, time = "", fieldsV1 }) => ({
+      manager,
+      operation,
+      time,
+      fields: fieldsOf(fieldsV1?.["f:spec"]),
+    }))
+    .filter(({ fields }) => fields.length > 0)
+    .sort((left, right) => left.time.localeCompare(right.time));
+}
+
+/** The creation of an object by its first outside writer; undefined when there is none. */
+export function findOutsideCreation(after: {
+  writers: readonly OutsideWriter[];
+  spec: Spec;
+}): OutsideChange | undefined {
+  const [first] = after.writers;
+  if (first === undefined) return undefined;
+  return { manager: first.manager, before: {}, after: pick(after.spec, first.fields) };
+}
+
+/** Admission sees no managers of a scale, by which the platform's programs never write. */
+function isOwn(manager: string, subresource: string | undefined): boolean {
+  return manager.startsWith(OWN_PREFIX) && subresource === undefined;
+}
+
+function fieldsOf(node: unknown): string[] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.keys(node)
+    .filter((key) => key.startsWith("f:"))
+    .map((key) => key.slice(2))
+    .sort((left, right) => left.localeCompare(right));
+}
+
+function pick(spec: Spec, fields: readonly string[]): Record<string, unknown> {
+  return Object.fromEntries(
+    fields.filter((field) => spec[field] !== undefined).map((field) => [field, spec[field]]),
+  );
 }

@@ -3,7 +3,7 @@ import { poolAmounts } from "../../../shared/crd/quota.ts";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/set-excluded.ts";
 import type { Batch } from "./batches.ts";
-import type { OutsideWriter } from "./outside-changes.ts";
+import type { OutsideWriter } from "./project.ts";
 import { isPool, type ProjectedObject } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 

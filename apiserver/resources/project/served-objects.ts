@@ -17,8 +17,7 @@ import type { Queryable } from "../../db/client.ts";
 import { prepareStatement } from "../../db/statement.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { writeIntents } from "../table.ts";
-import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
-import type { ClusterStatusName } from "./status.ts";
+import type { ClusterStatusName, ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 const { deletedAt: _clusterDeletedAt, ...clusterColumns } = getTableColumns(projectedClusters);

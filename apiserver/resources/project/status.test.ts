@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { clusterPhases } from "../../../shared/crd/cluster.ts";
 import { nodePoolPhases } from "../../../shared/crd/node-pool.ts";
-import { clusterStatusOf, nodePoolStatusOf, statusMessageOf } from "./status.ts";
+import { clusterStatusOf, nodePoolStatusOf, statusMessageOf } from "./project.ts";
 
 const metadata = { name: "x", generation: 1 };
 const spec = { version: "1.34" };

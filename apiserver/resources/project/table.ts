@@ -14,8 +14,7 @@ import {
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { AuditedState } from "./audited-state.ts";
-import type { OutsideWriter } from "./outside-changes.ts";
-import type { ClusterStatusName, NodePoolStatusName } from "./status.ts";
+import type { ClusterStatusName, NodePoolStatusName, OutsideWriter } from "./project.ts";
 
 /**
  * Columns of both projections: the last observed custom resource (without managedFields) and what lists filter and order

@@ -6,10 +6,9 @@ import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } fr
 import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation, findOutsideDeletions, isNewlyDeleted } from "./outside-audits.ts";
 import { type SortedPools, sortPools } from "./pool-cluster.ts";
-import { clusterIdOf, isPool, type ProjectedObject } from "./project.ts";
+import { clusterIdOf, isPool, type ProjectedObject, statusMessageOf } from "./project.ts";
 import { closeRecords, findRecordedPlaces, type RecordedPlace, upsertRecords } from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
-import { statusMessageOf } from "./status.ts";
 import { deletedEntry, hasNewTransitions, recordTransitions, transitionEntriesOf } from "./transitions.ts";
 
 /** What became of observations. */

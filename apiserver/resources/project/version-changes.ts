@@ -4,7 +4,7 @@ import { MANAGER_APISERVER, MANAGER_OPERATOR, MANAGER_PREFIX } from "../../../sh
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 import { type AuditedState, toAuditedState } from "./audited-state.ts";
-import type { OutsideChange } from "./outside-changes.ts";
+import type { OutsideChange } from "./project.ts";
 
 /** The writer of a field that nobody manages any more. */
 export const UNKNOWN_MANAGER = "unknown";
