@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { judgeCluster, sortPools } from "./pool-cluster.ts";
+import { judgeCluster, sortPools } from "./records.ts";
 import { projected, projectedPool } from "./testing.ts";
 
 const orgId = createId();

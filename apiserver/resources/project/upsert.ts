@@ -5,9 +5,15 @@ import { emitEvents, type NewEvent } from "../../events/emit.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
 import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation, findOutsideDeletions, isNewlyDeleted } from "./outside-audits.ts";
-import { type SortedPools, sortPools } from "./pool-cluster.ts";
 import { clusterIdOf, isPool, type ProjectedObject, statusMessageOf } from "./project.ts";
-import { closeRecords, findRecordedPlaces, type RecordedPlace, upsertRecords } from "./records.ts";
+import {
+  closeRecords,
+  findRecordedPlaces,
+  type RecordedPlace,
+  type SortedPools,
+  sortPools,
+  upsertRecords,
+} from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
 import { deletedEntry, hasNewTransitions, recordTransitions, transitionEntriesOf } from "./transitions.ts";
 
