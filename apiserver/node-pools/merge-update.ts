@@ -3,8 +3,7 @@ import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedNodePool } from "../resources/project/index.ts";
-import { checkPoolRules } from "./new-node-pool.ts";
-import { type MutablePoolField, WIRE_NAMES } from "./resource.ts";
+import { checkPoolRules, type MutablePoolField, WIRE_NAMES } from "./resource.ts";
 
 /** The settings of a pool that PUT may change; `clusterName` and `nodeTaints` are fixed at creation. */
 export type MutablePoolSpec = Pick<NodePoolSpec, MutablePoolField>;

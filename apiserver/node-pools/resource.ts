@@ -1,4 +1,16 @@
-import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import {
+  ANNOTATION_IDENTITY,
+  ANNOTATION_REQUEST_ID,
+  API_VERSION,
+  FINALIZER,
+  LABEL_CLUSTER_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../shared/crd/names.ts";
+import { type NodePool, type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { nodePoolRules } from "../../shared/crd/node-pool-rules.ts";
+import { findFaults, type RuleViolation } from "../../shared/crd/rule.ts";
+import type { ErrorDetail } from "../http/errors.ts";
 import { type ProjectedNodePool, toProjectedNodePool } from "../resources/project/index.ts";
 import { type Resource, saveProjection } from "../resources/write/index.ts";
 
@@ -44,15 +56,63 @@ export function nodePoolsOf(orgId: string, clusterId: string): Resource<NodePool
 }
 
 /** The wire names of the settings that a text mentions by their names in the custom resource, in order. */
-export function findWireNames(text: string): string[] {
+function findWireNames(text: string): string[] {
   return text.match(/\w+/g)?.flatMap((word) => (isField(word) ? [WIRE_NAMES[word]] : [])) ?? [];
 }
 
 /** A text about the custom resource, with the wire names of its settings. */
-export function toWireText(text: string): string {
+function toWireText(text: string): string {
   return text.replaceAll(/\w+/g, (word) => (isField(word) ? WIRE_NAMES[word] : word));
 }
 
 function isField(word: string): word is MutablePoolField {
   return Object.hasOwn(WIRE_NAMES, word);
+}
+
+/** Where a new object belongs, and the request that creates it. */
+export interface ObjectPlace {
+  orgId: string;
+  namespace: string;
+  clusterId: string;
+  requestId: string;
+}
+
+/** A pool to create, with its id and object name. */
+export interface NewNodePool {
+  id: string;
+  objectName: string;
+  spec: NodePoolSpec;
+}
+
+/** The NodePool object to create. */
+export function toNodePoolObject(place: ObjectPlace, pool: NewNodePool): NodePool {
+  return {
+    apiVersion: API_VERSION,
+    kind: nodePoolKind.kind,
+    metadata: {
+      namespace: place.namespace,
+      name: pool.objectName,
+      labels: {
+        [LABEL_ID]: pool.id,
+        [LABEL_ORG_ID]: place.orgId,
+        [LABEL_CLUSTER_ID]: place.clusterId,
+      },
+      annotations: { [ANNOTATION_REQUEST_ID]: place.requestId, [ANNOTATION_IDENTITY]: "new" },
+      finalizers: [FINALIZER],
+    },
+    spec: pool.spec,
+  };
+}
+
+/**
+ * Every rule between a pool's fields that does not hold, for create and for the merged result of an update: the rules of
+ * the custom resource, with wire names. A rule over the whole pool is reported at the first field that it names.
+ */
+export function checkPoolRules(spec: NodePoolSpec): ErrorDetail[] {
+  return findFaults(nodePoolRules, spec).map(toDetail);
+}
+
+function toDetail({ field, code, message }: RuleViolation): ErrorDetail {
+  const [first = "body"] = findWireNames(field === "" ? message : field);
+  return { field: first, code, message: toWireText(message) };
 }

@@ -19,10 +19,9 @@ import {
   requireNodePoolToChange,
   requireNotSuspended,
 } from "../resources/write/index.ts";
-import { checkPoolCapabilities } from "./capabilities.ts";
-import { checkPoolRules } from "./new-node-pool.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
+import { checkPoolRules } from "./resource.ts";
 import {
   createNodePoolBody,
   nodePoolPage,
@@ -31,7 +30,7 @@ import {
   toNodePoolSpec,
   updateNodePoolBody,
 } from "./schema.ts";
-import { createNodePool, deleteNodePool, updateNodePool } from "./write.ts";
+import { checkPoolCapabilities, createNodePool, deleteNodePool, updateNodePool } from "./write.ts";
 
 const tag = "Node pools";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/nodepools";

@@ -1,4 +1,5 @@
 import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
+import { isAlwaysPropagated } from "../../shared/crd/node-labels.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
@@ -6,8 +7,9 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
-import { ApiError, validationFailed } from "../http/errors.ts";
+import { ApiError, type ErrorDetail, validationFailed } from "../http/errors.ts";
 import { assessQuota, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
+import { refuseUnsupported } from "../resources/capabilities.ts";
 import {
   findCluster,
   findNodePool,
@@ -16,13 +18,12 @@ import {
   type ProjectedNodePool,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
-import { checkPoolCapabilities, findNewLabels } from "./capabilities.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
-import { type NewNodePool, type ObjectPlace, toNodePoolObject } from "./new-node-pool.ts";
 import { auditNodePool } from "./present.ts";
-import { nodePoolsOf } from "./resource.ts";
+import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./resource.ts";
+import type { CreateNodePoolBody } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
 interface PoolChange {
@@ -204,4 +205,28 @@ export function planStayingPools(pools: readonly ProjectedNodePool[]): PlannedPo
   return pools
     .filter(({ status }) => status !== "deleting")
     .map(({ id, object }) => planPool(id, object.spec, object));
+}
+
+/** The labels of `after` that `before` does not have, or has with another value: what is there already is refused nobody. */
+function findNewLabels(
+  before: Readonly<Record<string, string>> = {},
+  after: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(after).filter(([key, value]) => before[key] !== value));
+}
+
+/** What a pool asks for and the class of its cluster is known not to have; `prefix` is the place of the pool in the body. */
+export function checkPoolCapabilities(
+  {
+    node_labels: labels = {},
+    node_taints: taints = [],
+  }: Pick<CreateNodePoolBody, "node_labels" | "node_taints">,
+  capabilities: PlanCapabilities | undefined,
+  prefix = "",
+): ErrorDetail[] {
+  const needsLabels = Object.keys(labels).some((key) => !isAlwaysPropagated(key));
+  return [
+    ...(needsLabels ? refuseUnsupported(`${prefix}node_labels`, capabilities?.nodeLabels) : []),
+    ...(taints.length > 0 ? refuseUnsupported(`${prefix}node_taints`, capabilities?.nodeTaints) : []),
+  ];
 }

@@ -8,7 +8,7 @@ import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
-import { toNodePoolObject } from "../../node-pools/new-node-pool.ts";
+import { toNodePoolObject } from "../../node-pools/resource.ts";
 import { findCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
