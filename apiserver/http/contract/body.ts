@@ -1,10 +1,10 @@
 import type { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import type { core } from "zod";
 import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 import { type ByteAccount, type ByteBudget, findHolders } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
-import { findPrototypeKeys } from "./prototype-keys.ts";
 import { formatPath, invalidBody } from "./validate.ts";
 
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
@@ -14,12 +14,12 @@ const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("
 const SMALL_BYTES = 4096;
 
 /** The limits of one body and of all bodies of this process. */
-export interface BodyLimits {
+interface BodyLimits {
   maxBytes: number;
   budget: ByteBudget;
 }
 
-export interface ReadBody<T> {
+interface ReadBody<T> {
   value: T;
   /** The JSON as sent, for comparing a repeated request with the first one. */
   json: unknown;
@@ -178,4 +178,19 @@ function collectUnstorable(value: unknown, path: PropertyKey[], details: ErrorDe
 
 function isStorable(text: string): boolean {
   return !text.includes("\0") && text.isWellFormed();
+}
+
+const KEY = "__proto__";
+
+/**
+ * An issue for each object of parsed JSON that has the key `__proto__`. zod leaves it out of maps and of objects with
+ * unknown fields without a word, so that a caller would be told that it was stored.
+ */
+function findPrototypeKeys(input: unknown, path: readonly PropertyKey[] = []): core.$ZodIssue[] {
+  if (typeof input !== "object" || input === null) return [];
+  if (Array.isArray(input))
+    return input.flatMap((entry, index) => findPrototypeKeys(entry, [...path, index]));
+  const inside = Object.entries(input).flatMap(([key, value]) => findPrototypeKeys(value, [...path, key]));
+  if (!Object.hasOwn(input, KEY)) return inside;
+  return [{ code: "unrecognized_keys", keys: [KEY], path: [...path], message: "" }, ...inside];
 }
