@@ -18,8 +18,7 @@ import {
   type StoreOnce,
 } from "../idempotency/run-once.ts";
 import { readJsonBody } from "./body.ts";
-import { type Caller, transactAs } from "./caller.ts";
-import { changeRecord, type RecordChange } from "./change-record.ts";
+import { type Caller, changeRecord, type RecordChange, transactAs } from "./caller.ts";
 import { readPreconditions } from "./etag.ts";
 import type { Operation } from "./operation.ts";
 import type { Router } from "./router.ts";
