@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createTokenBuckets } from "./token-buckets.ts";
+import { createTokenBuckets } from "./rate-limit.ts";
 
 function bucketsAt(limit: { burst: number; perMinute: number }, maxBuckets?: number) {
   const clock = { nowMs: 1_000_000 };
