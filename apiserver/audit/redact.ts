@@ -1,4 +1,4 @@
-import { isSecretName } from "../../shared/program/secret-names.ts";
+import { isSecretName } from "../../shared/program/log.ts";
 import type { AuditFields } from "./table.ts";
 
 const SECRET_VALUES =

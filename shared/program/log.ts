@@ -1,5 +1,4 @@
 import { type DestinationStream, pino } from "pino";
-import { isSecretName } from "./secret-names.ts";
 
 export type { Logger } from "pino";
 
@@ -48,4 +47,12 @@ function redactValue(name: string, value: unknown, depth: number): unknown {
   // The `err` serializer redacts errors.
   if (depth === 0 || typeof value !== "object" || value === null || value instanceof Error) return value;
   return redact(value, depth - 1);
+}
+
+const SECRET_NAME =
+  /^(?:.*_)?(?:secrets?|secret_hash|tokens?|accessToken|password|passphrase|kubeconfig|authorization|cookie|credentials?|private_?key|api_key)$/i;
+
+/** Whether the values of a field with this name are secret: neither the log nor an audit row may hold them. */
+export function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name);
 }

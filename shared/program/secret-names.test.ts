@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSecretName } from "./secret-names.ts";
+import { isSecretName } from "./log.ts";
 
 test.each([
   ["authorization", true],
