@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type FailedAttempt, retryDelayMs } from "./retry.ts";
+import { type FailedAttempt, retryDelayMs } from "./call.ts";
 
 const failed: FailedAttempt = { attempt: 1, idempotent: false, status: 0, remainingMs: 20_000 };
 
