@@ -1,6 +1,6 @@
 import type { KubeClient } from "../shared/kube/client.ts";
 import type { KubeMetrics } from "../shared/kube/metrics.ts";
-import type { KeyedSlots } from "../shared/program/keyed-slots.ts";
+import type { KeyedSlots } from "../shared/program/limits.ts";
 import type { Logger } from "../shared/program/log.ts";
 import type { Registry } from "../shared/program/metrics.ts";
 import type { Config } from "./config.ts";

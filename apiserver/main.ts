@@ -6,7 +6,7 @@ import { createKubeMetrics } from "../shared/kube/metrics.ts";
 import { requireKinds } from "../shared/kube/required-kinds.ts";
 import { requireServerVersion } from "../shared/kube/server-version.ts";
 import { createTransport } from "../shared/kube/transport.ts";
-import { createKeyedSlots } from "../shared/program/keyed-slots.ts";
+import { createKeyedSlots } from "../shared/program/limits.ts";
 import { createLogger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program/process.ts";

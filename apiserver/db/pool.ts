@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import postgres from "postgres";
-import { createKeyedSlots, type KeyedSlots } from "../../shared/program/keyed-slots.ts";
+import { createKeyedSlots, type KeyedSlots } from "../../shared/program/limits.ts";
 import { currentTenant } from "../../shared/program/tenant-context.ts";
 
 type Sql = postgres.Sql;

@@ -9,7 +9,7 @@ import { loadConnection } from "../../shared/kube/connection.ts";
 import { createKubeMetrics } from "../../shared/kube/metrics.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { createId } from "../../shared/program/id.ts";
-import { createKeyedSlots } from "../../shared/program/keyed-slots.ts";
+import { createKeyedSlots } from "../../shared/program/limits.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";

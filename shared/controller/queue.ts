@@ -1,5 +1,5 @@
 import { splitKey } from "../kube/object.ts";
-import { createFairQueue, type FairQueue } from "../program/fair-queue.ts";
+import { createFairQueue, type FairQueue } from "../program/limits.ts";
 
 /** A change: goes first. */
 export const PRIORITY_CHANGE = 0;

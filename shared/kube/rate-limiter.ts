@@ -1,5 +1,4 @@
-import { createFairQueue } from "../program/fair-queue.ts";
-import { TokenBucket, type TokenBucketLimit } from "../program/token-bucket.ts";
+import { createFairQueue, TokenBucket, type TokenBucketLimit } from "../program/limits.ts";
 
 export interface RateLimiter {
   /**

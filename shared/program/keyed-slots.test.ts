@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createKeyedSlots } from "./keyed-slots.ts";
+import { createKeyedSlots } from "./limits.ts";
 
 test("a tenant takes its slots at once and waits for the next one, in the order of the calls", async () => {
   const slots = createKeyedSlots(2);

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
-import { createKeyedSlots } from "../../../shared/program/keyed-slots.ts";
+import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { currentTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import type { Membership } from "../authorization/membership.ts";
 import type { HttpEnv } from "../env.ts";

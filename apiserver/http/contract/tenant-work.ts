@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { createKeyedSlots, type KeyedSlots } from "../../../shared/program/keyed-slots.ts";
+import { createKeyedSlots, type KeyedSlots } from "../../../shared/program/limits.ts";
 import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";

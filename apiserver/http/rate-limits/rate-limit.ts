@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { TokenBucket } from "../../../shared/program/token-bucket.ts";
+import { TokenBucket } from "../../../shared/program/limits.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { Access, AccessControl } from "../authorization/guard.ts";
 import type { Permission } from "../authorization/permissions.ts";

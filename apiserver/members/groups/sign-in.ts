@@ -1,4 +1,4 @@
-import { createKeyedSlots } from "../../../shared/program/keyed-slots.ts";
+import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { CarriedGroups, Origin, UserPrincipal } from "../../http/authentication/principal.ts";

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { createKeyedSlots } from "../../../shared/program/keyed-slots.ts";
+import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { runInTurn } from "./turn.ts";
 
 const POOL = { kindName: "NodePool", noun: "node pool" } as const;

@@ -1,4 +1,4 @@
-import type { KeyedSlots } from "../../../shared/program/keyed-slots.ts";
+import type { KeyedSlots } from "../../../shared/program/limits.ts";
 import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
 import type { TenantWork } from "../../http/contract/tenant-work.ts";
