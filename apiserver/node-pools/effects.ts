@@ -1,5 +1,5 @@
-import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { PlannedPool } from "../billing/index.ts";
 import type { NodeEffects } from "./effects-schema.ts";
 

@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
-import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { toRestWords } from "../http/contract/rest-words.ts";
 import { toTimestamp } from "../http/contract/timestamp.ts";
 import { type ProjectedNodePool, statusMessageOf } from "../resources/project/index.ts";

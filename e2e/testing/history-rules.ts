@@ -1,6 +1,6 @@
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 
 type Observed = Cluster | NodePool;
 type Status = Observed["status"];

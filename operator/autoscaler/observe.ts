@@ -1,6 +1,6 @@
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
+import { isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { Deployment, RbacRole, RoleBinding, ServiceAccount } from "../../shared/kube/core-kinds.ts";
 import type { Cached, Caches } from "../caches.ts";
 import { nameKubeconfigSecret } from "../capi/secrets.ts";

@@ -1,5 +1,5 @@
-import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 
 /** The entry of a pool in the topology of its cluster: its only child. `presentNodes` as Cluster API has them. */

@@ -1,7 +1,7 @@
 import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
-import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import type { NodePoolConditionType, NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { count } from "../../shared/program/plural.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blockers.ts";

@@ -1,7 +1,7 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
-import { autoscalingRange, isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
 import { composeDesiredPool } from "./children.ts";

@@ -1,5 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled, type PoolBudgets } from "./autoscaling.ts";
+import {
+  autoscalingRange,
+  findMaximaBelowOneNode,
+  isAutoscaled,
+  type PoolBudgets,
+} from "./node-pool-rules.ts";
 
 const node = { vcpus: 4, memoryGB: 16 };
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./autoscaling.ts";
 import { wholeNumber } from "./fields.ts";
+import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./node-pool-rules.ts";
 
 /** The resources that quotas limit. Memory is in GiB. */
 export const QUOTA_NAMES = ["clusters", "nodePools", "nodes", "vcpus", "memoryGB"] as const;
