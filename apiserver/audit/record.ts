@@ -1,7 +1,7 @@
 import { createId } from "../../shared/program/id.ts";
+import { isSecretName } from "../../shared/program/log.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { redact } from "./redact.ts";
 import { insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
 import type { AuditActor, AuditFields } from "./table.ts";
 
@@ -54,7 +54,7 @@ export async function recordSystemAudits(
 }
 
 /** What an actor did that belongs to no single request. */
-export interface ActorAudit {
+interface ActorAudit {
   actor: AuditActor;
   entry: AuditEntry;
 }
@@ -94,4 +94,32 @@ export function toActor({ principal, asStaff, asSystem }: Origin): AuditActor {
     userId: principal.userId,
     email: principal.email ?? null,
   };
+}
+
+const SECRET_VALUES =
+  /mar_[0-9A-Za-z]{71}|whsec_[0-9a-f]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY-----|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.|client-key-data/;
+const REDACTED = "[redacted]";
+
+/**
+ * The fields of an audit row with every value hidden that is named or looks like a secret. Slices pass allow-listed
+ * fields only; this is the second line of defence.
+ */
+export function redact(fields: AuditFields | null): AuditFields | null {
+  return fields === null ? null : redactObject(fields);
+}
+
+function redactObject(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [
+      name,
+      isSecretName(name) && value !== null ? REDACTED : redactValue(value),
+    ]),
+  );
+}
+
+function redactValue(value: unknown): unknown {
+  if (typeof value === "string") return SECRET_VALUES.test(value) ? REDACTED : value;
+  if (Array.isArray(value)) return value.map(redactValue);
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  return redactObject(value as Record<string, unknown>);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { mintToken } from "../api-tokens/secret.ts";
-import { redact } from "./redact.ts";
+import { redact } from "./record.ts";
 
 describe("an audit row never holds", () => {
   test.each([
