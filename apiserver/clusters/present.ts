@@ -6,8 +6,7 @@ import {
   findUpgrade,
   type VersionCatalogue,
 } from "../../shared/crd/kubernetes-version.ts";
-import { toRestWords } from "../http/contract/rest-words.ts";
-import { toTimestamp } from "../http/contract/timestamp.ts";
+import { toRestWords, toTimestamp } from "../http/contract/rest-form.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
 import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
 import type { clusterRecord } from "./schema.ts";

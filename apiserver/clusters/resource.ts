@@ -1,20 +1,8 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { CLUSTER_WIRE_NAMES } from "../../shared/crd/wire-names.ts";
 import { ApiError } from "../http/errors.ts";
 import { type ProjectedCluster, toProjectedCluster } from "../resources/project/index.ts";
 import { type Resource, requireNotSuspended, saveProjection } from "../resources/write/index.ts";
-
-/** The wire names of a Cluster's settings, by their path inside `spec`. */
-const WIRE_NAMES = {
-  displayName: "name",
-  version: "k8s_version",
-  plan: "plan",
-  publicEndpoint: "public_endpoint",
-  credentialsGeneration: "credentials",
-  suspend: "suspended",
-  network: "authorized_cidrs",
-  "network.authorizedCIDRs": "authorized_cidrs",
-  "network.apiServerRateLimit": "api_server_rate_limit",
-};
 
 /** The clusters of one organization. */
 export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
@@ -26,7 +14,7 @@ export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
     orgId,
     parent: { noun: "organization", id: orgId },
     takenNameCode: "already_exists",
-    wireNames: WIRE_NAMES,
+    wireNames: CLUSTER_WIRE_NAMES,
     project(object) {
       const projected = toProjectedCluster(object, orgId);
       if (projected === undefined) throw new Error(`cluster ${object.metadata.name} has lost its id`);

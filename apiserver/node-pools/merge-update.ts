@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/wire-names.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedNodePool } from "../resources/project/index.ts";
-import { checkPoolRules, type MutablePoolField, WIRE_NAMES } from "./resource.ts";
+import { checkPoolRules, type MutablePoolField } from "./resource.ts";
 
 /** The settings of a pool that PUT may change; `clusterName` and `nodeTaints` are fixed at creation. */
 export type MutablePoolSpec = Pick<NodePoolSpec, MutablePoolField>;
@@ -26,7 +27,7 @@ export type MergeResult =
   | { ok: true; changed: MutablePoolField[]; patch: Record<string, unknown>; merged: NodePoolSpec }
   | { ok: false; details: [ErrorDetail, ...ErrorDetail[]] };
 
-const MUTABLE_FIELDS = Object.keys(WIRE_NAMES) as MutablePoolField[];
+const MUTABLE_FIELDS = Object.keys(NODE_POOL_WIRE_NAMES) as MutablePoolField[];
 
 /**
  * Merges a PUT body with the current pool (spec 4.5): an omitted field keeps its value, null on a timeout or

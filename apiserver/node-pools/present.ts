@@ -1,10 +1,10 @@
 import type { z } from "@hono/zod-openapi";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import { toRestWords } from "../http/contract/rest-words.ts";
-import { toTimestamp } from "../http/contract/timestamp.ts";
+import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/wire-names.ts";
+import { toRestWords, toTimestamp } from "../http/contract/rest-form.ts";
 import { type ProjectedNodePool, statusMessageOf } from "../resources/project/index.ts";
-import { type MutablePoolField, WIRE_NAMES } from "./resource.ts";
+import type { MutablePoolField } from "./resource.ts";
 import type { nodePoolRecord } from "./schema.ts";
 
 export type NodePoolRecord = z.output<typeof nodePoolRecord>;
@@ -56,10 +56,12 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
 /** The settings of a pool in an audit row, by wire name; only `fields` where they are given. */
 export function auditNodePool(
   spec: NodePoolSpec,
-  fields: readonly MutablePoolField[] = Object.keys(WIRE_NAMES) as MutablePoolField[],
+  fields: readonly MutablePoolField[] = Object.keys(NODE_POOL_WIRE_NAMES) as MutablePoolField[],
 ): Record<string, unknown> {
   return Object.fromEntries(
-    fields.filter((field) => spec[field] !== undefined).map((field) => [WIRE_NAMES[field], spec[field]]),
+    fields
+      .filter((field) => spec[field] !== undefined)
+      .map((field) => [NODE_POOL_WIRE_NAMES[field], spec[field]]),
   );
 }
 
@@ -76,7 +78,7 @@ function omitUndefined<T extends object>(fields: T): Defined<T> {
 
 /** Says that the pool keeps its first node when that node exceeds a maximum; null when no maximum is less than one node. */
 function describeMaxima(spec: NodePoolSpec): string | null {
-  const exceeded = findMaximaBelowOneNode(spec).map((field) => WIRE_NAMES[field]);
+  const exceeded = findMaximaBelowOneNode(spec).map((field) => NODE_POOL_WIRE_NAMES[field]);
   if (exceeded.length === 0) return null;
   const size = `${spec.vcpus} vCPUs and ${spec.memoryGB} GiB`;
   return `The pool may have one node although a node (${size}) exceeds ${exceeded.join(" and ")}; raise it to allow more.`;

@@ -98,7 +98,7 @@ test.concurrent("a cluster restored without its pool waits, loses no node, and g
   const { pool, machines } = await restoreWithoutPool("returned");
   const waiting = await waitUntilItWaits("returned");
   expect(conditionOf(waiting, "Stalled")?.message).toContain(
-    "without a NodePool: returned. Create them again from the backup; or, to delete these nodes, set the annotation cloud.marina.dev/delete-missing-node-pools=true of the Cluster",
+    "missing here: returned. Create them again from the backup; or, to delete these nodes, set the annotation cloud.marina.dev/delete-missing-node-pools=true of the Cluster",
   );
   // Another change does not go on either.
   await engineer.patchCluster("returned", { spec: { version: "1.35" } });

@@ -56,7 +56,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   if (cluster === undefined || isDeleting(cluster)) {
     if (isIssued(access)) return { kind: "delete" };
-    const message = `There is no cluster ${spec.clusterName} in this namespace; create it, or delete this access.`;
+    const message = `There is no cluster ${spec.clusterName} in this organization; create it, or delete this access.`;
     return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
   }
   if (observed.siblings.filter((other) => comesFirst(other, observed, now)).length >= MAX_LIVE_ACCESSES) {

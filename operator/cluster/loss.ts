@@ -1,8 +1,9 @@
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/advice.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
-import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { markEngine } from "../subnets/lock.ts";
@@ -16,7 +17,7 @@ import type { ObservedCluster } from "./observe.ts";
 export function findLoss(observed: ObservedCluster): Problem | undefined {
   const lost = wasThere(observed) && !isRecreationRequested(observed) ? describeLoss(observed) : undefined;
   if (lost === undefined) return undefined;
-  const message = `${lost} Restore it with its objects of Cluster API; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id, which its label ${LABEL_ID} has.`;
+  const message = `${lost} ${ADVICE_BY_REASON[INFRASTRUCTURE_LOST].kubectl}`;
   return { reason: INFRASTRUCTURE_LOST, message };
 }
 

@@ -64,7 +64,7 @@ function findListFault(
   // A list without the platform's own networks closes the endpoint to the platform itself.
   if (settings.platformCIDRs.length === 0) {
     const message =
-      "The platform cannot limit who reaches the API endpoint: remove authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
+      "The platform cannot limit who reaches the API endpoint: remove spec.network.authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
     return { reason: "AuthorizedCIDRsUnavailable", message };
   }
   if (!variables.has("authorizedCIDRs")) return composeUnsupported(className, "authorized CIDRs");

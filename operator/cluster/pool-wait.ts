@@ -1,6 +1,7 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/advice.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { count } from "../../shared/program/plural.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
@@ -51,8 +52,8 @@ export function findMissingPools(observed: ObservedCluster): string[] {
 export function composeMissingPools({ cluster }: ObservedCluster, names: readonly string[]): Problem {
   const { name } = cluster.metadata;
   const pools = count(names.length, "node pool");
-  const message = `Cluster API runs ${pools} of ${name} without a NodePool: ${names.join(", ")}. Create them again from the backup; or, to delete these nodes, set the annotation ${ANNOTATION_DELETE_MISSING_POOLS}=true of the Cluster`;
-  return { reason: "NodePoolsMissing", message: `${message}.` };
+  const message = `Cluster API runs ${pools} of ${name} missing here: ${names.join(", ")}.`;
+  return { reason: "NodePoolsMissing", message: `${message} ${ADVICE_BY_REASON.NodePoolsMissing.kubectl}` };
 }
 
 /** Annotations of a request that is carried out: the same word in a later backup must not count again. */

@@ -37,7 +37,7 @@ export function findIdentityFault(
     return { reason: "UnknownOrganization", message };
   }
   if (organization.kind === "duplicate") {
-    const message = `The organization of this namespace uses the older namespace ${organization.namespace}; create the object there.`;
+    const message = `The objects of this organization are in ${organization.namespace}, which is older; create the object there.`;
     return { reason: "DuplicateOrganization", message };
   }
   if (identity === "refused") {

@@ -81,7 +81,7 @@ function decideReady(
   const keepsRunning = fault === observed.blocker && observed.capi !== undefined;
   if (fault !== undefined && !keepsRunning) return notReady(fault.reason, fault.message);
   if (cluster === undefined) {
-    const message = `There is no cluster ${pool.spec.clusterName} in this namespace yet; create it.`;
+    const message = `There is no cluster ${pool.spec.clusterName} in this organization yet; create it.`;
     return notReady("WaitingForCluster", message);
   }
   const lost = findLostCluster(observed);

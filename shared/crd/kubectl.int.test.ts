@@ -104,7 +104,7 @@ describe("kubectl scale", () => {
     await kubectl("scale", "nodepool", "ovens", "--replicas", "5");
     expect((await api.client.get(nodePoolKind, api.namespace, "ovens"))?.spec.desiredNodes).toBe(5);
     await expect(kubectl("scale", "nodepool", "ovens", "--replicas", "6")).rejects.toThrow(
-      "spec.desiredNodes: Invalid value: must not be greater than maxNodes",
+      "spec.desiredNodes: Invalid value: must not be greater than spec.maxNodes",
     );
   });
 });

@@ -22,14 +22,14 @@ const nodeCountRules: readonly Rule<PoolSize>[] = [
   {
     field: "minNodes",
     code: "min_gt_desired",
-    message: "must not be greater than desiredNodes",
+    message: "must not be greater than spec.desiredNodes",
     cel: "self.minNodes <= self.desiredNodes",
     holds: (pool) => pool.minNodes <= pool.desiredNodes,
   },
   {
     field: "desiredNodes",
     code: "desired_gt_max",
-    message: "must not be greater than maxNodes",
+    message: "must not be greater than spec.maxNodes",
     cel: "self.desiredNodes <= self.maxNodes",
     holds: (pool) => pool.desiredNodes <= pool.maxNodes,
   },
@@ -40,14 +40,14 @@ function budgetRules({ perNode, min, max }: Budget): Rule<PoolSize>[] {
     {
       field: min,
       code: "min_gt_max",
-      message: `must not be greater than ${max}`,
+      message: `must not be greater than spec.${max}`,
       cel: `!has(self.${min}) || !has(self.${max}) || self.${min} <= self.${max}`,
       holds: (pool) => (pool[min] ?? 0) <= (pool[max] ?? Number.POSITIVE_INFINITY),
     },
     {
       field: min,
       code: "below_one_node",
-      message: `must be 0 or cover at least one node (${perNode})`,
+      message: `must be 0 or cover at least one node (spec.${perNode})`,
       cel: `!has(self.${min}) || self.${min} == 0 || self.${min} >= self.${perNode}`,
       holds: (pool) => (pool[min] ?? 0) === 0 || (pool[min] ?? 0) >= pool[perNode],
     },
@@ -72,7 +72,7 @@ const rangeRule: Rule<PoolSize> = {
   field: "",
   code: "min_gt_max",
   message:
-    "no number of nodes fits the CPU and memory totals (minVCPUs, maxVCPUs, minMemoryGB, maxMemoryGB) with nodes of this size (vcpus, memoryGB)",
+    "no number of nodes fits the CPU and memory totals (spec.minVCPUs, spec.maxVCPUs, spec.minMemoryGB, spec.maxMemoryGB) with nodes of this size (spec.vcpus, spec.memoryGB)",
   cel: `!(${autoscaledCel}) || [${lowerCel}].all(least, [${upperCel}, ${MAX_NODES_PER_POOL}].all(most, least <= most))`,
   holds: (pool) => {
     const { minNodes, maxNodes } = autoscalingRange(pool);

@@ -55,12 +55,12 @@ const nodePoolCases: SpecCase[] = [
   {
     title: "desired below min",
     spec: nodes(3, 2, 5),
-    rejected: "spec.minNodes: Invalid value: must not be greater than desiredNodes",
+    rejected: "spec.minNodes: Invalid value: must not be greater than spec.desiredNodes",
   },
   {
     title: "desired above max",
     spec: nodes(1, 6, 5),
-    rejected: "spec.desiredNodes: Invalid value: must not be greater than maxNodes",
+    rejected: "spec.desiredNodes: Invalid value: must not be greater than spec.maxNodes",
   },
 ];
 
@@ -79,22 +79,22 @@ const totalCases: SpecCase[] = [
   {
     title: "CPU minimum above its maximum",
     spec: pool({ minVCPUs: 12, maxVCPUs: 8 }),
-    rejected: "spec.minVCPUs: Invalid value: must not be greater than maxVCPUs",
+    rejected: "spec.minVCPUs: Invalid value: must not be greater than spec.maxVCPUs",
   },
   {
     title: "memory minimum above its maximum",
     spec: pool({ minMemoryGB: 64, maxMemoryGB: 32 }),
-    rejected: "spec.minMemoryGB: Invalid value: must not be greater than maxMemoryGB",
+    rejected: "spec.minMemoryGB: Invalid value: must not be greater than spec.maxMemoryGB",
   },
   {
     title: "CPU minimum below one node",
     spec: pool({ minVCPUs: 3, maxVCPUs: 8 }),
-    rejected: "spec.minVCPUs: Invalid value: must be 0 or cover at least one node (vcpus)",
+    rejected: "spec.minVCPUs: Invalid value: must be 0 or cover at least one node (spec.vcpus)",
   },
   {
     title: "memory minimum below one node",
     spec: pool({ minMemoryGB: 15, maxMemoryGB: 32 }),
-    rejected: "spec.minMemoryGB: Invalid value: must be 0 or cover at least one node (memoryGB)",
+    rejected: "spec.minMemoryGB: Invalid value: must be 0 or cover at least one node (spec.memoryGB)",
   },
   {
     title: "CPU maximum below one node",

@@ -50,12 +50,12 @@ const nodePoolFields = z
     minNodes: integer(
       0,
       MAX_NODES_PER_POOL,
-      "Lower bound of desiredNodes. Does not bound an autoscaled pool.",
+      "Lower bound of spec.desiredNodes. Does not bound an autoscaled pool.",
     ),
     maxNodes: integer(
       0,
       MAX_NODES_PER_POOL,
-      "Upper bound of desiredNodes. Does not bound an autoscaled pool.",
+      "Upper bound of spec.desiredNodes. Does not bound an autoscaled pool.",
     ),
     desiredNodes: integer(
       0,
@@ -65,13 +65,13 @@ const nodePoolFields = z
     minVCPUs: integer(
       0,
       MAX_POOL_VCPUS,
-      "Minimum of virtual CPUs of the whole pool. The pool autoscales when maxVCPUs is greater. 0, together with minMemoryGB 0 and both maxima, allows it to scale to zero nodes.",
+      "Minimum of virtual CPUs of the whole pool. The pool autoscales when spec.maxVCPUs is greater. 0, together with spec.minMemoryGB 0 and both maxima, allows it to scale to zero nodes.",
     ).optional(),
     maxVCPUs: integer(1, MAX_POOL_VCPUS, "Maximum of virtual CPUs of the whole pool.").optional(),
     minMemoryGB: integer(
       0,
       MAX_POOL_MEMORY_GB,
-      "Minimum of memory of the whole pool in GiB. The pool autoscales when maxMemoryGB is greater.",
+      "Minimum of memory of the whole pool in GiB. The pool autoscales when spec.maxMemoryGB is greater.",
     ).optional(),
     maxMemoryGB: integer(1, MAX_POOL_MEMORY_GB, "Maximum of memory of the whole pool in GiB.").optional(),
     nodeLabels: nodeLabelsSchema.optional(),

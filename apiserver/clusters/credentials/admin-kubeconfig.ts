@@ -4,7 +4,7 @@ import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
-import { toRestWords } from "../../http/contract/rest-words.ts";
+import { toRestWords } from "../../http/contract/rest-form.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 

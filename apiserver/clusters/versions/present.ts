@@ -5,7 +5,7 @@ import {
   parseKubernetesVersion,
   type VersionCatalogue,
 } from "../../../shared/crd/kubernetes-version.ts";
-import { toTimestamp } from "../../http/contract/timestamp.ts";
+import { toTimestamp } from "../../http/contract/rest-form.ts";
 import { listUpgrades } from "../upgrade-step.ts";
 import type { kubernetesVersionRecord } from "./schema.ts";
 

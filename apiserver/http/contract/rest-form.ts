@@ -1,3 +1,14 @@
+import { adviseForRest } from "../../../shared/crd/advice.ts";
+import { withWireNames } from "../../../shared/crd/wire-names.ts";
+
+/** The namespace of an organization, which REST does not show. */
+const NAMESPACE = /\borg-[0-9a-f]{6,}[0-9a-f-]*/g;
+
+/** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
+export function toRestWords(message: string): string {
+  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another place");
+}
+
 /** `2026-11-21T09:00:00Z`: how Kubernetes writes every metav1.Time. */
 const SECONDS_LENGTH = 20;
 

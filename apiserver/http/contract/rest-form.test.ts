@@ -1,0 +1,33 @@
+import { describe, expect, test } from "vitest";
+import { ADVICE_BY_REASON } from "../../../shared/crd/advice.ts";
+import { toRestWords, toTimestamp } from "./rest-form.ts";
+
+test.each([
+  ["set spec.version to 1.35.1.", "set k8s_version to 1.35.1."],
+  ["must not be greater than spec.desiredNodes", "must not be greater than desired_nodes"],
+  ["One node exceeds spec.maxVCPUs and spec.maxMemoryGB.", "One node exceeds max_vcpus and max_memory_gb."],
+  ["spec.network.authorizedCIDRs is wrong", "authorized_cidrs is wrong"],
+  [
+    "The objects are in org-0193a1f2-7c3e, which is older.",
+    "The objects are in another place, which is older.",
+  ],
+  ["A pool web of shop has minNodes as a label.", "A pool web of shop has minNodes as a label."],
+])("%j is said to REST clients as %j", (message, words) => {
+  expect(toRestWords(message)).toBe(words);
+});
+
+describe("advice of the reason", () => {
+  test.each(Object.entries(ADVICE_BY_REASON))("%s is that of its reader", (_reason, { kubectl, rest }) => {
+    expect(toRestWords(`The cluster shop waits. ${kubectl}`)).toBe(`The cluster shop waits. ${rest}`);
+    expect(rest).not.toMatch(/annotation|label|spec\.|Cluster API|backup/);
+  });
+});
+
+test.each<[string, string | undefined, string | null]>([
+  ["none", undefined, null],
+  ["whole seconds", "2026-11-21T09:00:00Z", "2026-11-21T09:00:00.000Z"],
+  ["microseconds", "2026-11-21T09:00:00.123456Z", "2026-11-21T09:00:00.123Z"],
+  ["another zone", "2026-11-21T10:00:00+01:00", "2026-11-21T09:00:00.000Z"],
+])("a time with %s", (_case, time, written) => {
+  expect(toTimestamp(time)).toBe(written);
+});

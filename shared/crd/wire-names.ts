@@ -1,0 +1,55 @@
+/** The name in REST of each setting of a node pool that can be changed, by its path inside `spec`. */
+export const NODE_POOL_WIRE_NAMES = {
+  displayName: "name",
+  vcpus: "vcpus",
+  memoryGB: "memory_gb",
+  diskGB: "disk_gb",
+  minNodes: "min_nodes",
+  maxNodes: "max_nodes",
+  desiredNodes: "desired_nodes",
+  minVCPUs: "min_vcpus",
+  maxVCPUs: "max_vcpus",
+  minMemoryGB: "min_memory_gb",
+  maxMemoryGB: "max_memory_gb",
+  nodeLabels: "node_labels",
+  drainTimeoutSeconds: "drain_timeout_seconds",
+  scaleDownDelaySeconds: "scale_down_delay_seconds",
+  scaleDownUtilizationPercent: "scale_down_utilization_percent",
+} as const;
+
+/** The name in REST of each setting of a cluster, by its path inside `spec`. */
+export const CLUSTER_WIRE_NAMES = {
+  displayName: "name",
+  version: "k8s_version",
+  plan: "plan",
+  publicEndpoint: "public_endpoint",
+  credentialsGeneration: "credentials",
+  suspend: "suspended",
+  network: "authorized_cidrs",
+  "network.authorizedCIDRs": "authorized_cidrs",
+  "network.apiServerRateLimit": "api_server_rate_limit",
+} as const;
+
+const WIRE_NAMES: Readonly<Record<string, string>> = {
+  ...NODE_POOL_WIRE_NAMES,
+  ...CLUSTER_WIRE_NAMES,
+  nodeTaints: "node_taints",
+  ttlSeconds: "ttl_seconds",
+};
+
+/** How texts about custom resources name a setting: by `spec.` and its path. */
+const NAMED = /\bspec\.(\w+(?:\.\w+)*)/g;
+
+/** The settings that a text names, by their names in REST, in order. */
+export function findNamedSettings(text: string): string[] {
+  return [...text.matchAll(NAMED)].map(([, path = ""]) => wireNameOf(path));
+}
+
+/** A text about a custom resource in which each setting that it names has its name in REST. */
+export function withWireNames(text: string): string {
+  return text.replaceAll(NAMED, (_, path: string) => wireNameOf(path));
+}
+
+function wireNameOf(path: string): string {
+  return Object.hasOwn(WIRE_NAMES, path) ? (WIRE_NAMES[path] ?? path) : path;
+}
