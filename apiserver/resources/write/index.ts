@@ -3,6 +3,7 @@ export { hasPendingCreates, isWriteIntended } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export { isNotApplied } from "./kube-write.ts";
 export { createObjectName } from "./object-name.ts";
+export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 export {
   dryRunQuery,
   RETRY_AFTER,
@@ -11,7 +12,6 @@ export {
   requireNodePoolToChange,
   requireNotHeld,
   requireNotSuspended,
-} from "./require.ts";
-export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
-export { saveProjection } from "./resource.ts";
+  saveProjection,
+} from "./resource.ts";
 export { changeObject, deleteObject } from "./write-object.ts";
