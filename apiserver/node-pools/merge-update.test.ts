@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import { mergeNodePoolUpdate } from "./merge-update.ts";
+import { mergeNodePoolUpdate } from "./resource.ts";
 import { toNodePoolChange, type UpdateNodePoolBody, updateNodePoolBody } from "./schema.ts";
 
 const SPEC: NodePoolSpec = {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { toProjectedNodePool } from "../resources/project/index.ts";
-import { mergeNodePoolUpdate } from "./merge-update.ts";
 import { presentNodePool } from "./present.ts";
+import { mergeNodePoolUpdate } from "./resource.ts";
 import { nodePoolRecord, toNodePoolChange, updateNodePoolBody } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";

@@ -14,7 +14,7 @@ import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
 import { effectsRecord } from "./effects-schema.ts";
-import type { NodePoolChange } from "./merge-update.ts";
+import type { NodePoolChange } from "./resource.ts";
 
 const spec = nodePoolSpecSchema.shape;
 

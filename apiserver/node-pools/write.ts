@@ -20,9 +20,15 @@ import {
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
 import type { Effects, NodeEffects } from "./effects-schema.ts";
-import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
-import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./resource.ts";
+import {
+  mergeNodePoolUpdate,
+  type NewNodePool,
+  type NodePoolChange,
+  nodePoolsOf,
+  type ObjectPlace,
+  toNodePoolObject,
+} from "./resource.ts";
 import type { CreateNodePoolBody } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
