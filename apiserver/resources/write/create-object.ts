@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { idOf } from "../../../shared/crd/identity.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
@@ -8,6 +9,7 @@ import type { Database, Queryable } from "../../db/client.ts";
 import { runThenRollBack } from "../../db/dry-run.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
+import { slugOf } from "../../http/contract/slug.ts";
 import { ApiError } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
@@ -32,7 +34,7 @@ import {
 type CreateDeps = Pick<Deps, "db" | "kube" | "log">;
 
 /** An object to create, with its public id, which `object` carries as a label, and its display name. */
-export interface NewObject<T extends KubeObject = KubeObject> {
+interface NewObject<T extends KubeObject = KubeObject> {
   resource: Pick<Resource<never, never>, "kindName" | "orgId" | "parent">;
   id: string;
   object: T;
@@ -228,4 +230,20 @@ async function deleteParts(kube: KubeClient, intents: readonly WriteIntent[]): P
     if (found?.metadata.uid === undefined || idOf(found) !== objectId) continue;
     await kube.delete(kindOf({ kind }), namespace, name, { uid: found.metadata.uid });
   }
+}
+
+/** 34 characters of slug, a hyphen and 5 random characters make the 40 that a metadata.name may have. */
+const MAX_SLUG_LENGTH = 34;
+const RANDOM_LENGTH = 5;
+const RANDOM_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+
+/**
+ * A new metadata.name for an object with a display name: its slug (`fallback` when the name has no Latin letter or digit)
+ * and five random characters, without vowels.
+ */
+export function createObjectName(displayName: string, fallback: string): string {
+  const random = Array.from({ length: RANDOM_LENGTH }, () =>
+    RANDOM_ALPHABET.charAt(randomInt(RANDOM_ALPHABET.length)),
+  );
+  return `${slugOf(displayName, MAX_SLUG_LENGTH) || fallback}-${random.join("")}`;
 }

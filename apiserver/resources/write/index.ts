@@ -1,8 +1,7 @@
-export { createObject } from "./create-object.ts";
+export { createObject, createObjectName } from "./create-object.ts";
 export { hasPendingCreates, isWriteIntended } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export { isNotApplied } from "./kube-write.ts";
-export { createObjectName } from "./object-name.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 export {
   dryRunQuery,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createObjectName } from "./object-name.ts";
+import { createObjectName } from "./create-object.ts";
 
 describe("object names", () => {
   test.each<[string, string]>([
