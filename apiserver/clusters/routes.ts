@@ -14,8 +14,7 @@ import {
 import { listClusters } from "../resources/project/index.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
 import { addAdminClusterRoutes } from "./admin-routes.ts";
-import { createCluster } from "./create/create-cluster.ts";
-import { checkCreate, findCreateWarnings, planCreate } from "./create/plan.ts";
+import { checkCreate, createCluster, findCreateWarnings, planCreate } from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeClusterUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";

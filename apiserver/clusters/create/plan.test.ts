@@ -4,8 +4,7 @@ import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts
 import { nodePoolSpecSchema } from "../../../shared/crd/node-pool.ts";
 import { toNodePoolObject } from "../../node-pools/resource.ts";
 import { createClusterBody } from "../schema.ts";
-import { toClusterObject } from "./create-cluster.ts";
-import { checkCreate, planCreate } from "./plan.ts";
+import { checkCreate, planCreate, toClusterObject } from "./create-cluster.ts";
 
 const CATALOGUE: VersionCatalogue = [
   { version: "1.33.6", status: "endOfLife" },
