@@ -1,12 +1,8 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { apiTokens } from "./table.ts";
 
 const LIMIT = 4;
@@ -14,14 +10,10 @@ const LIMIT = 4;
 let issuer: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   api.deps.config.maxApiTokensPerOrganization = LIMIT;
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const mint = (org: TestOrganization) =>
   api.request("POST", `${org.path}/api-tokens`, {

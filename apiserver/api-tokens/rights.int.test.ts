@@ -2,27 +2,18 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../http/authorization/permissions.ts";
 import { members } from "../members/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { mintToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;

@@ -1,28 +1,24 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
   type Person,
-  startTestIssuer,
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { hashToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { recordAudit } from "./record.ts";
 import { auditLog } from "./table.ts";
 
@@ -13,14 +14,10 @@ let staff: Person;
 let orgId: string;
 let path: string;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  staff = await issuer.createStaff();
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 beforeEach(async () => {
   owner = await issuer.createPerson();
   const { body } = await api.request("POST", "/api/v1/organizations", {

@@ -1,7 +1,8 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import type { Person, TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { recordRefusedRequests } from "./staff-requests.ts";
 import { auditLog, refusedRequests } from "./table.ts";
 
@@ -13,14 +14,10 @@ let api: TestApp;
 let outsider: Person;
 let staff: Person;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  staff = await issuer.createStaff();
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 beforeEach(async () => {
   outsider = await issuer.createPerson();
 });

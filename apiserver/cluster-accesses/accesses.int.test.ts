@@ -10,14 +10,9 @@ import { auditLog } from "../audit/table.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
@@ -31,8 +26,7 @@ let path: string;
 let cluster: ProjectedCluster;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   ({ id: orgId, owner } = await makeOrganization(api, issuer));
   const clusters = `/api/v1/organizations/${orgId}/clusters`;
   const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
@@ -43,7 +37,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await api.request("DELETE", path, { token: owner.token });
   await api.close();
-  issuer.close();
 });
 
 const makeAccess = (person: Person, labels?: Record<string, string>) =>

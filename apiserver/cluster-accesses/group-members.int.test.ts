@@ -2,15 +2,15 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createGroupPerson, mapGroup, passTime, runGroupJobs } from "../members/groups/testing.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { TestApp } from "../testing/app.ts";
 import {
   answerInvitation,
   makeOrganization,
   type Person,
-  startTestIssuer,
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { clusterAccessJobs } from "./jobs.ts";
 import { runRevocations } from "./revocations.ts";
 import {
@@ -30,8 +30,7 @@ let cluster: ProjectedCluster;
 let other: ProjectedCluster;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   org = await makeOrganization(api, issuer);
   const create = async (name: string) => {
     const body = { name, k8s_version: "1.34", plan: "scale" };
@@ -44,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { id } of [cluster, other]) await as(org.owner, "DELETE", `/clusters/${id}`);
   await api.close();
-  issuer.close();
 });
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
@@ -92,7 +90,7 @@ test.each<[string, (member: GroupMember) => Promise<unknown>]>([
   [
     "with its mapping",
     async ({ mappingID }) => {
-      const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+      const staff = await issuer.createStaff();
       await api.request("DELETE", `/api/v1/admin/group-mappings/${mappingID}`, staff);
     },
   ],

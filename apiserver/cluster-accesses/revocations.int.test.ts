@@ -8,14 +8,9 @@ import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/partitions.ts";
 import { auditLog } from "../audit/table.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { runRevocations } from "./revocations.ts";
 import {
@@ -36,8 +31,7 @@ let cluster: ProjectedCluster;
 let other: ProjectedCluster;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   ({ id: orgId, owner } = await makeOrganization(api, issuer));
   const create = async (name: string) => {
     const body = { name, k8s_version: "1.34", plan: "scale" };
@@ -50,7 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { id } of [cluster, other]) await as(owner, "DELETE", `/clusters/${id}`);
   await api.close();
-  issuer.close();
 });
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>

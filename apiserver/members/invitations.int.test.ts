@@ -1,7 +1,7 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { TestApp } from "../testing/app.ts";
 import {
   addPerson,
   answerInvitation,
@@ -11,19 +11,18 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { members } from "./table.ts";
 
 let issuer: TestIssuer;
 let distrusted: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
   distrusted = await startTestIssuer({ trustEmail: false });
-  api = await startTestApp({ issuers: [issuer.config, distrusted.config] });
+  ({ api, issuer } = await startTestService({ issuers: [distrusted.config] }));
 });
 afterAll(async () => {
   await api.close();
-  issuer.close();
   distrusted.close();
 });
 

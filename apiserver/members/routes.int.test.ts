@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { TestApp } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
@@ -11,19 +11,18 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { members } from "./table.ts";
 
 let issuer: TestIssuer;
 let distrusted: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
   distrusted = await startTestIssuer({ trustEmail: false });
-  api = await startTestApp({ issuers: [issuer.config, distrusted.config] });
+  ({ api, issuer } = await startTestService({ issuers: [distrusted.config] }));
 });
 afterAll(async () => {
   await api.close();
-  issuer.close();
   distrusted.close();
 });
 

@@ -8,13 +8,9 @@ import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { writeIntents } from "../resources/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteOrganization } from "./delete.ts";
 import { organizationNamespace } from "./namespace.ts";
@@ -24,13 +20,9 @@ import { organizations } from "./table.ts";
 let issuer: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const ORGANIZATIONS = "/api/v1/organizations";
 

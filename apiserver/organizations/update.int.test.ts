@@ -2,25 +2,16 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const put = (org: TestOrganization, body: object, headers = {}, token = org.owner.token) =>
   api.request("PUT", org.path, { token, body, headers });

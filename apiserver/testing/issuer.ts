@@ -29,6 +29,8 @@ export interface TestIssuer {
   config: IssuerConfig;
   /** A new person with a verified address. */
   createPerson(changes?: TokenChanges): Promise<Person>;
+  /** A new person of the platform's staff. */
+  createStaff(): Promise<Person>;
   /** A token for a person, signed with the current key. */
   sign(person: Pick<Person, "userId" | "email">, changes?: TokenChanges): Promise<string>;
   /** Like `sign`, with the algorithm `none` and no signature. */
@@ -72,6 +74,12 @@ export async function startTestIssuer(changes: Partial<IssuerInput> = {}): Promi
       .setProtectedHeader({ alg: key.jwk.alg, kid: key.kid, typ: "at+jwt", ...header })
       .sign(key.privateKey);
 
+  const createPerson: TestIssuer["createPerson"] = async (tokenChanges) => {
+    const userId = createId();
+    const person = { userId, email: `${userId}@example.com` };
+    return { ...person, token: await sign(person, tokenChanges) };
+  };
+
   return {
     config: makeIssuerConfig({
       issuer: url,
@@ -81,11 +89,8 @@ export async function startTestIssuer(changes: Partial<IssuerInput> = {}): Promi
       trustEmail: true,
       ...changes,
     }),
-    async createPerson(tokenChanges) {
-      const userId = createId();
-      const person = { userId, email: `${userId}@example.com` };
-      return { ...person, token: await sign(person, tokenChanges) };
-    },
+    createPerson,
+    createStaff: () => createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } }),
     sign,
     signNot: (person) => new UnsecuredJWT(claimsOf(person)).encode(),
     async rotateKey({ keepOld = false, algorithm } = {}) {

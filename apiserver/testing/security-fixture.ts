@@ -35,7 +35,7 @@ export async function startSecurityFixture(): Promise<SecurityFixture> {
   const issuer = await startTestIssuer();
   const api = await startTestApp({ issuers: [issuer.config], registry: {} });
   const outsider = await issuer.createPerson();
-  const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  const staff = await issuer.createStaff();
   const { owner, id: own } = await makeOrganization(api, issuer);
   const create = async (token: string) =>
     (await api.request("POST", "/api/v1/organizations", { token, body: { name: "Table" } })).body.id;

@@ -3,16 +3,16 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createId } from "../../shared/program/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
 import { renderOpenApi } from "../openapi/render.ts";
-import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
+import type { TestApp, TestResponse } from "../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
   type Person,
-  startTestIssuer,
   type TestIssuer,
   type TestOrganization,
 } from "../testing/issuer.ts";
 import { listOperations, VALID_BODIES } from "../testing/operation-cases.ts";
+import { startTestService } from "../testing/service.ts";
 import { fanOutEvents } from "../webhooks/delivery/fan-out-store.ts";
 import { insertTestAttachment } from "./attachments/testing.ts";
 import { createTicketRequests } from "./testing.ts";
@@ -29,15 +29,11 @@ let issuer: TestIssuer;
 let api: TestApp;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  const staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 interface Place {
   org: TestOrganization;

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { describeFile, openDesk, testStorage } from "./attachments/testing.ts";
 import { DEFAULT_TICKET_LIMITS, type TicketLimits } from "./config.ts";
 import { createTicketRequests, TICKET } from "./testing.ts";
@@ -18,15 +13,11 @@ let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
   await waitForObjectStore();
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
+  staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 }, OBJECT_STORE_HOOK_MS);
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 beforeEach(() => limitTo({}));
 
 function limitTo(limits: Partial<TicketLimits>): void {

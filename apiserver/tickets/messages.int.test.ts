@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../testing/app.ts";
-import {
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { createTicketRequests } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -17,16 +12,14 @@ let staff: Person;
 let replicas: TestApp[];
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   replicas = [api];
   for (let n = 0; n < 2; n++) replicas.push(await startTestApp({ issuers: [issuer.config], replicaOf: api }));
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
 afterAll(async () => {
   for (const replica of replicas.toReversed()) await replica.close();
-  issuer.close();
 });
 
 const write = (org: TestOrganization, id: string, body = "More.", headers = {}) =>

@@ -1,29 +1,20 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
 import type { Role } from "../http/authorization/permissions.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { createTicketRequests, TICKET } from "./testing.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  const staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 async function addMember(org: TestOrganization, role: Role) {
   const person = await issuer.createPerson();

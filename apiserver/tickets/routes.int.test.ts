@@ -1,14 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { clusterRecords } from "../resources/project/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { createTicketRequests, TICKET } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -16,15 +11,11 @@ let api: TestApp;
 let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 /** The record of a cluster that ended so many days ago; null for one that exists. */
 async function recordCluster({ id: orgId }: TestOrganization, deletedDaysAgo: number | null) {

@@ -2,8 +2,9 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { users } from "../members/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { TICKET_STATUSES, tickets } from "./table.ts";
 import { createTicketRequests } from "./testing.ts";
 
@@ -12,15 +13,11 @@ let api: TestApp;
 let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const list = async (query: string): Promise<string[]> => {
   const { status, body } = await requests.asStaff("GET", query);
@@ -213,7 +210,7 @@ describe("staff changes a ticket", () => {
   test("sends back what it read, also when the assignee left long ago", async () => {
     const org = await makeOrganization(api, issuer);
     const id = await requests.open(org);
-    const former = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+    const former = await issuer.createStaff();
     await api.request("GET", "/api/v1/admin/tickets", { token: former.token });
     await requests.asStaff("PUT", `/${id}`, { assigned_to: former.userId });
     await api.deps.db.update(users).set({ staffSeenAt: null }).where(eq(users.id, former.userId));
@@ -237,7 +234,7 @@ describe("staff changes a ticket", () => {
 });
 
 test("a user whose id is given to another issuer is known as staff no longer", async () => {
-  const person = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  const person = await issuer.createStaff();
   await api.request("GET", "/api/v1/admin/tickets", { token: person.token });
   const [other] = api.deps.config.issuers.filter(({ issuer: url }) => url !== issuer.config.issuer);
   const moved = await api.request("PUT", `/api/v1/admin/users/${person.userId}/identity`, {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { createTicketRequests } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -9,15 +10,11 @@ let api: TestApp;
 let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService());
+  staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 describe("changing the status of a ticket", () => {
   test("as a member closes it, and opens a resolved one again", async () => {

@@ -4,7 +4,8 @@ import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizations } from "../organizations/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { addPerson, type Person, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 
 const DEFAULT = 3;
 
@@ -13,15 +14,13 @@ let api: TestApp;
 /** Replicas share the database alone: one replica runs few transactions of one user at once. */
 let replicas: TestApp[];
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   replicas = [api];
   for (let n = 0; n < 3; n++) replicas.push(await startTestApp({ issuers: [issuer.config], replicaOf: api }));
   for (const { deps } of replicas) Object.assign(deps.config.userQuotas, { organizations: DEFAULT });
 });
 afterAll(async () => {
   for (const replica of replicas.toReversed()) await replica.close();
-  issuer.close();
 });
 
 const create = (person: Person, replica = api) =>

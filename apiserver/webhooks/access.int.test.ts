@@ -1,8 +1,9 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { webhooks } from "../events/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { webhookQueues } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
@@ -10,14 +11,10 @@ let issuer: TestIssuer;
 let api: TestApp;
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 describe("listing webhooks", () => {
   test("finds those that are disabled, those that the service disabled, and those that fail", async () => {
@@ -52,7 +49,7 @@ describe("listing webhooks", () => {
   test("staff sees those of all organizations with their hosts alone", async () => {
     const [org, other] = [await makeOrganization(api, issuer), await makeOrganization(api, issuer)];
     const [id] = [await requests.make(org), await requests.make(other, { enabled: false })];
-    const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+    const staff = await issuer.createStaff();
     const list = async (query: string) =>
       (await api.request("GET", `/api/v1/admin/webhooks${query}`, { token: staff.token })).body;
     const { items } = await list(`?org_id=${org.id}`);

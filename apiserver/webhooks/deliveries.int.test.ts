@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { emitEvents, type NewEvent } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { addPerson, makeOrganization, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { fanOutEvents } from "./delivery/fan-out-store.ts";
 import { webhookAttempts } from "./table.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
@@ -13,14 +14,10 @@ let issuer: TestIssuer;
 let api: TestApp;
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 /** An organization with one webhook. */
 async function start(changes: object = { events: ["*"] }) {

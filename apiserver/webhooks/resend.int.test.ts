@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { emitEvents, type NewEvent } from "../events/emit.ts";
 import { webhookEvents, webhooks } from "../events/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import { makeOrganization, startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type TestIssuer } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { fanOutEvents } from "./delivery/fan-out-store.ts";
 import { MAX_RECOVERED } from "./resend.ts";
 import { webhookDeliveries, webhookQueues } from "./table.ts";
@@ -14,14 +15,10 @@ let issuer: TestIssuer;
 let api: TestApp;
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const DAY_MS = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);

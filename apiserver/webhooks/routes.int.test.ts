@@ -2,13 +2,9 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { webhooks } from "../events/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
-import {
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestApp } from "../testing/app.ts";
+import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { webhookQueues } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
@@ -16,14 +12,10 @@ let issuer: TestIssuer;
 let api: TestApp;
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const create = (org: TestOrganization, body: object = WEBHOOK, headers = {}) =>
   requests.send(org, "POST", "", body, headers);

@@ -4,8 +4,9 @@ import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
 import { LABEL_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { makeOrganization, type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { makeAccessObject, makeReady } from "../testing.ts";
 import { startAccessObserver } from "./observer.ts";
 
@@ -18,8 +19,7 @@ let stop: AbortController | undefined;
 let stopped: Promise<void> | undefined;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   ({ id: orgId, owner } = await makeOrganization(api, issuer));
   const body = { name: "Watched", k8s_version: "1.34", plan: "scale" };
   const created = await as("POST", "/clusters", body);
@@ -29,7 +29,6 @@ afterEach(() => halt());
 afterAll(async () => {
   await as("DELETE", `/clusters/${cluster.id}`);
   await api.close();
-  issuer.close();
 });
 
 function start(): void {

@@ -7,14 +7,9 @@ import { LABEL_ID } from "../../../shared/crd/names.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-} from "../../testing/issuer.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { addPerson, makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { makeAccessObject, makeReady, reportReady, waitForRevocations } from "../testing.ts";
 import { followOffboardings } from "./jobs.ts";
 import { purgeOffboardings } from "./store.ts";
@@ -30,8 +25,7 @@ let owner: Person;
 let cluster: ProjectedCluster;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   ({ id: orgId, owner } = await makeOrganization(api, issuer));
   const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
   const created = await as(owner, "POST", "/clusters", body);
@@ -40,7 +34,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await as(owner, "DELETE", `/clusters/${cluster.id}`);
   await api.close();
-  issuer.close();
 });
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>

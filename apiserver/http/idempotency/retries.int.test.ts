@@ -1,21 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
-import { type Person, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
+import type { TestApp, TestResponse } from "../../testing/app.ts";
+import type { Person, TestIssuer } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { createIdempotencyStore } from "./store.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
 let owner: Person;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   owner = await issuer.createPerson();
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const post = (path: string, body: object, key: string) =>

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createMemberHooks } from "../../app.ts";
 import { countLockWaits } from "../../db/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { TestApp } from "../../testing/app.ts";
 import {
   makeOrganization,
   type Person,
@@ -11,6 +11,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { settleLapsed } from "./jobs.ts";
 import { createGroupPerson, mapGroup, passTime, runGroupJobs } from "./testing.ts";
 
@@ -22,14 +23,12 @@ let api: TestApp;
 let org: TestOrganization;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
   other = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config, other.config] });
+  ({ api, issuer } = await startTestService({ issuers: [other.config] }));
   org = await makeOrganization(api, issuer);
 });
 afterAll(async () => {
   await api.close();
-  issuer.close();
   other.close();
 });
 
@@ -83,7 +82,7 @@ test("a person who signs in waits for a busy organization in its share of the co
 
 test("a user who is assigned to another issuer while a token of the first one signs in gets nothing by it", async () => {
   const { group } = await mapGroup(api.deps, issuer.config.issuer, org.id, "admin");
-  const staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  const staff = await issuer.createStaff();
   const person = await createGroupPerson(issuer);
   expect(await readRoles(person)).toEqual([]);
   const token = await issuer.sign(person, { claims: { groups: [group] } });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
 import { createMemberHooks } from "../../app.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { TestApp } from "../../testing/app.ts";
 import {
   makeOrganization,
   type Person,
@@ -11,6 +11,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { recordIssuers } from "../index.ts";
 import { recordConfiguredMappings } from "./configured.ts";
 import { createGroupPerson, runGroupJobs } from "./testing.ts";
@@ -22,14 +23,12 @@ let api: TestApp;
 let staff: Person;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
   other = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config, other.config] });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService({ issuers: [other.config] }));
+  staff = await issuer.createStaff();
 });
 afterAll(async () => {
   await api.close();
-  issuer.close();
   other.close();
 });
 

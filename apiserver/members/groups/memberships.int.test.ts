@@ -3,7 +3,7 @@ import { decodeJwt } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { TestApp } from "../../testing/app.ts";
 import {
   addPerson,
   answerInvitation,
@@ -13,6 +13,7 @@ import {
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { createGroupPerson, mapGroup, passTime, runGroupJobs } from "./testing.ts";
 
 const DAY_SECONDS = 86_400;
@@ -23,14 +24,12 @@ let api: TestApp;
 let org: TestOrganization;
 
 beforeAll(async () => {
-  issuer = await startTestIssuer();
   other = await startTestIssuer({ trustEmail: false });
-  api = await startTestApp({ issuers: [issuer.config, other.config] });
+  ({ api, issuer } = await startTestService({ issuers: [other.config] }));
   org = await makeOrganization(api, issuer);
 });
 afterAll(async () => {
   await api.close();
-  issuer.close();
   other.close();
 });
 

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { TestApp } from "../../testing/app.ts";
 import {
   addPerson,
   makeOrganization,
   type Person,
-  startTestIssuer,
   type TestIssuer,
   type TestOrganization,
 } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { createTicketRequests } from "../testing.ts";
 import { type AttachmentDesk, describeFile, openDesk, testStorage, uploadTo } from "./testing.ts";
 
@@ -19,15 +19,11 @@ let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
   await waitForObjectStore();
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
+  staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 }, OBJECT_STORE_HOOK_MS);
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 interface Place {
   org: TestOrganization;

@@ -18,7 +18,7 @@ beforeAll(async () => {
   await waitForObjectStore();
   issuer = await startTestIssuer();
   healthy = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  staff = await issuer.createStaff();
 }, OBJECT_STORE_HOOK_MS);
 afterEach(async () => {
   for (const replica of replicas.splice(0)) await replica.close();

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OBJECT_STORE_HOOK_MS, waitFor, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { makeOrganization, startTestIssuer, type TestIssuer } from "../../testing/issuer.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { makeOrganization, type TestIssuer } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { createTicketRequests } from "../testing.ts";
 import { createObjectStore } from "./objects/object-store.ts";
 import { describeFile, openDesk, testStorage, uploadTo } from "./testing.ts";
@@ -13,14 +14,10 @@ let api: TestApp;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
   await waitForObjectStore();
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
+  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
   requests = createTicketRequests(api, await issuer.createPerson());
 }, OBJECT_STORE_HOOK_MS);
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const BYTES = randomBytes(1000);
 

@@ -2,13 +2,9 @@ import { randomBytes } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OBJECT_STORE_HOOK_MS, waitForObjectStore } from "../../../e2e/platform/stack/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
-import {
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../../testing/issuer.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { makeOrganization, type TestIssuer, type TestOrganization } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { createTicketRequests } from "../testing.ts";
 import { moveUpload } from "./changes.ts";
 import { attachmentJobs } from "./jobs.ts";
@@ -21,14 +17,10 @@ let api: TestApp;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
   await waitForObjectStore();
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config], attachmentStorage: testStorage() });
+  ({ api, issuer } = await startTestService({ attachmentStorage: testStorage() }));
   requests = createTicketRequests(api, await issuer.createPerson());
 }, OBJECT_STORE_HOOK_MS);
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 async function openPlace() {
   const org = await makeOrganization(api, issuer);

@@ -42,7 +42,7 @@ beforeAll(async () => {
   keys = createLocalJWKSet(await read("/openid/v1/jwks"));
   service = await startTokenService();
   issuer = await startTestIssuer();
-  staff = await issuer.createPerson({ claims: { realm_access: { roles: ["platform-admin"] } } });
+  staff = await issuer.createStaff();
 }, OBJECT_STORE_HOOK_MS);
 beforeEach(() => {
   lifetimeMs = 3_600_000;

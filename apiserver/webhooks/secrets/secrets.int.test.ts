@@ -4,13 +4,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
-import {
-  makeOrganization,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../../testing/issuer.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { makeOrganization, type TestIssuer, type TestOrganization } from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { startWebhookDeliverer } from "../deliverer.ts";
 import { webhookQueues, webhookSecrets } from "../table.ts";
 import { createWebhookRequests, WEBHOOK } from "../testing.ts";
@@ -23,18 +19,14 @@ let api: TestApp;
 let requests: ReturnType<typeof createWebhookRequests>;
 let org: TestOrganization;
 beforeAll(async () => {
-  issuer = await startTestIssuer();
-  api = await startTestApp({ issuers: [issuer.config] });
+  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
 beforeEach(async () => {
   org = await makeOrganization(api, issuer);
   api.deps.config.webhooks.keys = [aKey()];
 });
-afterAll(async () => {
-  await api.close();
-  issuer.close();
-});
+afterAll(() => api.close());
 
 const HOUR_MS = 3_600_000;
 const aKey = () => ({ id: createId(), key: createSecretKey(randomBytes(32)) });
