@@ -11,12 +11,11 @@ import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
-import { makeAccessObject, makeReady, reportReady, waitForRevocations } from "./testing.ts";
+import { makeAccessObject, reportReady, startAccessService, waitForRevocations } from "./testing.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -26,18 +25,16 @@ let path: string;
 let cluster: ProjectedCluster;
 
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-  ({ id: orgId, owner } = await makeOrganization(api, issuer));
-  const clusters = `/api/v1/organizations/${orgId}/clusters`;
-  const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
-  const created = await api.request("POST", clusters, { token: owner.token, body });
-  path = `${clusters}/${created.body.id}`;
-  cluster = await makeReady(api.deps, orgId, created.body.id);
+  ({
+    api,
+    issuer,
+    orgId,
+    owner,
+    clusters: [cluster],
+  } = await startAccessService("Opened"));
+  path = `/api/v1/organizations/${orgId}/clusters/${cluster.id}`;
 });
-afterAll(async () => {
-  await api.request("DELETE", path, { token: owner.token });
-  await api.close();
-});
+afterAll(() => api.close());
 
 const makeAccess = (person: Person, labels?: Record<string, string>) =>
   makeAccessObject(api.deps, cluster, person, labels);

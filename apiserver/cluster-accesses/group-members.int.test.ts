@@ -3,22 +3,15 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { createGroupPerson, mapGroup, passTime, runGroupJobs } from "../members/groups/testing.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
-import {
-  answerInvitation,
-  makeOrganization,
-  type Person,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { answerInvitation, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
 import { clusterAccessJobs } from "./jobs.ts";
 import { runRevocations } from "./revocations.ts";
 import {
   holdsAccess,
   issueSigned,
   makeAccessObject,
-  makeReady,
   reportReady,
+  startAccessService,
   waitForRevocations,
 } from "./testing.ts";
 
@@ -30,20 +23,14 @@ let cluster: ProjectedCluster;
 let other: ProjectedCluster;
 
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-  org = await makeOrganization(api, issuer);
-  const create = async (name: string) => {
-    const body = { name, k8s_version: "1.34", plan: "scale" };
-    const created = await as(org.owner, "POST", "/clusters", body);
-    return makeReady(api.deps, org.id, created.body.id);
-  };
-  cluster = await create("Opened");
-  other = await create("Other");
+  ({
+    api,
+    issuer,
+    org,
+    clusters: [cluster, other],
+  } = await startAccessService("Opened", "Other"));
 });
-afterAll(async () => {
-  for (const { id } of [cluster, other]) await as(org.owner, "DELETE", `/clusters/${id}`);
-  await api.close();
-});
+afterAll(() => api.close());
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
   api.request(method, `${org.path}${path}`, { token, ...(body === undefined ? {} : { body }) });

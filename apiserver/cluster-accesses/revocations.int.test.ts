@@ -9,16 +9,15 @@ import { addAuditPartitions } from "../audit/partitions.ts";
 import { auditLog } from "../audit/table.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { runRevocations } from "./revocations.ts";
 import {
   holdsAccess,
   issueSigned,
   makeAccessObject,
-  makeReady,
   reportReady,
+  startAccessService,
   waitForRevocations,
 } from "./testing.ts";
 
@@ -31,20 +30,15 @@ let cluster: ProjectedCluster;
 let other: ProjectedCluster;
 
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-  ({ id: orgId, owner } = await makeOrganization(api, issuer));
-  const create = async (name: string) => {
-    const body = { name, k8s_version: "1.34", plan: "scale" };
-    const created = await as(owner, "POST", "/clusters", body);
-    return makeReady(api.deps, orgId, created.body.id);
-  };
-  cluster = await create("Opened");
-  other = await create("Other");
+  ({
+    api,
+    issuer,
+    orgId,
+    owner,
+    clusters: [cluster, other],
+  } = await startAccessService("Opened", "Other"));
 });
-afterAll(async () => {
-  for (const { id } of [cluster, other]) await as(owner, "DELETE", `/clusters/${id}`);
-  await api.close();
-});
+afterAll(() => api.close());
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
   api.request(method, `/api/v1/organizations/${orgId}${path}`, {

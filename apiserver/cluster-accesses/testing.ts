@@ -11,10 +11,35 @@ import { createId } from "../../shared/program/id.ts";
 import type { Deps } from "../deps.ts";
 import { findCluster, type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
+import { makeOrganization } from "../testing/issuer.ts";
+import { startTestService } from "../testing/service.ts";
 import { createClientKey } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =
   "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
+
+/**
+ * Starts an API server with an identity provider, an organization and ready clusters of these names, in their order. `close`
+ * deletes the clusters.
+ */
+export async function startAccessService<const Names extends readonly string[]>(...names: Names) {
+  const { api, issuer } = await startTestService();
+  const org = await makeOrganization(api, issuer);
+  const path = `${org.path}/clusters`;
+  const { token } = org.owner;
+  const ready: ProjectedCluster[] = [];
+  for (const name of names) {
+    const body = { name, k8s_version: "1.34", plan: "scale" };
+    const created = await api.request("POST", path, { token, body });
+    ready.push(await makeReady(api.deps, org.id, created.body.id));
+  }
+  const close = async () => {
+    for (const { id } of ready) await api.request("DELETE", `${path}/${id}`, { token });
+    await api.close();
+  };
+  const clusters = ready as unknown as { [Name in keyof Names]: ProjectedCluster };
+  return { api: { ...api, close }, issuer, org, orgId: org.id, owner: org.owner, clusters };
+}
 
 /**
  * Projects a cluster as ready and gives it an admin kubeconfig, as the operator would. No operator runs, so nothing is

@@ -8,16 +8,15 @@ import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { TestApp } from "../testing/app.ts";
+import { startTestClusters } from "../testing/service.ts";
 
 let api: TestApp;
 let orgId: string;
 let clusters: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
-  orgId = await api.createOrganization();
-  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  ({ api, orgId, clusters } = await startTestClusters());
 });
 afterAll(() => api.close());
 

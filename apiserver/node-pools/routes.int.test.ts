@@ -5,7 +5,8 @@ import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { findNodePool } from "../resources/project/index.ts";
 import { patchLive } from "../resources/write/kube-write.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import type { TestApp } from "../testing/app.ts";
+import { startTestClusters } from "../testing/service.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -26,9 +27,7 @@ const POOL = {
 };
 
 beforeAll(async () => {
-  api = await startTestApp();
-  orgId = await api.createOrganization();
-  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  ({ api, orgId, clusters } = await startTestClusters());
   // No such plan in the stack: the cluster is never created, its pools are only written.
   const body = { name: "first", k8s_version: "1.34", plan: "scale" };
   clusterId = (await api.request("POST", clusters, { body })).body.id;

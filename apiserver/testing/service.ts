@@ -18,3 +18,10 @@ export async function startTestService(changes: TestAppChanges = {}): Promise<Te
   };
   return { api: { ...app, close }, issuer };
 }
+
+/** Starts an API server with an organization of alice's; `clusters` is the path of its clusters. */
+export async function startTestClusters(): Promise<{ api: TestApp; orgId: string; clusters: string }> {
+  const api = await startTestApp();
+  const orgId = await api.createOrganization();
+  return { api, orgId, clusters: `/api/v1/organizations/${orgId}/clusters` };
+}

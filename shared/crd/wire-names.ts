@@ -30,26 +30,24 @@ export const CLUSTER_WIRE_NAMES = {
   "network.apiServerRateLimit": "api_server_rate_limit",
 } as const;
 
-const WIRE_NAMES: Readonly<Record<string, string>> = {
-  ...NODE_POOL_WIRE_NAMES,
-  ...CLUSTER_WIRE_NAMES,
-  nodeTaints: "node_taints",
-  ttlSeconds: "ttl_seconds",
-};
+const WIRE_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...NODE_POOL_WIRE_NAMES,
+    ...CLUSTER_WIRE_NAMES,
+    nodeTaints: "node_taints",
+    ttlSeconds: "ttl_seconds",
+  }),
+);
 
 /** How texts about custom resources name a setting: by `spec.` and its path. */
 const NAMED = /\bspec\.(\w+(?:\.\w+)*)/g;
 
 /** The settings that a text names, by their names in REST, in order. */
 export function findNamedSettings(text: string): string[] {
-  return [...text.matchAll(NAMED)].map(([, path = ""]) => wireNameOf(path));
+  return [...text.matchAll(NAMED)].map(([, path = ""]) => WIRE_NAMES.get(path) ?? path);
 }
 
 /** A text about a custom resource in which each setting that it names has its name in REST. */
 export function withWireNames(text: string): string {
-  return text.replaceAll(NAMED, (_, path: string) => wireNameOf(path));
-}
-
-function wireNameOf(path: string): string {
-  return Object.hasOwn(WIRE_NAMES, path) ? (WIRE_NAMES[path] ?? path) : path;
+  return text.replaceAll(NAMED, (_, path: string) => WIRE_NAMES.get(path) ?? path);
 }

@@ -5,12 +5,10 @@ import { LABEL_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
-import { makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
-import { makeAccessObject, makeReady } from "../testing.ts";
+import type { Person } from "../../testing/issuer.ts";
+import { makeAccessObject, startAccessService } from "../testing.ts";
 import { startAccessObserver } from "./observer.ts";
 
-let issuer: TestIssuer;
 let api: TestApp;
 let orgId: string;
 let owner: Person;
@@ -19,17 +17,15 @@ let stop: AbortController | undefined;
 let stopped: Promise<void> | undefined;
 
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-  ({ id: orgId, owner } = await makeOrganization(api, issuer));
-  const body = { name: "Watched", k8s_version: "1.34", plan: "scale" };
-  const created = await as("POST", "/clusters", body);
-  cluster = await makeReady(api.deps, orgId, created.body.id);
+  ({
+    api,
+    orgId,
+    owner,
+    clusters: [cluster],
+  } = await startAccessService("Watched"));
 });
 afterEach(() => halt());
-afterAll(async () => {
-  await as("DELETE", `/clusters/${cluster.id}`);
-  await api.close();
-});
+afterAll(() => api.close());
 
 function start(): void {
   stop = new AbortController();

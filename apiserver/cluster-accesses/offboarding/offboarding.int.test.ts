@@ -9,8 +9,7 @@ import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { addPerson, makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
-import { makeAccessObject, makeReady, reportReady, waitForRevocations } from "../testing.ts";
+import { makeAccessObject, reportReady, startAccessService, waitForRevocations } from "../testing.ts";
 import { followOffboardings } from "./jobs.ts";
 import { purgeOffboardings } from "./store.ts";
 
@@ -25,16 +24,15 @@ let owner: Person;
 let cluster: ProjectedCluster;
 
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-  ({ id: orgId, owner } = await makeOrganization(api, issuer));
-  const body = { name: "Opened", k8s_version: "1.34", plan: "scale" };
-  const created = await as(owner, "POST", "/clusters", body);
-  cluster = await makeReady(api.deps, orgId, created.body.id);
+  ({
+    api,
+    issuer,
+    orgId,
+    owner,
+    clusters: [cluster],
+  } = await startAccessService("Opened"));
 });
-afterAll(async () => {
-  await as(owner, "DELETE", `/clusters/${cluster.id}`);
-  await api.close();
-});
+afterAll(() => api.close());
 
 const as = ({ token }: Pick<Person, "token">, method: string, path: string, body?: object) =>
   api.request(method, `/api/v1/organizations/${orgId}${path}`, {

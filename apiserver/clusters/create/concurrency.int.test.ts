@@ -5,16 +5,15 @@ import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { writeIntents } from "../../resources/table.ts";
-import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
+import type { TestApp, TestResponse } from "../../testing/app.ts";
+import { startTestClusters } from "../../testing/service.ts";
 
 let api: TestApp;
 let orgId: string;
 let clusters: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
-  orgId = await api.createOrganization();
-  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  ({ api, orgId, clusters } = await startTestClusters());
 });
 afterAll(async () => {
   const { body } = await api.request("GET", clusters);

@@ -3,16 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { startTestClusters } from "../../testing/service.ts";
 
 let api: TestApp;
 let orgId: string;
 let clusters: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
-  orgId = await api.createOrganization();
-  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  ({ api, orgId, clusters } = await startTestClusters());
 });
 afterAll(async () => {
   const { body } = await api.request("GET", clusters);

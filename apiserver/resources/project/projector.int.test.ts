@@ -7,7 +7,8 @@ import type { Namespace } from "../../../shared/kube/core-kinds.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { startTestClusters } from "../../testing/service.ts";
 import { findCluster, projectObservations } from "./index.ts";
 import { projectBatch } from "./project-batch.ts";
 import { startProjector } from "./projector.ts";
@@ -20,9 +21,7 @@ let orgId: string;
 let clusters: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
-  orgId = await api.createOrganization();
-  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  ({ api, orgId, clusters } = await startTestClusters());
 });
 afterAll(() => api.close());
 

@@ -11,6 +11,7 @@ import type { Origin } from "../../http/authentication/principal.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { updateNodePool } from "../../node-pools/write.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
+import { startTestClusters } from "../../testing/service.ts";
 import { findCluster, findNodePool } from "../project/index.ts";
 
 const TIMEOUT_MS = 600_000;
@@ -21,9 +22,7 @@ let orgId: string;
 let clusters: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
-  orgId = await api.createOrganization();
-  clusters = `/api/v1/organizations/${orgId}/clusters`;
+  ({ api, orgId, clusters } = await startTestClusters());
 });
 afterAll(() => api.close());
 
