@@ -153,39 +153,39 @@ test.each<{
   {
     journey: "GET of an organization",
     prepare: async () => () => send("GET", organization),
-    limits: { files: 25, namedFunctions: 62, statements: 2, roundTrips: 2 },
+    limits: { files: 22, namedFunctions: 62, statements: 2, roundTrips: 2 },
   },
   {
     journey: "PUT of an organization",
     prepare: async () => () => send("PUT", organization, { name: createId() }),
-    limits: { files: 41, namedFunctions: 124, statements: 6, roundTrips: 4 },
+    limits: { files: 34, namedFunctions: 124, statements: 6, roundTrips: 4 },
   },
   {
     journey: "GET of a node pool",
     prepare: () => whenSettled(() => send("GET", pool)),
-    limits: { files: 30, namedFunctions: 77, statements: 3, roundTrips: 2 },
+    limits: { files: 28, namedFunctions: 77, statements: 3, roundTrips: 2 },
   },
   {
     journey: "PUT of a node pool, one node more,",
     prepare: () => whenSettled(addNode),
-    limits: { files: 85, namedFunctions: 268, statements: 13 },
+    limits: { files: 69, namedFunctions: 266, statements: 13 },
   },
   {
     journey: "PUT of a node pool that changes nothing",
     prepare: () => whenSettled(() => send("PUT", pool, { desired_nodes: nodes })),
-    limits: { files: 63, namedFunctions: 188, statements: 5 },
+    limits: { files: 53, namedFunctions: 188, statements: 5 },
   },
   {
     journey: "POST of a cluster with a node pool",
     prepare: async () => () =>
       send("POST", clusters, { name: createId(), k8s_version: "1.34", node_pools: [POOL] }),
-    limits: { files: 94, namedFunctions: 290, statements: 30 },
+    limits: { files: 78, namedFunctions: 294, statements: 30 },
   },
   {
     journey: "PUT of a budget",
     prepare: async () => () =>
       send("PUT", `${organization}/billing/budget`, { monthly_limit_eur: 10, thresholds_pct: [50] }),
-    limits: { files: 40, namedFunctions: 125, statements: 6, roundTrips: 5 },
+    limits: { files: 34, namedFunctions: 125, statements: 6, roundTrips: 5 },
   },
   {
     journey: "a webhook from its cause to the stored attempt",
@@ -195,7 +195,7 @@ test.each<{
   {
     journey: "an hour of usage to a line of an invoice",
     prepare: prepareUsage,
-    limits: { files: 28, namedFunctions: 100, statements: 18 },
+    limits: { files: 26, namedFunctions: 100, statements: 18 },
   },
 ])("$journey executes no more than it did", async ({ prepare, limits }) => {
   const databases = [api.deps.db, deliveries.db];
