@@ -4,6 +4,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import type { AccessPart } from "../tenant/access-health.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
+import { SweepError, UnfinishedSweepError } from "../tenant/sweep.ts";
 import { composeFailure } from "./failure.ts";
 
 const access: ClusterAccess = {
@@ -44,6 +45,20 @@ const waits: [string, AccessPart, unknown, string, RegExp][] = [
     answer(403, 'clusterrolebindings is forbidden: User "x" cannot get resource "clusterrolebindings"'),
     "ControlPlaneUnavailable",
     /does not respond/,
+  ],
+  [
+    "whose tenant binds it again and again",
+    "bindings",
+    new SweepError("bindings keep naming it"),
+    "BindingsFailed",
+    /cannot be changed in blue: bindings keep naming it\./,
+  ],
+  [
+    "whose tenant has more bindings than are read at once",
+    "bindings",
+    new UnfinishedSweepError("there are more"),
+    "BindingsFailed",
+    /cannot be changed in blue: there are more\./,
   ],
   [
     "whose holder is not admitted",

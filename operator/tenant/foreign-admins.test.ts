@@ -123,6 +123,23 @@ test("all are counted, and twenty named, in names of bounded length", () => {
   expect(found.names.map((name) => name.length)).toEqual(Array.from({ length: 20 }, () => 253));
 });
 
+test.each([
+  [4_999, ["last"]],
+  [5_000, ["first", "reader", "last", "kube-system/last"]],
+])("after %i roles of administrators none is hidden by their number", (others, hidden) => {
+  const surveyed = createAdminSurvey();
+  const addRole = (name: string, rules = EVERYTHING) =>
+    surveyed.addRole({ kind: "ClusterRole", metadata: { name }, rules });
+  for (let index = 0; index < others; index += 1) addRole(`a-${index}`);
+  addRole("last");
+  addRole("reader", []);
+  for (const name of ["first", "reader", "last"]) surveyed.addBinding(bindingOf(name, { role: name }));
+  surveyed.addBinding(bindingOf("last", { role: "last", namespace: "shop" }));
+  surveyed.addBinding(bindingOf("last", { kind: "Role", role: "last", namespace: "kube-system" }));
+  surveyed.addBinding(bindingOf("masters", { role: "a-0", subjects: [] }));
+  expect(surveyed.result()).toEqual({ count: hidden.length, names: hidden });
+});
+
 /** As it is read from a response: a string of its own. */
 const longName = (index: number): string => JSON.parse(`"${`${index}-`.padEnd(1_000_000, "x")}"`);
 

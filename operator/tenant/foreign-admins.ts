@@ -32,7 +32,10 @@ export interface SurveyedRole {
   rules?: RoleRule[] | null | undefined;
 }
 
-/** Collects who is an administrator of a tenant cluster by a binding that Marina did not make. */
+/**
+ * Collects who is an administrator of a tenant cluster by a binding that Marina did not make. Where there are more roles of
+ * administrators than are kept, a role that is not among them is taken for another one.
+ */
 export interface AdminSurvey {
   addRole(role: SurveyedRole): void;
   /** Bindings come after the roles. */
@@ -99,16 +102,20 @@ function canTakeRights(rules: readonly RoleRule[]): boolean {
 export function createAdminSurvey(): AdminSurvey {
   const roles = new Set<string>();
   const names: string[] = [];
+  let isComplete = true;
   let count = 0;
 
   return {
     addRole({ kind, metadata, rules }) {
-      if (roles.size < MAX_ROLES && isAdminRole(rules ?? [])) roles.add(identify(kind, metadata.name));
+      if (!isComplete || !isAdminRole(rules ?? [])) return;
+      isComplete = roles.size < MAX_ROLES;
+      if (isComplete) roles.add(identify(kind, metadata.name));
     },
     addBinding(binding) {
       const { metadata, roleRef, subjects = [] } = binding;
       const { name, namespace } = metadata;
-      if (!roles.has(identify(roleRef.kind, roleRef.name)) || subjects.length === 0) return;
+      if (subjects.length === 0) return;
+      if (isComplete && !roles.has(identify(roleRef.kind, roleRef.name))) return;
       // Whoever rules this namespace has the accounts of the controllers.
       if (namespace !== undefined && namespace !== ACCOUNT_NAMESPACE) return;
       if (namespace === undefined && (isOwnBinding(name) || isBuiltIn(binding))) return;

@@ -85,7 +85,10 @@ test("a tenant that binds a right again and again is told", async () => {
     send: async () => ({ metadata: { resourceVersion: "2" } }) as never,
     delete: async () => undefined,
   };
-  await expect(sweep(hostile)).rejects.toThrow("bindings keep naming rights that have ended");
+  await expect(sweep(hostile)).rejects.toMatchObject({
+    kubeMessage: expect.stringContaining("bindings keep naming rights that have ended"),
+    isUnavailable: false,
+  });
 });
 
 test("a binding that cannot be changed keeps no other right, and one is deleted as it was left alone", async () => {

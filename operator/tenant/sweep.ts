@@ -20,9 +20,14 @@ export interface ForeignBinding extends KubeObject {
 }
 
 /** Why rights that have ended may still be in the bindings of a tenant. */
-class SweepError extends KubeError {
+export class SweepError extends KubeError {
   constructor(kubeMessage: string) {
     super({ status: 0, reason: "InvalidResponse", kubeMessage });
+  }
+
+  /** The tenant's API responds: what is bound there keeps a right from ending. */
+  override get isUnavailable(): boolean {
+    return false;
   }
 }
 
