@@ -63,7 +63,7 @@ export async function issueKubeconfig(
   requireAccessible(cluster);
   const adminKubeconfig = await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(origin.principal.userId, request.id);
-  const object = toObject(origin, cluster, request, csr);
+  const object = toObject(origin, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
   try {
     const created = await createAccess(deps, object);
     const access = await waitForCertificate(deps, created);
@@ -109,10 +109,16 @@ export async function createClientKey(subject: string, accessId: string): Promis
   };
 }
 
+/** Fixed now: an access that comes back from a backup is no older than its new object. */
+function findEnd({ ttlSeconds, notAfter }: AccessRequest, now: Date): Date {
+  const end = new Date(now.getTime() + ttlSeconds * 1000);
+  return notAfter !== undefined && notAfter < end ? notAfter : end;
+}
+
 function toObject(
   origin: Origin,
   cluster: ProjectedCluster,
-  request: AccessRequest,
+  request: AccessRequest & { notAfter: Date },
   csr: string,
 ): ClusterAccess {
   const { principal, requestId } = origin;
@@ -136,7 +142,7 @@ function toObject(
       clusterName: cluster.name,
       subject: principal.userId,
       ttlSeconds: request.ttlSeconds,
-      ...(request.notAfter === undefined ? {} : { notAfter: request.notAfter.toISOString() }),
+      notAfter: request.notAfter.toISOString(),
       csr,
     },
   };

@@ -1,16 +1,14 @@
-import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_USER_ID } from "../../shared/crd/names.ts";
-import { findTokenVersions } from "../api-tokens/index.ts";
+import { clusterAccessKind, isIssued } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { Deps } from "../deps.ts";
-import { hasPermission } from "../http/authorization/permissions.ts";
-import { listRoles } from "../members/index.ts";
-import { findKnownOrganizations } from "../organizations/index.ts";
+import { idSchema } from "../http/contract/validate.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { type Holder, holderOf } from "./holder.ts";
+import { holderOf } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
 import { followOffboardings } from "./offboarding/jobs.ts";
 import { purgeOffboardings } from "./offboarding/store.ts";
 import { runRevocations } from "./revocations.ts";
+import { findNamed, findRights } from "./rights.ts";
 
 const SWEEP_EVERY_MS = 30_000;
 const PENDING_EVERY_MS = 2_000;
@@ -33,48 +31,26 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Compares every access that REST issued with the current members. Accesses that the platform's staff created by
- * kubectl have no such labels and are left alone, and so are those of an organization that is not in this database.
+ * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that name a user
+ * or the e-mail address of one. Other names, and organizations that are not in this database, are left alone.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
-  const accesses = await deps.kube.listAll(clusterAccessKind, { labelSelector: LABEL_USER_ID, signal });
+  const accesses = await deps.kube.listAll(clusterAccessKind, { signal });
   const held = accesses.flatMap((access) => {
-    const holder = holderOf(access);
-    const isDeleting = access.metadata.deletionTimestamp !== undefined;
-    return holder === undefined || isDeleting ? [] : [{ access, holder }];
+    const { labels, deletionTimestamp } = access.metadata;
+    const orgId = idSchema.safeParse(labels?.[LABEL_ORG_ID]);
+    const isTheirs = holderOf(access) !== undefined || (isIssued(access) && findNamed(access) !== undefined);
+    return isTheirs && orgId.success && deletionTimestamp === undefined
+      ? [{ access, orgId: orgId.data }]
+      : [];
   });
   if (held.length === 0) return;
-  const mayHold = await findRights(
-    deps,
-    held.map(({ holder }) => holder),
-  );
-  for (const { access, holder } of held) {
-    if (mayHold(holder) || signal.aborted) continue;
-    const { namespace, name, uid } = access.metadata;
+  const mayHold = await findRights(deps.db, held);
+  for (const one of held) {
+    if (mayHold(one) || signal.aborted) continue;
+    const { namespace, name, uid } = one.access.metadata;
     await deps.kube.delete(clusterAccessKind, namespace, name, { uid, signal });
-    deps.log.info({ ...holder, name }, "revoked an access whose holder has lost the right to it");
+    const { orgId } = one;
+    deps.log.info({ orgId, name }, "revoked an access whose holder has lost the right to it");
   }
-}
-
-async function findRights(deps: Deps, holders: readonly Holder[]): Promise<(holder: Holder) => boolean> {
-  const [organizations, roles, tokenVersions] = await Promise.all([
-    findKnownOrganizations(
-      deps.db,
-      holders.map(({ orgId }) => orgId),
-    ),
-    listRoles(
-      deps.db,
-      holders.map(({ userId }) => userId),
-    ),
-    findTokenVersions(
-      deps.db,
-      holders.flatMap(({ tokenId }) => tokenId ?? []),
-    ),
-  ]);
-  return ({ orgId, userId, tokenId, tokenVersion }) => {
-    if (!organizations.has(orgId)) return true;
-    const role = roles.find((one) => one.orgId === orgId && one.userId === userId)?.role;
-    if (role === undefined || !hasPermission(role, "clusters:access")) return false;
-    return tokenId === undefined || tokenVersions.get(tokenId) === tokenVersion;
-  };
 }

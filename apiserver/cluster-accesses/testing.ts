@@ -3,7 +3,13 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import {
+  ANNOTATION_IDENTITY,
+  LABEL_CLUSTER_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+  LABEL_USER_ID,
+} from "../../shared/crd/names.ts";
 import type { DeepPartial } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -113,6 +119,7 @@ export async function makeAccessObject(
           [LABEL_USER_ID]: userId,
           ...labels,
         },
+        annotations: { [ANNOTATION_IDENTITY]: "new" },
       },
       spec: {
         clusterName: name,

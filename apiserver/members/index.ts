@@ -5,7 +5,7 @@ export { endGroupsOfOtherIssuers } from "./groups/sign-in.ts";
 export type { MemberHooks } from "./hooks.ts";
 export { readIssuers, recordIssuers } from "./issuers.ts";
 export { isKnownStaff, recordStaffUse } from "./staff-store.ts";
-export { findEmails, findMembership, insertOwner, listRoles } from "./store.ts";
+export { findEmails, findMembership, insertOwner, listRoles, listRolesByEmail } from "./store.ts";
 export { members, users } from "./table.ts";
 export { findIssuerOf } from "./user-store.ts";
 export { bindUser } from "./users.ts";

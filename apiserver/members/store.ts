@@ -223,6 +223,29 @@ export async function listRoles(
     .where(and(inArray(members.userId, [...new Set(userIds)]), IS_CURRENT, isNull(organizations.deletedAt)));
 }
 
+/** The roles of members of these organizations by their e-mail addresses, which are given and returned in lower case. */
+export async function listRolesByEmail(
+  db: Queryable,
+  orgIds: readonly string[],
+  emails: readonly string[],
+): Promise<{ orgId: string; email: string; role: Role }[]> {
+  if (emails.length === 0) return [];
+  const email = sql<string>`lower(${members.email})`;
+  return db
+    .select({ orgId: members.orgId, email, role: members.role })
+    .from(members)
+    .innerJoin(organizations, eq(organizations.id, members.orgId))
+    .where(
+      and(
+        inArray(members.orgId, [...new Set(orgIds)]),
+        inArray(email, [...new Set(emails)]),
+        isNotNull(members.userId),
+        IS_CURRENT,
+        isNull(organizations.deletedAt),
+      ),
+    );
+}
+
 /** The e-mail addresses of those of these users who are members of the organization, by user id. */
 export async function findEmails(
   db: Queryable,

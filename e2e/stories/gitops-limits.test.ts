@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
+import { USERS } from "../platform/stack/users.ts";
+import { makeRequest } from "../testing/credentials.ts";
 import {
   capiClusterKind,
   conditionOf,
@@ -112,4 +115,23 @@ test("a cluster that is suspended, deleted with its dependents orphaned, is gone
   });
   expect(hidden).toEqual([]);
   expect(await client.listAll(nodePoolKind, { namespace })).toEqual([]);
+});
+
+test.each([
+  ["a member of the organization", USERS.alice.email, "WaitingForCluster"],
+  ["a member of another one", USERS.bob.email, "AccessRefused"],
+  ["the id of a member, which only the API gives", USERS.alice.sub, "AccessRefused"],
+])("an access by kubectl that names %s: %s is %s", async (_name, subject, reason) => {
+  const { client, namespace } = engineer;
+  const metadata = { name: `access-${subject.slice(0, 5).replace(/[@.]/, "")}`, namespace };
+  const { csr } = await makeRequest();
+  const spec = { clusterName: "absent", subject, ttlSeconds: 600, csr };
+  await waitFor("the access to be created", () =>
+    client.create(clusterAccessKind, { metadata, spec }, { fieldManager: "test" }),
+  );
+  await waitFor(reason, async () => {
+    const access = await client.get(clusterAccessKind, namespace, metadata.name);
+    return access?.status?.conditions?.find(({ type }) => type === "Ready")?.reason === reason;
+  });
+  await client.delete(clusterAccessKind, namespace, metadata.name);
 });

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
-import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import {
+  ANNOTATION_IDENTITY,
+  ANNOTATION_REQUEST_ID,
+  FINALIZER,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../shared/crd/names.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
 import { MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
@@ -26,6 +32,7 @@ function anAccess(
       creationTimestamp: at(-60),
       finalizers: [FINALIZER],
       labels: { [LABEL_ID]: name, [LABEL_ORG_ID]: "x" },
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
       ...metadata,
     },
     spec: { clusterName: "blue", subject: "alice", ttlSeconds: 600, csr: "csr" },
@@ -37,6 +44,7 @@ const cluster = { metadata: { name: "blue" }, spec: {} } as Cluster;
 const suspendedCluster = { metadata: { name: "blue" }, spec: { suspend: true } } as Cluster;
 const deletingCluster = { metadata: { name: "blue", deletionTimestamp: at(-1) } } as Cluster;
 const issued = { certificate: "pem" };
+const unmarked = { annotations: {} };
 
 function observe(rest: Partial<ObservedAccess> = {}): ObservedAccess {
   return {
@@ -63,7 +71,7 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   ["one to a suspended cluster waits", { cluster: suspendedCluster }, "wait"],
   [
     "an issued one to a suspended cluster stays as it is",
-    { cluster: suspendedCluster, access: anAccess("mine", {}, issued) },
+    { cluster: suspendedCluster, access: anAccess("mine", unmarked, issued) },
     "ignore",
   ],
   [
@@ -73,7 +81,7 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   ],
   [
     "one that was issued is granted again: the binding may be lost",
-    { access: anAccess("mine", {}, issued) },
+    { access: anAccess("mine", unmarked, issued) },
     "grant",
   ],
   [
@@ -84,7 +92,7 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   ["an expired one is deleted", { access: anAccess("mine", { creationTimestamp: at(-600) }) }, "delete"],
   [
     "one whose cluster is being deleted is deleted",
-    { access: anAccess("mine", {}, issued), cluster: deletingCluster },
+    { access: anAccess("mine", unmarked, issued), cluster: deletingCluster },
     "delete",
   ],
   ["one without our labels gets them first", { access: anAccess("mine", { labels: {} }) }, "label"],
@@ -125,6 +133,67 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   ],
 ])("%s", (_name, rest, kind) => {
   expect(reconcileAccess(observe(rest), NOW).kind).toBe(kind);
+});
+
+const USER = "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
+/** Of 12:00:00 and of an hour before. */
+const [FRESH_ID, OLD_ID] = [NOW.getTime(), NOW.getTime() - 3_600_000].map((ms) => {
+  const digits = ms.toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`;
+});
+const byRest = { [ANNOTATION_REQUEST_ID]: "request-1" };
+const word = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
+const created = { creationTimestamp: at(-5) };
+
+test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
+  ["REST's own", USER, { labels: { [LABEL_ID]: FRESH_ID ?? "" }, annotations: byRest }, "label"],
+  ["a user by kubectl", USER, { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
+  ["a user in capitals", USER.toUpperCase(), { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
+  ["an e-mail address", "jane@example.com", { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
+  ["a member's address", "jane@example.com", { labels: {}, annotations: word("known") }, "label"],
+  [
+    "no member's address",
+    "jane@example.com",
+    { labels: {}, annotations: word("refused") },
+    "reject AccessRefused",
+  ],
+  ["a name of no person", "ci", { labels: {}, annotations: {} }, "label"],
+  ["a name of no person, refused", "ci", { annotations: word("refused") }, "reject AccessRefused"],
+  [
+    "a user, from a backup",
+    USER,
+    { labels: { [LABEL_ID]: OLD_ID ?? "" }, annotations: byRest },
+    "wait WaitingForIdentity",
+  ],
+  [
+    "a name of no person, from a backup",
+    "ci",
+    { labels: { [LABEL_ID]: OLD_ID ?? "" }, annotations: {} },
+    "wait WaitingForIdentity",
+  ],
+  [
+    "a user, from a backup, who is a member",
+    USER,
+    { labels: { [LABEL_ID]: OLD_ID ?? "" }, annotations: { ...byRest, ...word("known") } },
+    "label",
+  ],
+])("an access that names %s is decided", (_name, subject, metadata, decided) => {
+  const access = anAccess("mine", { ...created, ...metadata });
+  const decision = reconcileAccess(
+    observe({ access: { ...access, spec: { ...access.spec, subject } } }),
+    NOW,
+  );
+  const reason = "reason" in decision ? decision.reason : "fault" in decision ? decision.fault.reason : "";
+  expect(`${decision.kind} ${reason}`.trim()).toBe(decided);
+});
+
+test("a new id is marked until the access is issued, and what may not be issued takes no place of another", () => {
+  const first = reconcileAccess(observe({ access: anAccess("mine", { labels: {}, annotations: {} }) }), NOW);
+  expect(first).toMatchObject({ metadata: { annotations: word("new") } });
+  const second = reconcileAccess(observe({ access: anAccess("mine", {}, issued) }), NOW);
+  expect(second).toMatchObject({ kind: "label", metadata: { dropAnnotations: [ANNOTATION_IDENTITY] } });
+  const refused = others(MAX_LIVE_ACCESSES, { ...older, annotations: word("refused") });
+  expect(reconcileAccess(observe({ siblings: refused }), NOW).kind).toBe("grant");
 });
 
 test("an access expires its lifetime after its creation, whatever happens to its status", () => {

@@ -1,8 +1,8 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { type ClusterAccess, confirmationOf, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/object.ts";
 import {
   findIdentityFault,
@@ -54,6 +54,12 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   if (fault !== undefined || organization.kind !== "known") {
     return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault };
   }
+  const confirmation = confirmationOf(access);
+  if (confirmation === "refused") return { kind: "reject", fault: composeRefusal(access) };
+  if (confirmation === "unconfirmed") {
+    const message = `The access waits until the API server has looked up ${spec.subject} among the members of the organization. If this lasts, look at the API server of the platform.`;
+    return { kind: "wait", reason: "WaitingForIdentity", message, expiresAt };
+  }
   if (cluster === undefined || isDeleting(cluster)) {
     if (isIssued(access)) return { kind: "delete" };
     const message = `There is no cluster ${spec.clusterName} in this organization; create it, or delete this access.`;
@@ -75,7 +81,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     const message = `The control plane of ${spec.clusterName} is not up yet; the access is issued as soon as it is.`;
     return { kind: "wait", reason: "WaitingForControlPlane", message, expiresAt };
   }
-  const missing = findMissingMetadata(access, organization.id, observed.candidateId);
+  const missing = findMissing(observed, organization.id);
   if (missing !== undefined) return { kind: "label", metadata: missing, expiresAt };
   if (isSuspended(cluster)) {
     if (isIssued(access)) return { kind: "ignore", expiresAt };
@@ -84,6 +90,21 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   const target = { id: metadata.labels?.[LABEL_ID] ?? "", cluster, tenant };
   return { kind: "grant", target, expiresAt };
+}
+
+function composeRefusal({ spec }: ClusterAccess): Problem {
+  const message = `${spec.subject} is no member of the organization with a right to its clusters, or this access has ended before; delete it, and have a kubeconfig issued by the API.`;
+  return { reason: "AccessRefused", message };
+}
+
+/** An id that is given here is marked as new until the access is issued: in a backup of it the mark would be untrue. */
+function findMissing({ access, candidateId }: ObservedAccess, organizationId: string) {
+  const missing = findMissingMetadata(access, organizationId, candidateId);
+  const { labels, annotations } = access.metadata;
+  const isMarked = annotations?.[ANNOTATION_IDENTITY] !== undefined;
+  if (isMarked) return isIssued(access) ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
+  const isIdNew = labels?.[LABEL_ID] === undefined && !isIssued(access);
+  return isIdNew ? { ...missing, annotations: { [ANNOTATION_IDENTITY]: "new" } } : missing;
 }
 
 /** A deleted cluster, or one whose API server is unknown, needs no revocation; a duplicate's binding is the older one's. */
@@ -103,9 +124,9 @@ export function isLive(access: ClusterAccess, now: Date): boolean {
   return !isDeleting(access) && findExpiry(access) > now;
 }
 
-/** Issued accesses, and those that are being issued, before waiting ones, then by age. */
+/** Issued accesses, and those that are being issued, before waiting ones, then by age. What may not be issued counts for none. */
 function comesFirst(other: ClusterAccess, { access: own, isIssuing }: ObservedAccess, now: Date): boolean {
-  if (!isLive(other, now)) return false;
+  if (!isLive(other, now) || confirmationOf(other) !== "confirmed") return false;
   const [left, right] = [other, own].map((access) => isIssued(access) || isIssuing(access));
   if (left !== right) return left === true;
   return isOlder(other.metadata, own.metadata);

@@ -9,9 +9,10 @@ import {
   clusterAccessKind,
   findExpiry,
   isIssued,
+  isUserId,
   nameAccessGroup,
 } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ID, UUID_PATTERN } from "../../shared/crd/names.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Caches, RunContext } from "../caches.ts";
@@ -217,9 +218,6 @@ async function sign(
   return certificate;
 }
 
-/** What REST gives accesses to; people of GitOps may name others. */
-const USER_ID = new RegExp(UUID_PATTERN);
-
 /**
  * The user whose last access this was: the bindings that the tenant made for the name end with it. An access that has expired
  * ends no person's right.
@@ -227,7 +225,7 @@ const USER_ID = new RegExp(UUID_PATTERN);
 function findEndedUser({ caches }: AccessDeps, access: ClusterAccess, now: Date): string | undefined {
   const { subject, clusterName } = access.spec;
   // Any other name may be one of the tenant's own identity provider, too.
-  if (findExpiry(access) <= now || !USER_ID.test(subject)) return undefined;
+  if (findExpiry(access) <= now || !isUserId(subject)) return undefined;
   const others = caches.accesses.byIndex(INDEX_CLUSTER, toKey(access.metadata.namespace, clusterName));
   const isHeld = others.some((other) => other.spec.subject === subject && isLive(other, now));
   return isHeld ? undefined : subject;

@@ -2,7 +2,8 @@ import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema } from "./conditions.ts";
 import { integer, objectName, statusGenerationSchema, timestamp } from "./fields.ts";
-import { GROUP, VERSION } from "./names.ts";
+import { identityOf } from "./identity.ts";
+import { ANNOTATION_IDENTITY, GROUP, UUID_PATTERN, VERSION } from "./names.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
 
 export const clusterAccessConditionTypes = ["Ready", "Reconciling", "Stalled"] as const;
@@ -20,7 +21,8 @@ const clusterAccessFields = z
       .max(253)
       .regex(/^[A-Za-z0-9][A-Za-z0-9@._+-]*$/)
       .meta({
-        description: "The user's id. It becomes the user name in the cluster.",
+        description:
+          "The user's id; of an access by kubectl the e-mail address of a member, or a name that is no person's. It becomes the user name in the cluster.",
       }),
     ttlSeconds: integer(
       MIN_ACCESS_TTL_SECONDS,
@@ -99,6 +101,30 @@ export function nameAccessGroup(accessId: string): string {
 /** Whether there is a certificate, or a token where the control plane signs none. */
 export function isIssued({ status }: Pick<ClusterAccess, "status">): boolean {
   return status?.certificate !== undefined || status?.tokenSecretName !== undefined;
+}
+
+const USER_ID = new RegExp(UUID_PATTERN);
+
+/** Whether a subject is the id of a user of Marina, however it is spelled. */
+export function isUserId(subject: string): boolean {
+  return USER_ID.test(subject.toLowerCase());
+}
+
+/** Whether a subject names a person, by the id of a user or an e-mail address: the API server knows whether it is a member. */
+export function namesPerson(subject: string): boolean {
+  return isUserId(subject) || subject.includes("@");
+}
+
+/**
+ * Whether an access may be issued. One that names a person, and one that came with an id as from a backup, waits for the word
+ * of the API server, whose records know the members and what has ended. What was issued needs no word.
+ */
+export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirmed" | "refused" {
+  if (isIssued(access)) return "confirmed";
+  const state = identityOf(access);
+  if (state === "refused" || state === "unconfirmed") return state;
+  if (state !== "none" || !namesPerson(access.spec.subject)) return "confirmed";
+  return access.metadata.annotations?.[ANNOTATION_IDENTITY] === undefined ? "unconfirmed" : "confirmed";
 }
 
 /**

@@ -1,14 +1,17 @@
 import { and, eq, like } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
-import { LABEL_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
-import type { Person } from "../../testing/issuer.ts";
-import { makeAccessObject, startAccessService } from "../testing.ts";
+import type { Person, TestIssuer } from "../../testing/issuer.ts";
+import { createClientKey } from "../issue.ts";
+import { createAccessObject, issueSigned, makeAccessObject, startAccessService } from "../testing.ts";
 import { startAccessObserver } from "./observer.ts";
 
+let issuer: TestIssuer;
 let api: TestApp;
 let orgId: string;
 let owner: Person;
@@ -19,6 +22,7 @@ let stopped: Promise<void> | undefined;
 beforeAll(async () => {
   ({
     api,
+    issuer,
     orgId,
     owner,
     clusters: [cluster],
@@ -104,4 +108,51 @@ describe("an access by kubectl", () => {
     expect(await auditOf(id)).toEqual(["cluster_access.create test", "cluster_access.revoke user"]);
     await deleteByHand(later);
   });
+});
+
+describe("an access by kubectl that waits for the word of the records", () => {
+  const email = (person: Person) => person.email.toUpperCase();
+  const OLD_ID = "01890000-0000-7000-8000-000000000000";
+
+  test.each<[string, (stranger: Person) => { subject: string; labels?: Record<string, string> }, string]>([
+    ["a member by e-mail address", () => ({ subject: email(owner) }), "known"],
+    ["somebody else by e-mail address", (stranger) => ({ subject: email(stranger) }), "refused"],
+    ["a member by id", () => ({ subject: owner.userId }), "refused"],
+    ["somebody else by id", ({ userId }) => ({ subject: userId }), "refused"],
+    [
+      "a former member, from a backup",
+      ({ userId }) => ({
+        subject: userId,
+        labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: orgId, [LABEL_USER_ID]: userId },
+      }),
+      "refused",
+    ],
+    [
+      "a member, from a backup that the records do not know",
+      () => ({
+        subject: owner.userId,
+        labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: orgId, [LABEL_USER_ID]: owner.userId },
+      }),
+      "refused",
+    ],
+  ])("and names %s", async (_name, compose, word) => {
+    const { subject, labels = {} } = compose(await issuer.createPerson());
+    const { namespace, name: clusterName } = cluster;
+    const name = `w-${createId().slice(-12)}`;
+    const spec = { clusterName, subject, ttlSeconds: 600, csr: (await createClientKey(subject, name)).csr };
+    await createAccessObject(api.deps, { metadata: { namespace, name, labels }, spec });
+    start();
+    const read = () => api.deps.kube.get(clusterAccessKind, namespace, name);
+    await expect
+      .poll(async () => (await read())?.metadata.annotations?.[ANNOTATION_IDENTITY], patience)
+      .toBe(word);
+    await api.deps.kube.delete(clusterAccessKind, namespace, name);
+  });
+});
+
+test("a kubeconfig ends at its time, also when its access comes back from a backup", async () => {
+  const { issued, access } = await issueSigned(api, cluster, owner);
+  expect(Math.abs(Date.parse(access?.spec.notAfter ?? "") - Date.parse(issued.body.expires_at))).toBeLessThan(
+    60_000,
+  );
 });

@@ -15,6 +15,7 @@ import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
 import { accessIdOf } from "../present.ts";
 import { insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
+import { giveAccessWord, lacksWord } from "./word.ts";
 
 /** The Kubernetes API does not say who deleted an object. */
 const UNKNOWN_MANAGER = "unknown";
@@ -28,7 +29,8 @@ const BATCH_SIZE = 20;
 type Work = { key: string } | { goneUid: string } | { search: true };
 
 /**
- * Writes what happens to accesses in the Kubernetes API to the audit log: one process of all replicas watches them.
+ * Writes what happens to accesses in the Kubernetes API to the audit log, and says of those that wait for it whether they may be
+ * issued: one process of all replicas watches them.
  * Resolves when the signal has aborted and the last write is done.
  */
 export function startAccessObserver(deps: Deps, signal: AbortSignal): { stopped: Promise<void> } {
@@ -70,7 +72,10 @@ async function carryOut(deps: Deps, store: Store<ClusterAccess>, work: Work): Pr
   if ("goneUid" in work) return recordGone(deps, work.goneUid);
   if ("search" in work) return recordMissing(deps, store);
   const access = store.get(work.key);
-  if (access !== undefined) await recordObservation(deps, access);
+  if (access === undefined) return;
+  // The record of an access is what decides about one that comes back from a backup.
+  if (lacksWord(access)) await giveAccessWord(deps, access);
+  else await recordObservation(deps, access);
 }
 
 /** Each is confirmed by a live read, since it may have been created after the list in which it is missing. */

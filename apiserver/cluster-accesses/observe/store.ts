@@ -17,6 +17,24 @@ export async function insertObserved(tx: Queryable, access: NewObservedAccess): 
   return rows.length > 0;
 }
 
+export type RecordedAccess = Pick<ObservedAccess, "namespace" | "clusterName" | "subject" | "expiresAt">;
+
+/** An access that was seen with this id; of several the one that ends first. */
+export async function findRecorded(
+  db: Queryable,
+  orgId: string,
+  id: string,
+): Promise<RecordedAccess | undefined> {
+  const { namespace, clusterName, subject, expiresAt } = observedAccesses;
+  const [row] = await db
+    .select({ namespace, clusterName, subject, expiresAt })
+    .from(observedAccesses)
+    .where(and(eq(observedAccesses.orgId, orgId), eq(observedAccesses.id, id)))
+    .orderBy(expiresAt)
+    .limit(1);
+  return row;
+}
+
 /** Records the end of an access; undefined for one that is unknown or has ended before. */
 export async function markEnded(tx: Queryable, uid: string): Promise<ObservedAccess | undefined> {
   const [row] = await tx

@@ -19,6 +19,12 @@ On the Namespace of an organization, labels and annotations of \`cloud.marina.de
 Namespaces. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
 These write no Namespaces but those of organizations (\`org-*\`).
 
+A ClusterAccess by \`kubectl\` gives a right to nobody whom the API would refuse. One whose subject is an e-mail address or the
+id of a user waits (reason \`WaitingForIdentity\`) until the API server has looked the person up: who is no member of the
+organization with a right to its clusters gets nothing (reason \`AccessRefused\`), and who ceases to be one loses it within 30 s.
+Any other subject is a name that is no person's, and ends with the access, after seven days at most. One that comes from a backup
+is issued again when the API server knows it, and it has neither expired nor been revoked.
+
 Refused attempts are in the audit log of the Kubernetes API, under the annotation
 \`validation.policy.admission.k8s.io/validation_failure\`, and counted in its metric
 \`apiserver_validating_admission_policy_check_total\` with \`enforcement_action="deny"\`.

@@ -1,0 +1,65 @@
+import { type ClusterAccess, isUserId } from "../../shared/crd/cluster-access.ts";
+import { findTokenVersions } from "../api-tokens/index.ts";
+import type { Queryable } from "../db/client.ts";
+import { hasPermission } from "../http/authorization/permissions.ts";
+import { listRoles, listRolesByEmail } from "../members/index.ts";
+import { findKnownOrganizations } from "../organizations/index.ts";
+import { holderOf } from "./holder.ts";
+
+/** An access, and the organization that its Namespace belongs to. */
+export interface HeldAccess {
+  access: ClusterAccess;
+  orgId: string;
+}
+
+/** Who holds an access: a user, with the API token that requested it, or an e-mail address; undefined = no person. */
+type Named = { userId: string; tokenId?: string | undefined; tokenVersion?: number } | { email: string };
+
+/**
+ * Tells whether the person whom an access names has a right to it now: is a member of the organization whose role opens clusters,
+ * and has the API token in the version that requested it. True for an access that names no person, and for one of an organization
+ * that is not in this database.
+ */
+export async function findRights(
+  db: Queryable,
+  held: readonly HeldAccess[],
+): Promise<(held: HeldAccess) => boolean> {
+  const orgIds = held.map(({ orgId }) => orgId);
+  const named = held.flatMap(({ access }) => findNamed(access) ?? []);
+  const users = named.filter((one) => "userId" in one);
+  const emails = named.flatMap((one) => ("email" in one ? one.email : []));
+  const [organizations, roles, rolesByEmail, tokenVersions] = await Promise.all([
+    findKnownOrganizations(db, orgIds),
+    listRoles(
+      db,
+      users.map(({ userId }) => userId),
+    ),
+    listRolesByEmail(db, orgIds, emails),
+    findTokenVersions(
+      db,
+      users.flatMap(({ tokenId }) => tokenId ?? []),
+    ),
+  ]);
+  return ({ access, orgId }) => {
+    const person = findNamed(access);
+    if (person === undefined || !organizations.has(orgId)) return true;
+    if ("email" in person) {
+      const isTheirs = (one: { orgId: string; email: string }) =>
+        one.orgId === orgId && one.email === person.email;
+      return rolesByEmail.some((one) => isTheirs(one) && hasPermission(one.role, "clusters:access"));
+    }
+    const { userId, tokenId, tokenVersion } = person;
+    const role = roles.find((one) => one.orgId === orgId && one.userId === userId)?.role;
+    if (role === undefined || !hasPermission(role, "clusters:access")) return false;
+    return tokenId === undefined || tokenVersions.get(tokenId) === tokenVersion;
+  };
+}
+
+/** Whom an access names, by its labels where it has them: what revokes the accesses of a user finds it by these. */
+export function findNamed(access: ClusterAccess): Named | undefined {
+  const { subject } = access.spec;
+  const holder = holderOf(access);
+  if (holder !== undefined) return holder;
+  if (isUserId(subject)) return { userId: subject.toLowerCase() };
+  return subject.includes("@") ? { email: subject.toLowerCase() } : undefined;
+}
