@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { LABEL_ID } from "../shared/crd/names.ts";
+import { LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { KubeObject, ObjectMeta } from "../shared/kube/kind.ts";
+import { toKey } from "../shared/kube/object.ts";
 import { LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL } from "./capi/kinds.ts";
 import { countOrphanedClusters, countUnrecordedMachines } from "./fleet-metrics.ts";
 
@@ -16,7 +17,7 @@ const make = (name: string, metadata: Partial<ObjectMeta> = {}, status?: object)
 });
 
 function cache(...objects: KubeObject[]) {
-  const keyOf = ({ metadata }: KubeObject) => `${metadata.namespace}/${metadata.name}`;
+  const keyOf = ({ metadata }: KubeObject) => toKey(metadata.namespace, metadata.name);
   const get = (key: string) => objects.find((object) => keyOf(object) === key);
   return { list: () => objects, get } as never;
 }
@@ -39,12 +40,26 @@ test.each([
     machine: make("foreign", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "other" } }),
     count: 0,
   },
+  {
+    what: "of an organization whose Cluster of Cluster API is gone",
+    machine: make("left", { labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "gone" } }),
+    count: 1,
+  },
+  {
+    what: "of no organization whose Cluster of Cluster API is gone",
+    machine: make("left", { namespace: "other", labels: { ...ofPool, [LABEL_CAPI_CLUSTER]: "gone" } }),
+    count: 0,
+  },
 ])("a machine $what counts as unrecorded: $count", ({ machine, count }) => {
   const caches = {
     clusters: cache(),
     nodePools: cache(make("web", {}, { machines: [{ uid: "listed" }] })),
     capiClusters: cache(make("shop", { labels: MARINAS }), make("other")),
     machines: cache(machine),
+    namespaces: cache(
+      make("org-1", { namespace: undefined, labels: { [LABEL_ORG_ID]: "1" } }),
+      make("other"),
+    ),
   };
   expect(countUnrecordedMachines(caches, NOW)).toBe(count);
 });

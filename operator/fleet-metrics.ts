@@ -1,7 +1,7 @@
 import { findCondition } from "../shared/controller/conditions.ts";
 import { elapsedMs } from "../shared/controller/time.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
-import { LABEL_ID } from "../shared/crd/names.ts";
+import { LABEL_ID, LABEL_ORG_ID } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import { toKey } from "../shared/kube/object.ts";
 import { Gauge, type Registry } from "../shared/program/metrics.ts";
@@ -69,10 +69,16 @@ function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): 
 const RECORDED_WITHIN_MS = 60_000;
 
 type FleetCaches = {
-  [Name in "clusters" | "nodePools" | "capiClusters" | "machines"]: Pick<Caches[Name], "list" | "get">;
+  [Name in "clusters" | "nodePools" | "capiClusters" | "machines" | "namespaces"]: Pick<
+    Caches[Name],
+    "list" | "get"
+  >;
 };
 
-/** Machines of pools of Cluster API clusters that Marina made, which no status lists. */
+/**
+ * Machines of pools of Cluster API clusters that Marina made, which no status lists. Where their Cluster of Cluster API is gone,
+ * those in the Namespace of an organization.
+ */
 export function countUnrecordedMachines(caches: FleetCaches, now: Date): number {
   const recorded = new Set(
     caches.nodePools.list().flatMap(({ status }) => (status?.machines ?? []).map(({ uid }) => uid)),
@@ -81,7 +87,9 @@ export function countUnrecordedMachines(caches: FleetCaches, now: Date): number 
     const cluster = metadata.labels?.[LABEL_CAPI_CLUSTER];
     if (cluster === undefined || metadata.labels?.[LABEL_CAPI_POOL] === undefined) return false;
     const capi = caches.capiClusters.get(toKey(metadata.namespace, cluster));
-    if (capi?.metadata.labels?.[LABEL_ID] === undefined || recorded.has(metadata.uid ?? "")) return false;
+    const owner = capi ?? caches.namespaces.get(metadata.namespace ?? "");
+    const isOurs = owner?.metadata.labels?.[capi === undefined ? LABEL_ORG_ID : LABEL_ID] !== undefined;
+    if (!isOurs || recorded.has(metadata.uid ?? "")) return false;
     return elapsedMs(metadata.creationTimestamp, now) >= RECORDED_WITHIN_MS;
   }).length;
 }

@@ -54,6 +54,12 @@ test.each<{ status: number; reason?: string; message?: string; is: string[] }>([
     message: 'clusters "a" is forbidden: User "b" cannot get resource "clusters" in API group "c"',
     is: ["isUnavailable"],
   },
+  {
+    status: 403,
+    message:
+      'clusteraccesses "a" is forbidden: status unknown for quota: b, resources: count/clusteraccesses.c',
+    is: ["isUnavailable"],
+  },
   { status: 403, message: 'clusters "a" is forbidden: ValidatingAdmissionPolicy "b" denied request', is: [] },
   { status: 403, message: 'pods "a" is forbidden: exceeded quota: b, used: pods=1', is: [] },
   { status: 500, message: "etcd is sad", is: [] },
