@@ -16,6 +16,12 @@ const make = (name: string, metadata: Partial<ObjectMeta> = {}, status?: object)
   ...(status && { status }),
 });
 
+const makeNamespace = (name: string, labels = {}) => ({
+  apiVersion: "v1",
+  kind: "Namespace",
+  metadata: { name, labels },
+});
+
 function cache(...objects: KubeObject[]) {
   const keyOf = ({ metadata }: KubeObject) => toKey(metadata.namespace, metadata.name);
   const get = (key: string) => objects.find((object) => keyOf(object) === key);

@@ -15,7 +15,7 @@ const INVITATION_EXPIRY = sql`now() + interval '14 days'`;
 const NEXT_VERSION = sql`${members.version} + 1`;
 
 /** A membership by a group ends at its time, whenever its row is removed. */
-const IS_CURRENT = sql`(${members.expiresAt} is null or ${members.expiresAt} > now())`;
+export const IS_CURRENT = sql`(${members.expiresAt} is null or ${members.expiresAt} > now())`;
 
 const selectMembership = prepareStatement(["orgId", "userId"], (db, { orgId, userId }) =>
   db
@@ -209,41 +209,6 @@ export async function bindInvitation(
     .where(and(isMember(orgId, memberId), isPending(email)))
     .returning();
   return row;
-}
-
-/** The roles that these users have now, in all organizations that are not deleted. */
-export async function listRoles(
-  db: Queryable,
-  userIds: readonly string[],
-): Promise<{ orgId: string; userId: string | null; role: Role }[]> {
-  return db
-    .select({ orgId: members.orgId, userId: members.userId, role: members.role })
-    .from(members)
-    .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(and(inArray(members.userId, [...new Set(userIds)]), IS_CURRENT, isNull(organizations.deletedAt)));
-}
-
-/** The roles of members of these organizations by their e-mail addresses, which are given and returned in lower case. */
-export async function listRolesByEmail(
-  db: Queryable,
-  orgIds: readonly string[],
-  emails: readonly string[],
-): Promise<{ orgId: string; email: string; role: Role }[]> {
-  if (emails.length === 0) return [];
-  const email = sql<string>`lower(${members.email})`;
-  return db
-    .select({ orgId: members.orgId, email, role: members.role })
-    .from(members)
-    .innerJoin(organizations, eq(organizations.id, members.orgId))
-    .where(
-      and(
-        inArray(members.orgId, [...new Set(orgIds)]),
-        inArray(email, [...new Set(emails)]),
-        isNotNull(members.userId),
-        IS_CURRENT,
-        isNull(organizations.deletedAt),
-      ),
-    );
 }
 
 /** The e-mail addresses of those of these users who are members of the organization, by user id. */
