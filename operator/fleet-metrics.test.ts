@@ -62,10 +62,7 @@ test.each([
     nodePools: cache(make("web", {}, { machines: [{ uid: "listed" }] })),
     capiClusters: cache(make("shop", { labels: MARINAS }), make("other")),
     machines: cache(machine),
-    namespaces: cache(
-      make("org-1", { namespace: undefined, labels: { [LABEL_ORG_ID]: "1" } }),
-      make("other"),
-    ),
+    namespaces: cache(makeNamespace("org-1", { [LABEL_ORG_ID]: "1" }), makeNamespace("other")),
   };
   expect(countUnrecordedMachines(caches, NOW)).toBe(count);
 });
