@@ -245,6 +245,14 @@ test("the finalizer of a deleted pool is released when nothing is left of it", (
   expect(aPool().deleting().plan()).toMatchObject({ releaseFinalizer: true, status: undefined });
 });
 
+test("of a deleted pool that somebody else's finalizer holds no nodes are shown once they are gone", () => {
+  const deleting = aPool().deleting();
+  const { pool } = deleting.observed;
+  const status = { ...pool.status, nodes: 2, readyNodes: 1, upToDateNodes: 1, machines: [] };
+  const plan = deleting.with({ pool: { ...pool, status } }).plan();
+  expect(plan).toMatchObject({ releaseFinalizer: true, status: { nodes: 0, readyNodes: 0 } });
+});
+
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   const capi = capiPoolWith({ desired: 0 });
   const pool = aPool().deleting().with({ capi, capiClusterDeleted: true });

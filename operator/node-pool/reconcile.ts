@@ -45,12 +45,13 @@ function isGone(observed: ObservedPool): boolean {
   return observed.leftTopology && observed.capi === undefined && observed.machines.length === 0;
 }
 
-/** The last status of a pool says when its last machines were deleted. */
+/** The last status of a pool says when its last machines were deleted, and that it has no nodes. */
 function release(observed: ObservedPool, now: Date): PoolPlan {
   const { pool } = observed;
-  const listsMachines = (pool.status?.machines ?? []).length > 0;
+  const { machines = [], nodes = 0 } = pool.status ?? {};
+  const isOutdated = machines.length > 0 || nodes > 0;
   return composePlan({
-    status: listsMachines ? composePoolStatus(observed, undefined, now).status : undefined,
+    status: isOutdated ? composePoolStatus(observed, undefined, now).status : undefined,
     releaseFinalizer: hasFinalizer(pool.metadata),
   });
 }
