@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-const makeAccess = (person: Person, labels?: Record<string, string>) =>
+const makeAccess = (person: { userId: string; subject?: string }, labels?: Record<string, string>) =>
   makeAccessObject(api.deps, cluster, person, labels);
 
 /** Whether an access is there and stays, once nothing is left to be revoked. */
@@ -127,6 +127,28 @@ describe("the accesses of a person", () => {
     expect((await api.request("DELETE", place, { token: owner.token, headers })).status).toBe(204);
     expect(await holds(id)).toBe(false);
   });
+});
+
+test("an access by kubectl for the e-mail address of a member ends with the membership, and no other one", async () => {
+  const [removed, untouched] = [await addMember(), await addMember()];
+  const issue = async ({ userId, email }: Person) => {
+    const holder = { userId, subject: email.toUpperCase() };
+    const id = await makeAccess(holder, { [LABEL_USER_ID]: "by-hand" });
+    const place = { namespace: cluster.namespace, labelSelector: `${LABEL_ID}=${id}` };
+    const [made] = await api.deps.kube.listAll(clusterAccessKind, place);
+    const patch = { status: { certificate: "signed" } };
+    await api.deps.kube.mergePatch(clusterAccessKind, cluster.namespace, made?.metadata.name ?? "", patch, {
+      fieldManager: "test",
+      subresource: "status",
+    });
+    return id;
+  };
+  const ids = [await issue(removed), await issue(untouched)];
+  await sweep();
+  expect(await Promise.all(ids.map(holds))).toEqual([true, true]);
+  await api.deps.sql`delete from members where id = ${removed.memberId}`;
+  await sweep();
+  expect(await Promise.all(ids.map(holds))).toEqual([false, true]);
 });
 
 describe("revoking an access", () => {

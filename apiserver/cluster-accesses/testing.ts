@@ -98,11 +98,11 @@ export async function createAccessObject(
   );
 }
 
-/** Creates an access of a person as REST does, without a certificate. Returns its id. */
+/** Creates an access of a person as REST does, or with another subject, without a certificate. Returns its id. */
 export async function makeAccessObject(
   { kube }: Pick<Deps, "kube">,
   { namespace, name, id: clusterId, orgId }: ProjectedCluster,
-  { userId }: { userId: string },
+  { userId, subject = userId }: { userId: string; subject?: string },
   labels: Record<string, string> = {},
 ): Promise<string> {
   const id = createId();
@@ -123,7 +123,7 @@ export async function makeAccessObject(
       },
       spec: {
         clusterName: name,
-        subject: userId,
+        subject,
         ttlSeconds: 600,
         csr: (await createClientKey(userId, id)).csr,
       },

@@ -129,9 +129,11 @@ test.each([
   await waitFor("the access to be created", () =>
     client.create(clusterAccessKind, { metadata, spec }, { fieldManager: "test" }),
   );
-  await waitFor(reason, async () => {
+  const decided = await waitFor("the word", async () => {
     const access = await client.get(clusterAccessKind, namespace, metadata.name);
-    return access?.status?.conditions?.find(({ type }) => type === "Ready")?.reason === reason;
+    const ready = access?.status?.conditions?.find(({ type }) => type === "Ready");
+    return ready?.reason === "WaitingForIdentity" ? undefined : ready;
   });
+  expect(decided.reason).toBe(reason);
   await client.delete(clusterAccessKind, namespace, metadata.name);
 });
