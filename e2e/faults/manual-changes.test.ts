@@ -101,7 +101,8 @@ test("a namespace that is deleted under a running cluster is removed with everyt
   const isDeleted = async () =>
     (await engineer.client.get(namespaceKind, undefined, engineer.namespace)) === undefined;
   await waitFor("the namespace to be deleted", isDeleted, SOON);
-  expect(await listLeftovers(engineer, identities.ids[0])).toEqual([]);
+  const left = () => listLeftovers(engineer, identities.ids[0]);
+  await waitFor("no leftovers", async () => (await left()).length === 0, SOON);
   await cluster.close();
 });
 
