@@ -206,7 +206,6 @@ test("a kubeconfig is refused until the cluster has been running once (section 4
 test("an issued kubeconfig works with kubectl and with Node's TLS, under its holder's name, until it expires", async () => {
   const before = Date.now();
   const response = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 3600 });
-  const after = Date.now();
   expect(response.status).toBe(201);
   expect(response.headers.get("cache-control")).toBe("no-store");
   expect(response.headers.get("content-disposition")).toMatch(
@@ -214,10 +213,8 @@ test("an issued kubeconfig works with kubectl and with Node's TLS, under its hol
   );
   const issued: Issued = response.body;
   expect(response.headers.get("location")).toBe(`/api/v1${path}/accesses/${issued.id}`);
-  // Expiries of certificates are in whole seconds.
   const issuedAt = Date.parse(issued.expires_at) - 3_600_000;
-  expect(issuedAt).toBeGreaterThan(before - 1000);
-  expect(issuedAt).toBeLessThan(after + 1000);
+  expect([issuedAt > before - 1000, issuedAt <= Date.now()]).toEqual([true, true]);
   expect(issued.subject).toBe(USERS.alice.sub);
   expect(await ask(readCredential(issued.kubeconfig))).toBe(200);
   const { stdout } = await withFile(issued.kubeconfig, (kubeconfig) =>
