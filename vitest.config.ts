@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirstSequencer } from "./e2e/checks/test-report/longest-first.ts";
 
 const onStack = {
   globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
@@ -18,6 +19,7 @@ export default defineConfig({
     maxWorkers: 4,
     // Modules are read once a worker, not once a file, which halves the unit tests. Helpers register hooks in functions.
     isolate: false,
+    sequence: { sequencer: LongestFirstSequencer },
     projects: [
       {
         test: {

@@ -17,6 +17,7 @@ beforeAll(async () => {
     dir: ".marina/faults-api",
     fresh: true,
     provider: "in-memory",
+    withoutManagers: true,
     onCrash: "report",
   });
 });

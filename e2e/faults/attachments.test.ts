@@ -17,7 +17,13 @@ let alice: Tenant;
 let sql: postgres.Sql;
 
 beforeAll(async () => {
-  stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "report" });
+  stack = await startStack({
+    provider: "in-memory",
+    withoutManagers: true,
+    dir: DIR,
+    fresh: true,
+    onCrash: "report",
+  });
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   sql = postgres(stack.info.databaseUrl, { max: 2, onnotice: () => undefined });
   await waitFor("the object store", () => fetch(stack.info.objectStore.endpoint), {

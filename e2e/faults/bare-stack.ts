@@ -1,9 +1,7 @@
 import { buildBundles } from "../../build.ts";
 import { leaseKind } from "../../shared/kube/core-kinds.ts";
-import { CAPI_MANAGERS } from "../platform/stack/cluster-api-manifests.ts";
 import { PLATFORM_NAMESPACE } from "../platform/stack/marina.ts";
 import { type Stack, startStack } from "../platform/stack/stack.ts";
-import { kubectl } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { type ApiProxy, openApiProxy } from "./api-proxy.ts";
 import { type OperatorProcess, startOperator } from "./operator-process.ts";
@@ -34,11 +32,9 @@ export async function startBareStack(dir: string): Promise<BareStack> {
     dir,
     fresh: true,
     parts: "infrastructure",
+    withoutManagers: true,
     onCrash: "report",
   });
-  for (const manager of CAPI_MANAGERS) await stack.part(manager).kill();
-  const webhooks = "mutatingwebhookconfigurations,validatingwebhookconfigurations";
-  await kubectl(["delete", webhooks, "--all"], { stack: stack.info });
   const proxy = await openApiProxy(stack.info, "proxy");
   const cleaner = await createEngineer(stack.info);
   const running: OperatorProcess[] = [];

@@ -26,6 +26,7 @@ let path: string;
 beforeAll(async () => {
   stack = await startStack({
     provider: "in-memory",
+    withoutManagers: true,
     dir: DIR,
     fresh: true,
     onCrash: "report",

@@ -165,7 +165,8 @@ test(`a CA with a key of ${KEY_BITS} bits signs the admin kubeconfig, which rota
     const { user } = parse(value).users[0];
     return new X509Certificate(Buffer.from(user["client-certificate-data"], "base64"));
   };
-  const before = await readCertificate();
+  // Another controller than that of the cluster's readiness writes it.
+  const before = await waitFor("the admin kubeconfig", readCertificate);
   expect(before.verify(authority.publicKey)).toBe(true);
   // Another controller than that of the kubeconfig writes it.
   await waitFor("one binding", async () => (await listBindings("long", "-admin-")).length === 1);

@@ -101,7 +101,15 @@ test("a namespace that is deleted under a running cluster is removed with everyt
   const isDeleted = async () =>
     (await engineer.client.get(namespaceKind, undefined, engineer.namespace)) === undefined;
   await waitFor("the namespace to be deleted", isDeleted, SOON);
-  expect(await listLeftovers(engineer, identities.ids[0])).toEqual([]);
+  const left = await waitFor(
+    "no leftovers",
+    async () => {
+      const found = await listLeftovers(engineer, identities.ids[0]);
+      return found.length === 0 ? found : undefined;
+    },
+    SOON,
+  );
+  expect(left).toEqual([]);
   await cluster.close();
 });
 

@@ -164,8 +164,10 @@ test("without Cluster API's managers and the tenants' APIs, changes are accepted
   await withOperator(stack, { MARINA_DEGRADED_AFTER_SECONDS: "10" }, async () => {
     await stack.part("capi-in-memory").kill();
     await engineer.createCluster("stranded", {});
-    const degraded = await waitForMessage("existing", /does not respond|is unavailable/);
-    expect(degraded.status?.phase).toBe("Degraded");
+    const degraded = await waitFor("existing to be degraded", async () => {
+      const cluster = await waitForMessage("existing", /does not respond|is unavailable/);
+      return cluster.status?.phase === "Degraded" ? cluster : undefined;
+    });
     await expectReported(
       "existing",
       degraded,

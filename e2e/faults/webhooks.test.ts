@@ -17,6 +17,7 @@ let endpoint: HeldEndpoint;
 beforeAll(async () => {
   stack = await startStack({
     provider: "in-memory",
+    withoutManagers: true,
     dir: DIR,
     fresh: true,
     onCrash: "report",

@@ -112,7 +112,11 @@ describe.concurrent("effects and quotas", () => {
       return body.items.find(({ name }: { name: string }) => name === "first");
     });
     await waitForRunning(`${path}/${first.id}`, 2);
-    const [pool] = (await alice.request("GET", `${path}/${first.id}/nodepools`)).body.items;
+    // Cluster and pool are projected one by one.
+    const pool = await waitFor("the pool", async () => {
+      const { items } = (await alice.request("GET", `${path}/${first.id}/nodepools`)).body;
+      return items[0];
+    });
     const readPool = async () =>
       (await alice.request("GET", `${path}/${first.id}/nodepools/${pool.id}`)).body;
 

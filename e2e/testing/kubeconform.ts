@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { stringify } from "yaml";
 import { ensureTestTool } from "../platform/stack/test-tools.ts";
 import { kubectl } from "../platform/stack/testing.ts";
 import type { Rendered } from "./chart.ts";
@@ -42,8 +41,7 @@ export async function openKubeconform(folder: string): Promise<Kubeconform> {
       }
       const args = ["-strict", "-output", "json", "-schema-location", location];
       const running = promisify(execFile)(program, args, { maxBuffer: 64 * 2 ** 20 });
-      const texts = objects.map((object) => stringify(object, { aliasDuplicateObjects: false }));
-      running.child.stdin?.end(texts.join("---\n"));
+      running.child.stdin?.end(objects.map((object) => JSON.stringify(object)).join("\n---\n"));
       // It ends with 1 when there are faults.
       const { stdout } = await running.catch((error: { stdout: string }) => error);
       const { resources } = JSON.parse(stdout) as { resources?: Record<string, string>[] };

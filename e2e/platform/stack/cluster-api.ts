@@ -140,16 +140,14 @@ function webhooksStep(manifests: () => CapiManifests, deps: ClusterApiDeps): Ste
   };
 }
 
-/** Cluster API: the CRDs of each manager, the managers, and their webhooks last. */
-export function clusterApiNodes(deps: ClusterApiDeps): Node[] {
+/** Cluster API: the CRDs of each manager; unless there are only these, the managers, and their webhooks last. */
+export function clusterApiNodes(deps: ClusterApiDeps, { crdsOnly }: { crdsOnly: boolean }): Node[] {
   let read: CapiManifests | undefined;
   const manifests = (): CapiManifests => {
     read ??= readCapiManifests(deps.tools.capiManifestsFile);
     return read;
   };
-  return [
-    ...deps.managers.map((name) => crdsStep(name, manifests, deps.kube)),
-    ...deps.managers.map((name) => managerNode(name, deps)),
-    webhooksStep(manifests, deps),
-  ];
+  const crds = deps.managers.map((name) => crdsStep(name, manifests, deps.kube));
+  if (crdsOnly) return crds;
+  return [...crds, ...deps.managers.map((name) => managerNode(name, deps)), webhooksStep(manifests, deps)];
 }

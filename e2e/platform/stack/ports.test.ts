@@ -20,6 +20,13 @@ test("each name keeps its port from start to start, and a new name gets one of i
   expect(new Set(Object.values(second)).size).toBe(3);
 });
 
+test("stacks that choose at the same time have no port in common", async () => {
+  const names = Array.from({ length: 40 }, (_, i) => `part-${i}`);
+  const dirs = Array.from({ length: 20 }, () => mkdtempSync(join(dir, "stack-")));
+  const chosen = await Promise.all(dirs.map((one) => choosePorts(one, names)));
+  expect(new Set(chosen.flatMap((ports) => Object.values(ports))).size).toBe(800);
+});
+
 test("a kept port that another program has taken is named in one sentence", async () => {
   const { etcd = 0 } = await choosePorts(dir, ["etcd"]);
   const server = createServer();

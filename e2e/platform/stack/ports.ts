@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { isPortFree } from "../programs/free-port.ts";
 import { StartError } from "../programs/start-error.ts";
@@ -11,27 +12,60 @@ const IN_MEMORY_DEBUG_PORT = 19_000;
 // in-memory provider uses.
 const FIRST_PORT = 11_000;
 const LAST_PORT = 18_900;
+/** A stack needs some 40. */
+const BLOCK_PORTS = 64;
 
-async function pickFreePort(taken: ReadonlySet<number>): Promise<number> {
-  const span = LAST_PORT - FIRST_PORT;
-  const first = Math.floor(Math.random() * span);
-  for (let i = 0; i < span; i++) {
-    const port = FIRST_PORT + ((first + i) % span);
-    if (!taken.has(port) && (await isPortFree(port))) return port;
-  }
-  throw new StartError(`No free port between ${FIRST_PORT} and ${LAST_PORT}: stop some programs.`);
+/** First ports of the blocks that this process holds, by run directory. */
+const held = new Map<string, number[]>();
+
+/** Listens on a port until this process ends; false when another program does. */
+function holdPort(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(false));
+    server.listen({ port, host: "127.0.0.1", exclusive: true }, () => {
+      server.unref();
+      resolve(true);
+    });
+  });
 }
 
 /**
- * One port for each name, picked among the free ones at the first start and kept in `<dir>/ports.json`. Throws a
- * StartError that names the port when one of them is in use.
+ * Reserves a block of ports for this process, so that stacks that start at the same time do not choose the same: nothing listens
+ * on most of them for seconds. It is held by listening on its first port.
+ */
+async function holdBlock(dir: string): Promise<number> {
+  const count = Math.floor((LAST_PORT - FIRST_PORT) / BLOCK_PORTS);
+  const start = Math.floor(Math.random() * count);
+  for (let i = 0; i < count; i++) {
+    const first = FIRST_PORT + ((start + i) % count) * BLOCK_PORTS;
+    if (!(await holdPort(first))) continue;
+    held.set(dir, [...(held.get(dir) ?? []), first]);
+    return first;
+  }
+  throw new StartError(`No free ports between ${FIRST_PORT} and ${LAST_PORT}: stop some programs.`);
+}
+
+async function pickFreePort(dir: string, taken: ReadonlySet<number>): Promise<number> {
+  const blocks = [...(held.get(dir) ?? [])];
+  for (;;) {
+    const first = blocks.pop() ?? (await holdBlock(dir));
+    for (let port = first + 1; port < first + BLOCK_PORTS; port++) {
+      if (!taken.has(port) && (await isPortFree(port))) return port;
+    }
+  }
+}
+
+/**
+ * One port for each name, picked among the free ones at the first start and kept in `<dir>/ports.json`; those picked by a process
+ * are no other's until it ends. Throws a StartError that names the port when one of them is in use.
  */
 export async function choosePorts(dir: string, names: readonly string[]): Promise<Ports> {
   const file = join(dir, "ports.json");
   const kept: Ports = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {};
   for (const name of names) {
     const port = kept[name];
-    if (port === undefined) kept[name] = await pickFreePort(new Set(Object.values(kept)));
+    if (port === undefined) kept[name] = await pickFreePort(dir, new Set(Object.values(kept)));
     else if (!(await isPortFree(port))) {
       throw new StartError(
         `Port ${port}, which this stack keeps for ${name}, is in use: stop the program that listens on it, or delete ${file} to have other ports chosen.`,

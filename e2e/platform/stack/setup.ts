@@ -89,7 +89,9 @@ async function migrate(environment: MarinaEnvironment, signal: AbortSignal): Pro
   }
 }
 
-async function embeddedCluster(run: Run, { provider, parts, audit, tokenRefreshSeconds }: StackOptions) {
+async function embeddedCluster(run: Run, options: StackOptions) {
+  const { provider, parts, audit, tokenRefreshSeconds } = options;
+  const crdsOnly = options.withoutManagers === true;
   const { dir, ports, certificates } = run;
   const kubeconfig = join(dir, "kubeconfig");
   const server = managementServerOf(ports);
@@ -97,14 +99,18 @@ async function embeddedCluster(run: Run, { provider, parts, audit, tokenRefreshS
   const { ca, adminCert: cert, adminKey: key } = certificates;
   const kube = createKubeApi({ server, tls: { ca, cert, key } });
   const { managers, coreGates, className, classAfter } = PROVIDER_SETTINGS[provider];
-  const containers = provider === "in-memory" ? await startContainerEngine(dir) : undefined;
+  const containers = provider === "in-memory" && !crdsOnly ? await startContainerEngine(dir) : undefined;
   const shared = { ...run, kubeconfig, kube };
   const isPrepared = parts === "prepared";
   const workloadControllers = isPrepared ? WORKLOAD_CONTROLLERS : undefined;
+  const clusterApi = clusterApiNodes(
+    { ...shared, managers, coreGates, dockerSocket: containers?.socket },
+    { crdsOnly },
+  );
   const nodes = [
     ...managementClusterNodes({ ...shared, audit, workloadControllers }),
     ...(isPrepared ? workloadNodes({ ...shared, tokenRefreshSeconds }) : []),
-    ...clusterApiNodes({ ...shared, managers, coreGates, dockerSocket: containers?.socket }),
+    ...clusterApi,
     ...(provider === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),
   ];
   return {
@@ -114,7 +120,10 @@ async function embeddedCluster(run: Run, { provider, parts, audit, tokenRefreshS
     programAccess: readAccessControl(),
     nodes,
     clusterClass: { namespace: PLATFORM_NAMESPACE, name: className },
-    after: { kube: ["kube-apiserver"], capi: ["webhooks", ...classAfter] },
+    after: {
+      kube: ["kube-apiserver"],
+      capi: [...(crdsOnly ? clusterApi.map(({ name }) => name) : ["webhooks"]), ...classAfter],
+    },
     close: () => containers?.close(),
   };
 }
@@ -139,7 +148,7 @@ async function reservePorts(options: StackOptions, dir: string): Promise<Ports> 
   const { provider, apiPort } = options;
   const settings = PROVIDER_SETTINGS[provider];
   const isEmbedded = options.kubeconfig === undefined;
-  if (isEmbedded && provider === "in-memory") await requireInMemoryPort();
+  if (isEmbedded && provider === "in-memory" && options.withoutManagers !== true) await requireInMemoryPort();
   if (apiPort !== undefined) await requireApiPort(apiPort);
   return choosePorts(dir, [
     "postgres",

@@ -26,6 +26,8 @@ export interface StackOptions {
   operator?: Record<string, string>;
   /** What tenant clusters run on: DEFAULT_PROVIDER as in `npm start`, or in memory where many are needed. */
   provider: ProviderName;
+  /** Start none of Cluster API's managers, whose kinds are there: for what needs no tenant cluster, or simulates it. */
+  withoutManagers?: boolean;
   /** Log requests of the embedded kube-apiserver, see AUDIT_LOG. */
   audit?: Audit;
   /** When a part ends by itself: stop everything, or only report it. */
