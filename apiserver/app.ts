@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { getPath } from "hono/utils/url";
-import { findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
+import { findTokenMembership, revokeApiTokens, takeTokenMembership } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
@@ -117,7 +117,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       },
       findMembership: (principal, orgId) =>
         principal.kind === "token"
-          ? findTokenMembership(deps, principal, orgId)
+          ? takeTokenMembership(deps, principal, orgId)
           : findMembership(deps.db, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
         // The lock first, in a statement of its own: a statement that waits for it sees the members of before.

@@ -7,6 +7,7 @@ import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } f
 import { startTestService } from "../testing/service.ts";
 import { mintToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
+import { createApiTokenVerifier, takeTokenMembership } from "./verify.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -24,6 +25,17 @@ const mint = (org: TestOrganization, sent: object = TOKEN, token = org.owner.tok
   api.request("POST", tokensOf(org), { token, body: sent, headers });
 const use = (org: TestOrganization, token: string, path = "clusters") =>
   api.request("GET", `${ORGANIZATIONS}/${org.id}/${path}`, { token });
+
+test("what was read to verify a token answers once: asked again, as a stream does, a revoked one has no rights", async () => {
+  const org = await makeOrganization(api, issuer);
+  const { body } = await mint(org);
+  const principal = await createApiTokenVerifier(api.deps).verify(body.token);
+  if (principal === undefined) throw new Error("a new token is not valid");
+  await api.request("DELETE", `${tokensOf(org)}/${body.id}`, { token: org.owner.token });
+  const ask = () => takeTokenMembership(api.deps, principal, org.id);
+  expect(await ask()).toMatchObject({ orgId: org.id, role: "member" });
+  expect(await ask()).toBeUndefined();
+});
 
 describe("an API token's rights", () => {
   test("are its scopes, within its role, within its creator's role now", async () => {

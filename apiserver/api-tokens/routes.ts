@@ -138,8 +138,10 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
     },
     async (c, { orgId, origin, params, change }) => {
       await change({
-        lock: (tx, { membership }) =>
-          lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID),
+        async lock(tx, confirmed) {
+          const { membership } = await confirmed;
+          return lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
+        },
         tag: apiTokenTag,
         async apply(tx, row) {
           const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, origin, row, deps.now());

@@ -151,8 +151,11 @@ const selectLiveToken = prepareStatement(["id"], (db, { id }) =>
     ),
 );
 
+/** A token as findLiveToken reads it. */
+export type LiveToken = Awaited<ReturnType<typeof selectLiveToken>>[number];
+
 /** A token that is not revoked and not expired, while its creator is a direct member of its organization. */
-export async function findLiveToken(db: Queryable, id: string) {
+export async function findLiveToken(db: Queryable, id: string): Promise<LiveToken | undefined> {
   const [row] = await selectLiveToken(db, { id });
   return row;
 }

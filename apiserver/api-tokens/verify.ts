@@ -5,10 +5,13 @@ import type { TokenPrincipal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/membership.ts";
 import { rightsOfToken } from "../http/authorization/permissions.ts";
 import { matchesHash, parseTokenId, TOKEN_PREFIX } from "./secret.ts";
-import { findLiveToken, recordTokenUse } from "./store.ts";
+import { findLiveToken, type LiveToken, recordTokenUse } from "./store.ts";
 
 /** The time of the last use is written at most once per token in this time. */
 const USE_GRANULARITY_MS = 60_000;
+
+/** What was read to verify a credential, until the request that presented it is authorized by it. */
+const verified = new WeakMap<TokenPrincipal, LiveToken>();
 
 /** Looks the token up at every request, so that revocation takes effect immediately. */
 export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiTokenVerifier {
@@ -21,9 +24,26 @@ export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiToken
       const row = await findLiveToken(deps.db, id);
       if (row === undefined || !matchesHash(text, row.secretHash)) return undefined;
       await recordUse(deps, row);
-      return toPrincipal(row);
+      const principal = toPrincipal(row);
+      verified.set(principal, row);
+      return principal;
     },
   };
+}
+
+/**
+ * The rights that `verify` has just read of a token, asked for the first time, else as findTokenMembership: the request that
+ * presents a token reads it once, and a stream of it or a confirmation reads it anew.
+ */
+export async function takeTokenMembership(
+  deps: { db: Queryable },
+  principal: TokenPrincipal,
+  orgId: string,
+): Promise<Membership | undefined> {
+  const row = verified.get(principal);
+  verified.delete(principal);
+  if (row === undefined || row.orgId !== orgId) return findTokenMembership(deps, principal, orgId);
+  return toMembership(row);
 }
 
 /**
@@ -38,7 +58,11 @@ export async function findTokenMembership(
   if (principal.orgId !== orgId) return undefined;
   const row = await findLiveToken(deps.db, principal.tokenId);
   if (row === undefined || row.version !== principal.version) return undefined;
-  return { memberId: row.memberId, orgId, role: row.role, rights: rightsOfToken(row) };
+  return toMembership(row);
+}
+
+function toMembership(row: LiveToken): Membership {
+  return { memberId: row.memberId, orgId: row.orgId, role: row.role, rights: rightsOfToken(row) };
 }
 
 async function recordUse(

@@ -132,7 +132,10 @@ function addUpdate(router: Router, deps: Deps): void {
       await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const { status } = await readBody();
       const row = await change({
-        lock: (tx, confirmed) => lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID),
+        async lock(tx, confirmed) {
+          const scope = ticketScopeOf((await confirmed).membership);
+          return lockTicket(tx, scope, params.ticketID);
+        },
         tag: (before) => ticketTag(before, deps.now()),
         fixed(before) {
           const { id, org_id, cluster_id, subject, category, severity } = presentTicket(before, deps.now());

@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../../db/client.ts";
+import { sendTogether } from "../../db/send-together.ts";
 import type { Origin } from "../authentication/principal.ts";
 import { type Preconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
@@ -38,9 +39,9 @@ export function asAuthorized(origin: Origin): Caller {
 export interface RecordChange<R, T, C> {
   /**
    * The record, under a lock that is held until the transaction ends: its own, or that of the organization's row, which the
-   * confirmation of the caller's right holds. Throws 404.
+   * confirmation of the caller's right holds. Its statements go out behind those of the confirmation. Throws 404.
    */
-  lock: (tx: Queryable, confirmed: C) => Promise<R>;
+  lock: (tx: Queryable, confirmed: Promise<C>) => Promise<R>;
   /** Its entity tag; undefined while there is no record. */
   tag: (record: R) => string | undefined;
   /** The fields of a body that cannot be changed, with the record's values. */
@@ -66,8 +67,9 @@ export function changeRecord<R, T, C>(
   { preconditions, body }: ChangeRequest,
   { lock, tag, fixed, apply }: RecordChange<R, T, C>,
 ): Promise<T> {
-  return transactAs(db, caller, async (tx, confirmed) => {
-    const record = await lock(tx, confirmed);
+  return db.transaction(async (tx) => {
+    const confirmation = caller.confirm(tx);
+    const [confirmed, record] = await sendTogether(confirmation, lock(tx, confirmation));
     requireMatch(preconditions, tag(record));
     if (fixed !== undefined) requireUnchanged(fixed(record), (body ?? {}) as Record<string, unknown>);
     return apply(tx, record, confirmed);
