@@ -57,7 +57,7 @@ const processVariables = z
   }));
 
 /** The variables of the process and of each slice, which says in its own config.ts what they mean. */
-const configSchema = processVariables
+export const configSchema = processVariables
   .and(httpVariables)
   .and(auditVariables)
   .and(organizationVariables)

@@ -20,7 +20,7 @@ const operations = declareOperations();
 const { maxBodyBytes, requestSeconds, responseSeconds } = DEFAULT_REQUEST_LIMITS;
 const WORK_SECONDS = 55;
 
-test("docs/holds.md has every operation, with what one request of it can hold", async () => {
+test("docs/operators/holds.md has every operation, with what one request of it can hold", async () => {
   const header = ["operation", "body bytes", "response bytes", "seconds", "adds", "bound"];
   const rows = operations.map((operation) => [
     `\`${operation.operationId}\``,
@@ -29,7 +29,7 @@ test("docs/holds.md has every operation, with what one request of it can hold", 
     describeSeconds(operation),
     ...describeRecords(operation),
   ]);
-  await expect(HEAD + renderTable(header, rows)).toMatchFileSnapshot("../docs/holds.md");
+  await expect(HEAD + renderTable(header, rows)).toMatchFileSnapshot("../docs/operators/holds.md");
 });
 
 test("every POST says what it adds and what bounds that, and nothing else does", () => {

@@ -36,9 +36,9 @@ function run(program: string, ...args: string[]): string {
   }
 }
 
-/** Writes the files of docs/new-slice.md, and adds its lines to the files that it names. */
+/** Writes the files of docs/contributors/new-slice.md, and adds its lines to the files that it names. */
 function followThePage(): void {
-  const page = readFileSync(join(root, "docs", "new-slice.md"), "utf8");
+  const page = readFileSync(join(root, "docs", "contributors", "new-slice.md"), "utf8");
   for (const [, name = "", anchor, text = ""] of page.matchAll(
     /^```(?:ts|text) (\S+)(?: after (.+))?\n([\s\S]*?)^```$/gm,
   )) {
@@ -60,7 +60,7 @@ function insertAfter(source: string, anchor: string, text: string): string {
     .join("\n");
 }
 
-describe("a slice that is added by docs/new-slice.md", { timeout: 600_000 }, () => {
+describe("a slice that is added by docs/contributors/new-slice.md", { timeout: 600_000 }, () => {
   beforeAll(() => {
     for (const name of [...COPIED, ...CONFIG])
       cpSync(join(root, name), join(copy, name), { recursive: true, dereference: true });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ConfigError } from "../shared/program/config.ts";
-import { readConfig } from "./config.ts";
+import { describeVariables, readTable } from "../shared/program/testing-tables.ts";
+import { environmentSchema, readConfig } from "./config.ts";
 
 const plan = { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 };
 const MARINA_PLANS = JSON.stringify({ default: plan });
@@ -119,4 +120,12 @@ test.each([
 
 test("plans without a default are rejected, since a cluster may omit its plan", () => {
   expect(() => readConfig({ MARINA_PLANS: JSON.stringify({ dev: plan }) })).toThrow("default");
+});
+
+test("docs/operators/settings.md has every variable of the operator, with its default and bounds", () => {
+  const rows = readTable("docs/operators/settings.md", "## Operator");
+  const described = describeVariables(environmentSchema);
+  expect(rows.map(([variable, usual, bounds]) => ({ variable, usual, bounds }))).toEqual(
+    described.map((one, index) => ({ ...one, usual: one.usual ?? rows[index]?.[1] })),
+  );
 });

@@ -29,7 +29,7 @@ const REQUIRED_BY_DRIVER = {
   ceph: ["MARINA_CEPH_URL", "MARINA_CEPH_PASSWORD_FILE"],
 } as const;
 
-const environmentSchema = z
+export const environmentSchema = z
   .object({
     KUBECONFIG: z.string().optional(),
     MARINA_LISTEN_ADDRESS: z.string().min(1).default("0.0.0.0"),

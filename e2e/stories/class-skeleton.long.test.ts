@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { kubectl } from "../platform/stack/testing.ts";
 
-const PAGE = join(import.meta.dirname, "..", "..", "docs", "cluster-class.md");
+const PAGE = join(import.meta.dirname, "..", "..", "docs", "operators", "cluster-class.md");
 const NAMESPACE = "class-skeleton";
 const [, SKELETON = ""] =
   /^## A class for another provider$.*?^```yaml$(.*?)^```$/ms.exec(readFileSync(PAGE, "utf8")) ?? [];

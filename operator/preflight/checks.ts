@@ -55,7 +55,7 @@ function checkPlan(about: string, capabilities: PlanCapabilities): Check {
     : {
         state: "warning",
         about,
-        text: `The cluster class ${name} is without ${names}: these are refused. See docs/cluster-class.md.`,
+        text: `The cluster class ${name} is without ${names}: these are refused. See docs/operators/cluster-class.md.`,
       };
 }
 

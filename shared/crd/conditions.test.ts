@@ -19,8 +19,11 @@ describe("a message", () => {
   });
 });
 
-test("docs/conditions.md has every condition of clusters and node pools, and no other", () => {
-  const text = readFileSync(join(import.meta.dirname, "..", "..", "docs", "conditions.md"), "utf8");
+test("docs/operators/conditions.md has every condition of clusters and node pools, and no other", () => {
+  const text = readFileSync(
+    join(import.meta.dirname, "..", "..", "docs", "operators", "conditions.md"),
+    "utf8",
+  );
   const [, clusters = "", pools = ""] = text.split(/^\| condition of .*$/m);
   const namesIn = (table: string) => new Set([...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name));
   expect(namesIn(clusters)).toEqual(new Set(clusterConditionTypes));

@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   const root = join(import.meta.dirname, "../..");
   const folder = join(root, "crds");
   const policies = join(folder, "policy");
-  const page = join(root, "docs", "reserved.md");
+  const page = join(root, "docs", "operators", "reserved.md");
   if (!process.argv.includes("--check")) {
     await mkdir(policies, { recursive: true });
     for (const [name, text] of renderFiles()) await writeFile(join(folder, name), text);
@@ -58,7 +58,8 @@ async function main(): Promise<void> {
     return;
   }
   const stale = [...(await findStaleFiles(folder)), ...(await findStaleFiles(policies, renderPolicies()))];
-  if ((await readFile(page, "utf8").catch(() => "")) !== renderReservations()) stale.push("docs/reserved.md");
+  if ((await readFile(page, "utf8").catch(() => "")) !== renderReservations())
+    stale.push("docs/operators/reserved.md");
   if (stale.length === 0) return;
   process.stderr.write(`Stale in crds/ and docs/: ${stale.join(", ")}. Run \`npm run generate\`.\n`);
   process.exitCode = 1;

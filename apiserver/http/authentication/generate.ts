@@ -8,7 +8,7 @@ import { issuerInput } from "./issuer-config.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 const VALUES_SCHEMA = join("charts", "marina", "values.schema.json");
-const PAGE = join("docs", "identity", "README.md");
+const PAGE = join("docs", "operators", "identity", "README.md");
 const [BEGIN, END] = ["<!-- settings -->", "<!-- end of settings -->"];
 
 interface JsonSchema {

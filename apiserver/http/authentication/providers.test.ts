@@ -7,7 +7,7 @@ import { makeIssuerConfig } from "../../testing/issuer-config.ts";
 import { createAuthenticator } from "./authenticator.ts";
 import type { UserPrincipal } from "./principal.ts";
 
-const PAGES = join(import.meta.dirname, "..", "..", "..", "docs", "identity");
+const PAGES = join(import.meta.dirname, "..", "..", "..", "docs", "operators", "identity");
 const EMAIL = "alice@example.com";
 const UUID = "0193a1f2-7c3e-4d44-8a0b-5f1f0c9d2e11";
 const AUTH0 = "https://marina.example.com/";

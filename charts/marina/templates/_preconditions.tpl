@@ -4,7 +4,7 @@
 {{- with .Values -}}
 {{- if not .host }}{{ $missing = append $missing "host: the name under which tenants reach the API" }}{{ end -}}
 {{- if not .image.repository }}{{ $missing = append $missing "image.repository: the image of both programs, in your registry" }}{{ end -}}
-{{- if not .oidc.issuers }}{{ $missing = append $missing "oidc.issuers: the issuers whose access tokens are accepted, [{issuer, audience}] (docs/identity)" }}{{ end -}}
+{{- if not .oidc.issuers }}{{ $missing = append $missing "oidc.issuers: the issuers whose access tokens are accepted, [{issuer, audience}] (docs/operators/identity)" }}{{ end -}}
 {{- if .database.cloudNativePG.enabled -}}
 {{- if not .database.cloudNativePG.apiserverSecret }}{{ $missing = append $missing "database.cloudNativePG.apiserverSecret: a Secret (kubernetes.io/basic-auth) with the password of the API server's role" }}{{ end -}}
 {{- else if not .database.existingSecret }}{{ $missing = append $missing "database.existingSecret: a Secret with the addresses of the database" }}{{ end -}}

@@ -4,7 +4,7 @@ import { OLDEST_VERSION } from "../../../shared/kube/server-version.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 const STACK = join("e2e", "platform", "stack", "tools");
-const PAGE = join("docs", "versions.md");
+const PAGE = join("docs", "operators", "versions.md");
 const CHARTS = ["marina", "marina-classes"].map((name) => join("charts", name, "Chart.yaml"));
 
 /** The providers of charts/marina-classes whose definitions are in a Go module; that of Docker comes with Cluster API. */
@@ -67,7 +67,7 @@ Written by \`npm run generate\`, of what the programs ask for and what the tests
 ${[line(head), rule, ...body.map(line)].join("\n")}
 
 Where the tests load the definitions of a part, its objects are proven against them and its programs do not run. What a release changes
-is in [CHANGELOG.md](../CHANGELOG.md); only the newest version gets corrections ([SECURITY.md](../SECURITY.md)).
+is in [CHANGELOG.md](../../CHANGELOG.md); only the newest version gets corrections ([SECURITY.md](../../SECURITY.md)).
 `;
 }
 

@@ -26,9 +26,12 @@ export async function runCommand({
     const [code, stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);
     return { code, stdout, stderr };
   } catch (error) {
-    throw new StartError(`${program} cannot be run: install it (docs/kind.md names the versions).`, {
-      cause: error,
-    });
+    throw new StartError(
+      `${program} cannot be run: install it (docs/contributors/kind.md names the versions).`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -132,7 +132,7 @@ function buildHoldPolicy() {
 
 /**
  * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it
- * (docs/reserved.md), and Marina's own programs to the Namespaces of organizations. `users`: those that the programs are.
+ * (docs/operators/reserved.md), and Marina's own programs to the Namespaces of organizations. `users`: those that the programs are.
  */
 export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) {
   return [

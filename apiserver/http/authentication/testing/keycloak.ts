@@ -11,7 +11,17 @@ import { createAuthenticator } from "../authenticator.ts";
 import type { IssuerInput } from "../issuer-config.ts";
 import type { UserPrincipal } from "../principal.ts";
 
-const PAGE = join(import.meta.dirname, "..", "..", "..", "..", "docs", "identity", "keycloak.md");
+const PAGE = join(
+  import.meta.dirname,
+  "..",
+  "..",
+  "..",
+  "..",
+  "docs",
+  "operators",
+  "identity",
+  "keycloak.md",
+);
 const REALM = "main";
 const STAFF = "platform-admin";
 const DOTTED_CLIENT = "my.client";

@@ -1,0 +1,54 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { describeVariables, readTable } from "../shared/program/testing-tables.ts";
+import { configSchema } from "./config.ts";
+
+const PAGE = "docs/operators/settings.md";
+const CHART = join(import.meta.dirname, "..", "charts", "marina");
+const VALUES = parse(readFileSync(join(CHART, "values.yaml"), "utf8"));
+const TEMPLATES = globSync("templates/**/*.{yaml,tpl}", { cwd: CHART })
+  .map((file) => readFileSync(join(CHART, file), "utf8"))
+  .join("\n");
+
+/** Rows of the table: variable, default, bounds, value of the chart, meaning. */
+const rows = readTable(PAGE, "## API server");
+const described = describeVariables(configSchema);
+
+test("the table of the API server has every variable once, and no other", () => {
+  expect(rows.map(([variable]) => variable)).toEqual(described.map(({ variable }) => variable));
+});
+
+test.each(described)(
+  "$variable has the default and the bounds of the program",
+  ({ variable, usual, bounds }) => {
+    const [row = []] = rows.filter(([name]) => name === variable);
+    expect({ usual: row[1], bounds: row[2] }).toEqual({ usual: usual ?? row[1], bounds });
+    expect(row[1]).not.toBe("");
+    expect(row[4]).not.toBe("");
+  },
+);
+
+describe.each([
+  ["the API server", "## API server"],
+  ["the operator", "## Operator"],
+  ["the migration", "## Migration"],
+])("values of the chart for %s", (_program, heading) => {
+  const settings = readTable(PAGE, heading).map(([variable = "", , , values = ""]) => ({
+    variable: variable.replaceAll("`", ""),
+    values,
+  }));
+
+  test.each(settings)("$variable is set by the chart where the table says so", ({ variable, values }) => {
+    const isLeftToExtraEnv = /^`(apiserver|operator)\.extraEnv`$/.test(values);
+    expect(TEMPLATES.includes(`- name: ${variable}\n`)).toBe(!isLeftToExtraEnv);
+    for (const [, path = ""] of values.matchAll(/`([^`]+)`/g)) expect(findValue(path)).toBeDefined();
+  });
+});
+
+function findValue(path: string): unknown {
+  return path
+    .split(".")
+    .reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], VALUES);
+}
