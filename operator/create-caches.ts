@@ -68,6 +68,7 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
+import { trimNodePool } from "./node-pool/released-count.ts";
 import { trimToDigest } from "./provider-credentials/copy.ts";
 import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";
@@ -181,11 +182,16 @@ function declareStores(
   const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
   return {
     clusters: declare("clusters", clusterKind, { ...byIdentity, ...byRules }),
-    nodePools: declare("nodePools", nodePoolKind, {
-      ...byIdentity,
-      ...byRules,
-      [INDEX_CLUSTER]: indexByCluster,
-    }),
+    nodePools: declare(
+      "nodePools",
+      nodePoolKind,
+      {
+        ...byIdentity,
+        ...byRules,
+        [INDEX_CLUSTER]: indexByCluster,
+      },
+      { keepManagedFields: true, transform: trimNodePool },
+    ),
     accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
     inventories: declare("inventories", storageInventoryKind),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),

@@ -93,6 +93,7 @@ const clusters: [string, ClusterFixture][] = [
     aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
   ],
   ["QuotaExceeded", aCluster().with({ blocker: overQuota })],
+  ["NetworksOverlap", aCluster().withSpec({ clusterNetwork: { services: ["10.64.0.0/10"] } })],
 ];
 
 const pools: [string, PoolFixture][] = [
@@ -109,6 +110,8 @@ const pools: [string, PoolFixture][] = [
   ["NodesUnhealthy", aPool().withNodes(2).reconciled().withUnhealthyNode().after(240)],
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
+  ["Updating", aPool().withNodes(2).reconciled().withSpec({ vcpus: 4 })],
+  ["CountReleased", withReleasedCount(aPool({ desiredNodes: 3 }).withNodes(3).reconciled())],
   ["DuplicateID", aPool().with({ olderDuplicate: "other/web" })],
   ["QuotaExceeded", aPool().with({ blocker: overQuota })],
   [
@@ -131,6 +134,13 @@ const kinds: [string, string, () => { message: string | undefined; reasons: stri
     () => summarize(fixture.reconciled().after(61).reconciled().status()),
   ]),
 ];
+
+/** Its last owner has left the number of nodes out. */
+function withReleasedCount(fixture: PoolFixture): PoolFixture {
+  const { pool } = fixture.observed;
+  const metadata = { ...pool.metadata, managedFields: [] };
+  return fixture.with({ pool: { ...pool, metadata, spec: { ...pool.spec, desiredNodes: 1 } } });
+}
 
 function summarize(
   status: { message?: string | undefined; conditions?: { reason: string }[] | undefined } = {},

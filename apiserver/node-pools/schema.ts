@@ -20,10 +20,11 @@ const spec = nodePoolSpecSchema.shape;
 
 /** The bounds of the settings are those of the custom resource; only the names differ. */
 const size = { vcpus: spec.vcpus, memory_gb: spec.memoryGB, disk_gb: spec.diskGB };
+/** REST asks for them: only the custom resource has defaults. */
 const nodeCounts = {
-  min_nodes: spec.minNodes,
-  max_nodes: spec.maxNodes,
-  desired_nodes: spec.desiredNodes,
+  min_nodes: spec.minNodes.unwrap(),
+  max_nodes: spec.maxNodes.unwrap(),
+  desired_nodes: spec.desiredNodes.unwrap(),
 };
 const optionalSettings = {
   min_vcpus: spec.minVCPUs,
@@ -128,9 +129,9 @@ export const createNodePoolBody = z
   .strictObject({
     name: poolName,
     ...size,
-    desired_nodes: spec.desiredNodes,
-    min_nodes: spec.minNodes.optional(),
-    max_nodes: spec.maxNodes.optional(),
+    desired_nodes: nodeCounts.desired_nodes,
+    min_nodes: nodeCounts.min_nodes.optional(),
+    max_nodes: nodeCounts.max_nodes.optional(),
     ...optionalSettings,
     node_taints: taintsOf(createTaint).optional(),
     ...platformDefaulted,

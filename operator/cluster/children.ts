@@ -132,9 +132,10 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
   const grants = readGrantedPools(capi?.object);
   const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
   return present.flatMap(({ pool, capi: live, blocked }) => {
-    const desired = composeDesiredPool(pool, settings.poolDefaults, live?.replicas);
-    if (!blocked) return [desired];
     const granted = grants.get(pool.metadata.name);
+    const lastNodes = granted?.size.kind === "fixed" ? granted.size.nodes : undefined;
+    const desired = composeDesiredPool(pool, settings.poolDefaults, live?.replicas ?? lastNodes);
+    if (!blocked) return [desired];
     if (granted === undefined) return [];
     return [{ ...desired, size: granted.size, machine: granted.machine ?? desired.machine }];
   });

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
@@ -5,7 +6,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { capiClusterNameOf } from "../capi/kinds.ts";
+import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findFaultOfTenant } from "../cluster-access/status.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
@@ -61,7 +62,7 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     for (const cluster of clusters) add(objectKey(cluster), change);
   });
   set.listen("clusterClasses", (change) => {
-    if (isNewSpec(change)) addAll(caches.clusters.keys());
+    if (isNewSpec(change) || hasNewVariables(change)) addAll(caches.clusters.keys());
   });
   set.listen("catalogues", () => addAll(caches.clusters.keys()));
   set.listen("packages", () => addAll(caches.clusters.keys()));
@@ -70,4 +71,9 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);
     addAll(waiting.map(objectKey));
   });
+}
+
+/** The variables of a class that its extensions give it are in its status. */
+function hasNewVariables({ previous, object }: Change<ClusterClass>): boolean {
+  return !isDeepStrictEqual(previous?.status?.variables, object.status?.variables);
 }

@@ -1,8 +1,9 @@
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
+import { findFixedCount } from "./released-count.ts";
 
-/** The entry of a pool in the topology of its cluster: its only child. `presentNodes` as Cluster API has them. */
+/** The entry of a pool in the topology of its cluster: its only child. `presentNodes` is what Cluster API was asked for last. */
 export function composeDesiredPool(
   pool: NodePool,
   defaults: PoolDefaults,
@@ -13,7 +14,7 @@ export function composeDesiredPool(
     name: pool.metadata.name,
     size: isAutoscaled(spec)
       ? { kind: "autoscaled", ...autoscalingRange(spec) }
-      : { kind: "fixed", nodes: spec.desiredNodes },
+      : { kind: "fixed", nodes: findFixedCount(pool, presentNodes) },
     presentNodes,
     machine: { vcpus: spec.vcpus, memoryGB: spec.memoryGB, diskGB: spec.diskGB },
     labels: spec.nodeLabels ?? {},

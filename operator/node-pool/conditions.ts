@@ -8,6 +8,7 @@ import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blocke
 import { describeLeavingMachine } from "./leaving.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
+import { isCountReleased } from "./released-count.ts";
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
@@ -135,6 +136,10 @@ function decideScaling(
   const lacksMachines = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain =
     progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && lacksMachines;
+  if (progress.state === "converged" && isCountReleased(observed.pool, observed.capi?.replicas)) {
+    const message = `Nobody sets spec.desiredNodes any more, and no node is removed for its default of ${observed.pool.spec.desiredNodes}: the pool keeps ${count(desiredNodes, "node")}. Set spec.desiredNodes, by scaling or by a server-side apply.`;
+    return poolCondition("Scaling", "True", "CountReleased", message);
+  }
   if (progress.state !== "scaling" && !isMadeAgain) {
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }

@@ -5,6 +5,7 @@ import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
 import { composeDesiredPool } from "./children.ts";
+import { findFixedCount } from "./released-count.ts";
 
 /** How far a pool is from its desired state. */
 export interface PoolProgress {
@@ -13,7 +14,7 @@ export interface PoolProgress {
    * unhealthy nodes are missing.
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
-  /** A fixed pool has the number in its spec, a blocked one that in Cluster API, and so has an autoscaled one from its minimum on. */
+  /** A fixed pool has the number in its spec; a blocked one, and one whose number was released, that in Cluster API, and so has an autoscaled one from its minimum on. */
   desiredNodes: number;
   nodes: number;
   readyNodes: number;
@@ -84,10 +85,13 @@ export function measurePool(
 }
 
 /** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
-function findDesiredNodes({ spec }: NodePool, capi: CapiPoolState | undefined, blocked: boolean): number {
+function findDesiredNodes(pool: NodePool, capi: CapiPoolState | undefined, blocked: boolean): number {
+  const { spec } = pool;
   const given = capi?.replicas ?? spec.desiredNodes;
   if (blocked) return given;
-  return isAutoscaled(spec) ? Math.max(given, autoscalingRange(spec).minNodes) : spec.desiredNodes;
+  return isAutoscaled(spec)
+    ? Math.max(given, autoscalingRange(spec).minNodes)
+    : findFixedCount(pool, capi?.replicas);
 }
 
 /** Of a MachineDeployment that is gone, what is left. */

@@ -24,6 +24,7 @@ import { decidePoolConditions } from "./conditions.ts";
 import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool } from "./progress.ts";
+import { isCountUnmanaged } from "./released-count.ts";
 import { followReplacements } from "./replacements.ts";
 
 /** A cluster that is applied together with its pools is not reported as missing in between. */
@@ -63,6 +64,7 @@ export function composePoolStatus(
     ...composeId(observed),
     conditions,
     phase: projectPoolPhase(conditions),
+    ...(isCountUnmanaged(pool, observed.capi?.replicas) && { countUnmanaged: true }),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
     upToDateNodes: progress.upToDateNodes,

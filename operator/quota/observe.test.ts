@@ -59,6 +59,13 @@ describe("the quotas block", () => {
     ["larger nodes", { vcpus: 7 }, [makePool("web", { vcpus: 4 })], [web], ["web"]],
     ["the maximum of an autoscaled pool", { nodes: 4 }, [makePool("web", { maxVCPUs: 10 })], [web], ["web"]],
     [
+      "larger nodes of a pool whose number was released",
+      { vcpus: 7 },
+      [makePool("web", { desiredNodes: 1, vcpus: 4 }, { managedFields: [] })],
+      [web],
+      ["web"],
+    ],
+    [
       "an autoscaled pool that stays",
       { nodes: 4 },
       [makePool("web", { maxVCPUs: 10 })],

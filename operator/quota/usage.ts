@@ -16,6 +16,7 @@ import type { CapiCluster } from "../capi/kinds.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
+import { findFixedCount } from "../node-pool/released-count.ts";
 import type { QuotaRequest } from "./admission.ts";
 
 /** The caches from which an organization's usage is counted. */
@@ -87,17 +88,23 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     const known =
       grantedByCluster.get(clusterKey) ?? readGrantedPools(findCapi(caches, clusterKey).capi?.object);
     grantedByCluster.set(clusterKey, known);
-    const granted = amountsOf(known.get(metadata.name), spec);
-    const requested = isDeleting(pool) ? granted : poolAmounts(spec);
+    const last = known.get(metadata.name);
+    const granted = amountsOf(last, spec);
+    const desiredNodes = findFixedCount(pool, last && nodesOf(last));
+    const requested = isDeleting(pool) ? granted : poolAmounts({ ...spec, desiredNodes });
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });
 }
 
 function amountsOf(granted: GrantedPool | undefined, spec: NodePool["spec"]): QuotaAmounts {
   if (granted === undefined) return NO_AMOUNTS;
-  const nodes = granted.size.kind === "fixed" ? granted.size.nodes : granted.size.maxNodes;
+  const nodes = nodesOf(granted);
   const { vcpus, memoryGB } = granted.machine ?? spec;
   return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * vcpus, memoryGB: nodes * memoryGB };
+}
+
+function nodesOf({ size }: GrantedPool): number {
+  return size.kind === "fixed" ? size.nodes : size.maxNodes;
 }
 
 /** The key of a pool's request: a pool and a cluster may have the same name. */

@@ -25,7 +25,8 @@ test("docs/operators/conditions.md has every condition of clusters and node pool
     "utf8",
   );
   const [, clusters = "", pools = ""] = text.split(/^\| condition of .*$/m);
-  const namesIn = (table: string) => new Set([...table.matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name));
+  const namesIn = (text: string) =>
+    new Set([...(text.split("\n\n", 1)[0]?.matchAll(/^\| `(\w+)`/gm) ?? [])].map(([, name]) => name));
   expect(namesIn(clusters)).toEqual(new Set(clusterConditionTypes));
   expect(namesIn(pools)).toEqual(new Set(nodePoolConditionTypes));
 });

@@ -31,7 +31,7 @@ export const CONDITION_REASONS = {
     "Enabled",
   ],
   /** A change is being made. */
-  progressing: ["Provisioning", "Scaling", "Upgrading", "RollingOut", "Suspending", "Deleting"],
+  progressing: ["Provisioning", "Scaling", "Updating", "Upgrading", "RollingOut", "Suspending", "Deleting"],
   /** Something else has to happen first. */
   waiting: [
     "WaitingForCluster",
@@ -41,6 +41,7 @@ export const CONDITION_REASONS = {
     "WaitingForAutoscaler",
     "RequestedOnly",
     "UpgradeInProgress",
+    "CountReleased",
     "Paused",
     "Suspended",
     "ClusterAPIUnavailable",
@@ -71,6 +72,7 @@ export const CONDITION_REASONS = {
     "RejectedByClusterAPI",
     "ClassNotFound",
     "NoFreeSubnet",
+    "NetworksOverlap",
     "AuthorizedCIDRsUnavailable",
     "NameTaken",
     "NodePoolsMissing",

@@ -70,6 +70,9 @@ describe("in the schemas of all kinds", () => {
     expect(pathsOf(fields.filter(({ schema }) => schema.default !== undefined))).toEqual([
       "Cluster.spec.publicEndpoint",
       "Cluster.status",
+      "NodePool.spec.minNodes",
+      "NodePool.spec.maxNodes",
+      "NodePool.spec.desiredNodes",
       "NodePool.status",
       "ClusterAccess.status",
     ]);

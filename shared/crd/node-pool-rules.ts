@@ -23,6 +23,8 @@ const nodeCountRules: readonly Rule<PoolSize>[] = [
     field: "minNodes",
     code: "min_gt_desired",
     message: "must not be greater than spec.desiredNodes",
+    crdMessage:
+      "must not be greater than spec.desiredNodes, which is 1 when it is left out: add spec.desiredNodes",
     cel: "self.minNodes <= self.desiredNodes",
     holds: (pool) => pool.minNodes <= pool.desiredNodes,
   },

@@ -27,11 +27,21 @@ const nodes = (minNodes: number, desiredNodes: number, maxNodes: number) =>
 
 const nodePoolCases: SpecCase[] = [
   { title: "the least that is needed", spec: nodePoolSpec },
-  ...Object.keys(nodePoolSpec).map((field) => ({
+  ...["clusterName", "vcpus", "memoryGB", "diskGB"].map((field) => ({
     title: `no ${field}`,
     spec: withoutField(field),
     rejected: `spec.${field}: Required value`,
   })),
+  ...["minNodes", "maxNodes", "desiredNodes"].map((field) => ({
+    title: `no ${field}`,
+    spec: withoutField(field),
+  })),
+  {
+    title: "a minimum of 2 alone",
+    spec: { ...withoutField("desiredNodes"), minNodes: 2 },
+    rejected:
+      "spec.minNodes: Invalid value: must not be greater than spec.desiredNodes, which is 1 when it is left out: add spec.desiredNodes",
+  },
   ...["Shop", "shop.eu", "-shop", ""].map((clusterName) => ({
     title: `cluster "${clusterName}"`,
     spec: pool({ clusterName }),
@@ -55,7 +65,8 @@ const nodePoolCases: SpecCase[] = [
   {
     title: "desired below min",
     spec: nodes(3, 2, 5),
-    rejected: "spec.minNodes: Invalid value: must not be greater than spec.desiredNodes",
+    rejected:
+      "spec.minNodes: Invalid value: must not be greater than spec.desiredNodes, which is 1 when it is left out: add spec.desiredNodes",
   },
   {
     title: "desired above max",

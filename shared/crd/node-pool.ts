@@ -40,6 +40,12 @@ export type NodePoolTransitionType = (typeof nodePoolTransitionTypes)[number];
 const MAX_POOL_VCPUS = 128 * MAX_NODES_PER_POOL;
 const MAX_POOL_MEMORY_GB = 512 * MAX_NODES_PER_POOL;
 
+/** What `desiredNodes` is when it is left out. */
+export const DEFAULT_NODES = 1;
+
+const COUNT_DESCRIPTION =
+  "Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.";
+
 const nodePoolFields = z
   .object({
     clusterName: objectName("Name of the pool's Cluster, in the same namespace. Immutable."),
@@ -51,17 +57,17 @@ const nodePoolFields = z
       0,
       MAX_NODES_PER_POOL,
       "Lower bound of spec.desiredNodes. Does not bound an autoscaled pool.",
-    ),
+    ).default(0),
     maxNodes: integer(
       0,
       MAX_NODES_PER_POOL,
       "Upper bound of spec.desiredNodes. Does not bound an autoscaled pool.",
-    ),
-    desiredNodes: integer(
-      0,
-      MAX_NODES_PER_POOL,
-      "Number of nodes of a fixed pool. In an autoscaled pool the autoscaler decides, and this value applies again when autoscaling is turned off.",
-    ),
+    ).default(MAX_NODES_PER_POOL),
+    desiredNodes: integer(0, MAX_NODES_PER_POOL, COUNT_DESCRIPTION)
+      .default(DEFAULT_NODES)
+      .meta({
+        description: `${COUNT_DESCRIPTION} Left out, it may be set by another manager, as by the scale subresource; a pool whose number nobody sets any more keeps its nodes.`,
+      }),
     minVCPUs: integer(
       0,
       MAX_POOL_VCPUS,
@@ -186,6 +192,10 @@ export const nodePoolStatusSchema = z
     conditions: conditionsSchema(nodePoolConditionTypes).optional(),
     phase: z.enum(nodePoolPhases).optional().meta({
       description: "Summary of the conditions for people. Programs should read the conditions.",
+    }),
+    countUnmanaged: z.boolean().optional().meta({
+      description:
+        "True where nobody manages spec.desiredNodes and nobody has released it, as where only the scale subresource sets it, which the Kubernetes API does not record then; else absent.",
     }),
     nodes: counter("Nodes that exist."),
     readyNodes: counter("Nodes that are ready. During a rollout there may be more than desired."),

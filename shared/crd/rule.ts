@@ -23,6 +23,8 @@ export interface RuleViolation {
   field: string;
   code: RuleViolationCode;
   message: string;
+  /** Said instead by the custom resource, which has defaults that REST has not. */
+  crdMessage?: string;
 }
 
 /** A rule about a value, in CEL for the Kubernetes API server and in TypeScript for REST and the operator. */
@@ -69,11 +71,11 @@ export function withRules<S extends z.ZodType>(
   transitionRules: readonly TransitionRule<z.output<S>>[] = [],
 ): S {
   const refined = schema.superRefine((value, context) => {
-    for (const fault of findFaults(rules, value)) {
+    for (const fault of rules.filter((rule) => !rule.holds(value))) {
       context.addIssue({
         code: "custom",
         path: fault.field === "" ? [] : fault.field.split("."),
-        message: fault.message,
+        message: fault.crdMessage ?? fault.message,
         params: { code: fault.code },
       });
     }
@@ -88,7 +90,7 @@ export function withRules<S extends z.ZodType>(
 export function toKubernetesValidation(rule: RuleViolation & { cel: string }): KubernetesValidation {
   return {
     rule: rule.cel,
-    message: rule.message,
+    message: rule.crdMessage ?? rule.message,
     reason: rule.code === "immutable" ? "FieldValueForbidden" : "FieldValueInvalid",
     ...(rule.field === "" ? {} : { fieldPath: `.${rule.field}` }),
   };

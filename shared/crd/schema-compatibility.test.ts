@@ -37,6 +37,11 @@ test.each<[string, SchemaNode, SchemaNode]>([
   ["a shorter list", { type: "array", maxItems: 3 }, { type: "array", maxItems: 2 }],
   ["another pattern", { ...text, pattern: "a" }, { ...text, pattern: "b" }],
   ["a format", text, { ...text, format: "email" }],
+  [
+    "a default of a field that could be left out",
+    object({ a: integer }),
+    object({ a: { ...integer, default: 1 } }),
+  ],
   ["another default", { ...integer, default: 1 }, { ...integer, default: 2 }],
   ["unknown fields rejected", object({}), { ...object({}), additionalProperties: false }],
   ["null rejected", { type: ["string", "null"] }, text],
@@ -61,6 +66,11 @@ test.each<[string, SchemaNode, SchemaNode]>([
 test.each<[string, SchemaNode, SchemaNode]>([
   ["a new optional field", object({}), object({ a: text })],
   ["a field that is optional now", object({ a: text }, ["a"]), object({ a: text })],
+  [
+    "a default of a field that was required",
+    object({ a: integer }, ["a"]),
+    object({ a: { ...integer, default: 1 } }),
+  ],
   ["a wider enum", { type: "string", enum: ["a"] }, { type: "string", enum: ["a", "b"] }],
   ["a wider bound", { ...integer, maximum: 9 }, { ...integer, maximum: 10 }],
   ["a better message of a rule", rule("self.a", "bad"), rule("self.a", "must have a")],

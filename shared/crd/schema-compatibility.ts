@@ -103,12 +103,19 @@ function compareRules({ before, after, where }: SchemaPair): string[] {
 function compareFields(pair: SchemaPair): string[] {
   const { before, after, direction, where } = pair;
   const [was, is] = [objectOf(before.properties), objectOf(after.properties)];
+  const [needed, neededNow] = [listOf(before.required) ?? [], listOf(after.required) ?? []];
   const breaks = Object.entries(was).flatMap(([name, schema]) => {
     const now = is[name];
     if (now === undefined) return [`${where}.${name}: the field was removed`];
-    return findSchemaBreaks({ ...pair, before: schema, after: now, where: `${where}.${name}` });
+    // Whoever wrote a required field has it, so that a default changes nothing for them.
+    const known = schema.default === undefined && needed.includes(name) ? { default: now.default } : {};
+    return findSchemaBreaks({
+      ...pair,
+      before: { ...schema, ...known },
+      after: now,
+      where: `${where}.${name}`,
+    });
   });
-  const [needed, neededNow] = [listOf(before.required) ?? [], listOf(after.required) ?? []];
   if (direction === "request") {
     const more = neededNow.filter((name) => !needed.includes(name));
     return [...breaks, ...more.map((name) => `${where}.${String(name)}: the field is required now`)];

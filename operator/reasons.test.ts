@@ -1,0 +1,54 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { clusterPhases } from "../shared/crd/cluster.ts";
+import { CONDITION_REASONS } from "../shared/crd/conditions.ts";
+import { nodePoolPhases, nodePoolTransitionTypes } from "../shared/crd/node-pool.ts";
+
+const page = readFileSync(join(import.meta.dirname, "..", "docs", "conditions.md"), "utf8");
+const sources = globSync("**/*.ts", { cwd: import.meta.dirname })
+  .filter((path) => !/testing|\.test\.|\.bench\.|^bench/.test(path))
+  .map((path) => readFileSync(join(import.meta.dirname, path), "utf8"));
+
+/** The names in the first column of the table whose first heading this is. */
+function namesIn(heading: string): string[] {
+  const [, after = ""] = page.split(`\n| ${heading} `);
+  const [table = ""] = after.split("\n\n");
+  return [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name = ""]) => name).sort();
+}
+
+describe("docs/conditions.md has every reason of conditions, and no other:", () => {
+  test.each([
+    ["healthy", "reason of what is well"],
+    ["progressing", "reason of a change"],
+    ["waiting", "reason of a wait"],
+    ["degraded", "reason of what fails"],
+    ["stalled", "reason of what a person solves"],
+  ] as const)("%s", (state, heading) => {
+    expect(namesIn(heading)).toEqual([...CONDITION_REASONS[state]].sort());
+  });
+
+  test("and the operator gives each of them", () => {
+    const declared = readFileSync(join(import.meta.dirname, "..", "shared/crd/conditions.ts"), "utf8");
+    const constants = [...declared.matchAll(/export const ([A-Z_]+) = "(\w+)"/g)];
+    const words = new Map(constants.map(([, name = "", reason = ""]) => [reason, name]));
+    const isGiven = (reason: string) =>
+      sources.some(
+        (text) => text.includes(`"${reason}"`) || text.includes(words.get(reason) ?? `"${reason}"`),
+      );
+    expect(
+      Object.values(CONDITION_REASONS)
+        .flat()
+        .filter((reason) => !isGiven(reason)),
+    ).toEqual([]);
+  });
+});
+
+test("docs/conditions.md has every reason of Events that is none of a condition", () => {
+  const own = /reason: "(\w+)",\s*(?:note|action)\b|record\(\s*"(?:Normal|Warning)",\s*"(\w+)"/g;
+  const given = sources.flatMap((text) => [...text.matchAll(own)].map(([, one, two]) => one ?? two ?? ""));
+  const states = [...clusterPhases, ...nodePoolPhases, ...nodePoolTransitionTypes, "Recovered"];
+  const ofConditions: readonly string[] = Object.values(CONDITION_REASONS).flat();
+  const expected = new Set([...given, ...states].filter((reason) => !ofConditions.includes(reason)));
+  expect(namesIn("reason of an Event")).toEqual([...expected].sort());
+});
