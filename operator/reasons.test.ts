@@ -5,7 +5,7 @@ import { clusterPhases } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS } from "../shared/crd/conditions.ts";
 import { nodePoolPhases, nodePoolTransitionTypes } from "../shared/crd/node-pool.ts";
 
-const page = readFileSync(join(import.meta.dirname, "..", "docs", "conditions.md"), "utf8");
+const page = readFileSync(join(import.meta.dirname, "..", "docs", "operators", "conditions.md"), "utf8");
 const sources = globSync("**/*.ts", { cwd: import.meta.dirname })
   .filter((path) => !/testing|\.test\.|\.bench\.|^bench/.test(path))
   .map((path) => readFileSync(join(import.meta.dirname, path), "utf8"));
@@ -17,7 +17,7 @@ function namesIn(heading: string): string[] {
   return [...table.matchAll(/^\| `(\w+)`/gm)].map(([, name = ""]) => name).sort();
 }
 
-describe("docs/conditions.md has every reason of conditions, and no other:", () => {
+describe("docs/operators/conditions.md has every reason of conditions, and no other:", () => {
   test.each([
     ["healthy", "reason of what is well"],
     ["progressing", "reason of a change"],
@@ -44,7 +44,7 @@ describe("docs/conditions.md has every reason of conditions, and no other:", () 
   });
 });
 
-test("docs/conditions.md has every reason of Events that is none of a condition", () => {
+test("docs/operators/conditions.md has every reason of Events that is none of a condition", () => {
   const own = /reason: "(\w+)",\s*(?:note|action)\b|record\(\s*"(?:Normal|Warning)",\s*"(\w+)"/g;
   const given = sources.flatMap((text) => [...text.matchAll(own)].map(([, one, two]) => one ?? two ?? ""));
   const states = [...clusterPhases, ...nodePoolPhases, ...nodePoolTransitionTypes, "Recovered"];
