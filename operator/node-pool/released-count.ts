@@ -1,5 +1,5 @@
-import { isAutoscaled } from "../../shared/crd/autoscaling.ts";
 import { DEFAULT_NODES, type NodePool } from "../../shared/crd/node-pool.ts";
+import { isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { ManagedFieldsEntry, ObjectMeta } from "../../shared/kube/kind.ts";
 
 /** Written by `kubectl apply` and Argo CD when they apply on the client's side: the manifest as it was applied last. */
