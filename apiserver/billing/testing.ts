@@ -1,8 +1,11 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createId } from "../../shared/program/id.ts";
 import type { Database } from "../db/client.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { insertCreditNote, insertCreditNoteLines } from "./credit-notes/store.ts";
-import { insertInvoice } from "./invoices/store.ts";
+import { toInvoicePdf } from "./invoices/pdf/write.ts";
+import { insertInvoice, listAllInvoices, readDailyCosts, readInvoiceLines } from "./invoices/store.ts";
 import { insertRates } from "./rate-card/store.ts";
 import type { UsageInterval } from "./usage/interval.ts";
 import { usageEvidence, usageIntervals } from "./usage/table.ts";
@@ -53,7 +56,18 @@ export async function startInvoicingApp(): Promise<TestApp> {
   const changedBy = { kind: "staff", userId: createId(), email: null } as const;
   const rule = { effectiveFrom: new Date("2025-12-01"), changedBy };
   await insertRates(api.deps.db, new Map([["vcpu", 31_000_000n]] as const), rule);
-  return api;
+  return { ...api, close: () => keepDocuments(api).then(() => api.close()) };
+}
+
+/** With MARINA_ISSUED_DOCUMENTS, a folder, keeps every invoice that was issued there, for `npm run test:invoices`. */
+async function keepDocuments({ deps: { db } }: TestApp): Promise<void> {
+  const folder = process.env.MARINA_ISSUED_DOCUMENTS;
+  if (folder === undefined) return;
+  for (const invoice of (await listAllInvoices(db, { limit: 10_000 })).filter(({ year }) => year > 2000)) {
+    const lines = await readInvoiceLines(db, invoice);
+    const document = await toInvoicePdf({ invoice, lines }, undefined, await readDailyCosts(db, invoice));
+    writeFileSync(join(folder, `${invoice.id}.pdf`), document);
+  }
 }
 
 /** Writes the first invoice of an organization, of October 2026. Returns its id. */

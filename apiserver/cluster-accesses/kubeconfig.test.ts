@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { composeAccessKubeconfig } from "./kubeconfig.ts";
@@ -39,6 +40,43 @@ test("a token stands in for a certificate where there is none", () => {
   const kubeconfig = composeAccessKubeconfig("prod-x7k2p", ADMIN, { user: "u", token: "abc" });
   expect(parse(kubeconfig).users).toEqual([{ name: "prod-x7k2p-u", user: { token: "abc" } }]);
 });
+
+/** Parts of numbers, dates, booleans, comments and other things that YAML has a meaning for. */
+const likeYaml = fc.oneof(
+  fc.string({
+    unit: fc.constantFrom(...Array.from("0123456789.eExXo_:+-#~ nulyestrfa'\"{}[]&*!|>%@`,?\\\n\t")),
+    maxLength: 12,
+  }),
+  fc.constantFrom(
+    "null",
+    "~",
+    "true",
+    "no",
+    "on",
+    "y",
+    "0x1f",
+    "0o17",
+    "1e3",
+    "1_000",
+    "12:30:45",
+    ".inf",
+    ".nan",
+  ),
+);
+
+test.each(["1.1", "1.2"] as const)(
+  "every name survives a parser of YAML %s, whatever it looks like",
+  (version) => {
+    fc.assert(
+      fc.property(likeYaml, likeYaml, (name, token) => {
+        const read = parse(composeAccessKubeconfig(name, ADMIN, { user: "u", token }), { version });
+        expect(read["current-context"]).toBe(name);
+        expect(read.clusters[0].name).toBe(name);
+        expect(read.users[0].user.token).toBe(token);
+      }),
+    );
+  },
+);
 
 test("an admin kubeconfig of another form is no basis for one", () => {
   expect(() =>

@@ -10,7 +10,7 @@ import {
 import { nameField } from "../http/contract/name-field.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { VAT_ID_PATTERN } from "./vat-id.ts";
+import { VAT_ID_PATTERN } from "../http/contract/vat-id.ts";
 
 export const MAX_SLUG_LENGTH = 40;
 export const MIN_SLUG_LENGTH = 3;

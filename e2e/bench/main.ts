@@ -5,6 +5,7 @@ import { benchClusters } from "./clusters.ts";
 import { benchCreate } from "./create.ts";
 import { benchEvents } from "./events.ts";
 import { benchFairness } from "./fairness.ts";
+import { benchHostile } from "./hostile.ts";
 import { benchInstall } from "./install.ts";
 import { endProcessesOnInterrupt } from "./interrupt.ts";
 import { benchLocal } from "./local.ts";
@@ -28,6 +29,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   events: benchEvents,
   install: benchInstall,
   fairness: benchFairness,
+  hostile: benchHostile,
   clusters: benchClusters,
   storage: benchStorage,
   support: benchSupport,

@@ -5,6 +5,8 @@ interface BenchOptions {
   names: string[];
   /** Less load, and an exit code that a gate reads; of `api` alone. */
   short: boolean;
+  /** How long each part of `hostile` takes, in seconds; without it, its own time. */
+  seconds?: string;
   /** The figures are kept as the last ones: see figures.ts. */
   renew: boolean;
 }
@@ -13,7 +15,11 @@ interface BenchOptions {
 export function readBenchOptions(): BenchOptions {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { short: { type: "boolean", default: false }, renew: { type: "boolean", default: false } },
+    options: {
+      short: { type: "boolean", default: false },
+      renew: { type: "boolean", default: false },
+      seconds: { type: "string" },
+    },
   });
   return { names: positionals, ...values };
 }

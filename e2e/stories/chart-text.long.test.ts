@@ -1,6 +1,15 @@
+import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { type ChartName, pathOfChart, REQUIRED_VALUES, runHelm, type Values } from "../testing/chart.ts";
+import {
+  type ChartName,
+  pathOfChart,
+  REQUIRED_VALUES,
+  type Rendered,
+  renderChart,
+  runHelm,
+  type Values,
+} from "../testing/chart.ts";
 
 /** Texts that YAML reads as something else, or as the end of a value, when they are not quoted. */
 const TEXTS = [
@@ -176,4 +185,23 @@ describe.each<[string, ChartName, (text: string) => Values]>([
     const rendered = await render(chart, valuesWith(text));
     expect(replaceText(rendered, PLAIN, PLAIN)).toEqual(replaceText(plain, PLAIN, text));
   });
+});
+
+const likeYaml = fc.string({
+  unit: fc.constantFrom(...Array.from("0123456789.eExXo_:+-#~ nulyestrfa'\"{}[]&*!|>%@`,?\\")),
+  minLength: 1,
+  maxLength: 12,
+});
+
+test("a text of any characters that YAML has a meaning for is read again as it was given, in values and in keys", async () => {
+  const texts = fc.sample(likeYaml, 500);
+  const extraEnv = texts.map((value, index) => ({ name: `E${index}`, value }));
+  const podAnnotations = Object.fromEntries(texts.map((text) => [`a/${text}`, text]));
+  const values = { ...REQUIRED_VALUES, operator: { extraEnv, podAnnotations }, crds: { enabled: false } };
+  const { objects } = await renderChart("marina", "default", values);
+  const isOperator = ({ kind, metadata }: Rendered) =>
+    kind === "Deployment" && metadata.name === "marina-operator";
+  const template = objects.find(isOperator)?.spec.template;
+  expect(template.spec.containers[0].env).toEqual(expect.arrayContaining(extraEnv));
+  expect(template.metadata.annotations).toMatchObject(podAnnotations);
 });

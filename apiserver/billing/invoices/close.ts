@@ -12,6 +12,7 @@ import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
 import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
+import { requireOfficialCodes } from "./coded-fields.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
 import type { Invoicing } from "./config.ts";
 import { type DailyCost, findDailyCosts } from "./daily-costs.ts";
@@ -29,6 +30,7 @@ import {
 } from "./store.ts";
 import type { WaitingReason } from "./table.ts";
 import { vatCents, vatOf } from "./vat.ts";
+import { composeDocument } from "./xml.ts";
 
 /** Months before the one that is closed whose usage may still have changed since their invoice. */
 const ADJUSTED_MONTHS = 2;
@@ -153,8 +155,10 @@ async function draftInvoice(
   // The electronic invoice takes members of ISO 3166-1 alone.
   if (!isCountry(profile.country))
     return { kind: "waiting", reason: "billing_profile_incomplete", amountCents };
-  const { name, country, street, postalCode, city, vatId, billingEmail: email } = profile;
-  const buyer = { name, country, street, postalCode, city, vatId, email };
+  const { name, country, street, postalCode, city, vatId, taxNumber, billingEmail: email } = profile;
+  const { reference, purchaseOrder } = profile;
+  const address = { name, country, street, postalCode, city, vatId, taxNumber, email };
+  const buyer = { ...address, reference, purchaseOrder };
   return { kind: "due", amountCents, lines, source, buyer, invoicing };
 }
 
@@ -190,6 +194,7 @@ async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...dr
     supplier: invoicing.supplier,
     buyer,
   };
+  requireOfficialCodes(composeDocument(invoice, lines));
   await insertInvoice(tx, invoice);
   await insertInvoiceLines(tx, invoice.id, lines);
   await insertDailyCosts(tx, invoice.id, days);

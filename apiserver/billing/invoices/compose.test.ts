@@ -29,7 +29,25 @@ test("a month is invoiced by its lines", () => {
       unitPriceEUR: "31.000000",
       unitSeconds: DAY,
       amountCents: 100n,
+      firstDay: "2026-01-10",
+      lastDay: "2026-01-10",
     },
+  ]);
+});
+
+test("each price has the days on which it was charged, and an address the whole month", () => {
+  const price = { resourceType: "vcpu" as const, priceMicroEuros: 62_000_000n };
+  const changed = {
+    ...history,
+    prices: [...history.prices, { ...price, effectiveFrom: new Date("2026-01-15T12:00Z") }],
+  };
+  const used = interval({ startedAt: new Date("2026-01-10"), endedAt: null });
+  const address = interval({ resourceType: "public_ip", startedAt: new Date("2026-01-10"), endedAt: null });
+  const lines = composeLines({ ...source(JANUARY, [used, address]), history: changed }, []);
+  expect(lines.map(({ unitPriceEUR, firstDay, lastDay }) => [unitPriceEUR, firstDay, lastDay])).toEqual([
+    ["31.000000", "2026-01-10", "2026-01-15"],
+    ["31.000000", null, null],
+    ["62.000000", "2026-01-15", "2026-01-31"],
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { formatMicroEuros } from "../money.ts";
-import { type Month, periodOf } from "../month.ts";
+import { dateOf, type Month, periodOf } from "../month.ts";
 import { type RatedLine, rateLines, sumCents } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import type { MeteredType } from "../usage/interval.ts";
@@ -16,10 +16,13 @@ export interface InvoiceLine {
   unitPriceEUR: string;
   unitSeconds: bigint;
   amountCents: bigint;
+  /** The first and the last day of the month, `YYYY-MM-DD` in UTC, on which it was charged at this price; null: not known. */
+  firstDay: string | null;
+  lastDay: string | null;
 }
 
 /** What was invoiced already for a month, in however many lines. */
-export type InvoicedLine = Omit<InvoiceLine, "adjustment" | "clusterName">;
+export type InvoicedLine = Omit<InvoiceLine, "adjustment" | "clusterName" | "firstDay" | "lastDay">;
 
 /**
  * The lines of a month's invoice: those of the month itself, then what earlier months that have an invoice amount to
@@ -29,7 +32,7 @@ export function composeLines(
   source: RatingSource,
   earlier: readonly { source: RatingSource; invoiced: readonly InvoicedLine[] }[],
 ): InvoiceLine[] {
-  const own = rateWhole(source).map((line) => toInvoiceLine(line, source.month, false));
+  const own = rateWhole(source, { byDay: true }).map((line) => toInvoiceLine(line, source.month, false));
   const differences = earlier.flatMap((one) => findDifferences(one.source, one.invoiced));
   const added = [...own, ...differences.filter(({ amountCents }) => amountCents >= 0n)];
   let total = sumCents(added);
@@ -49,7 +52,7 @@ function findDifferences(source: RatingSource, invoiced: readonly InvoicedLine[]
   const vanished = [...billed].flatMap(([key, [line]]) =>
     known.has(key) || line === undefined
       ? []
-      : [{ ...line, clusterName: null, adjustment: true, unitSeconds: 0n, amountCents: 0n }],
+      : [{ ...line, ...NO_DAYS, clusterName: null, adjustment: true, unitSeconds: 0n, amountCents: 0n }],
   );
   return [...lines, ...vanished].flatMap((line) => {
     const before = billed.get(keyOf(line)) ?? [];
@@ -59,8 +62,10 @@ function findDifferences(source: RatingSource, invoiced: readonly InvoicedLine[]
   });
 }
 
-function rateWhole(source: RatingSource): RatedLine[] {
-  return rateLines({ ...source, until: source.month.end });
+const NO_DAYS = { firstDay: null, lastDay: null };
+
+function rateWhole(source: RatingSource, options?: { byDay: boolean }): RatedLine[] {
+  return rateLines({ ...source, until: source.month.end }, options);
 }
 
 function toInvoiceLine(line: RatedLine, month: Month, adjustment: boolean): InvoiceLine {
@@ -74,7 +79,14 @@ function toInvoiceLine(line: RatedLine, month: Month, adjustment: boolean): Invo
     unitPriceEUR: formatMicroEuros(unitPriceMicroEuros),
     unitSeconds,
     amountCents,
+    ...toDays(line, month),
   };
+}
+
+/** An address costs the whole month, whenever it was first seen. */
+function toDays({ resourceType, days }: RatedLine, month: Month): Pick<InvoiceLine, "firstDay" | "lastDay"> {
+  if (days === undefined || resourceType === "public_ip") return NO_DAYS;
+  return { firstDay: dateOf(month, days.first), lastDay: dateOf(month, days.last) };
 }
 
 function keyOf({ clusterId, resourceType, unitPriceEUR }: InvoicedLine): string {

@@ -19,6 +19,15 @@ test("rates in percent become hundredths of a percent, and the prefix has a defa
   });
 });
 
+test.each([
+  { vatId: null, taxNumber: "12/345/67890" },
+  { vatId: "CHE-123.456.789 MWST" },
+  { vatId: "FR40303265045", taxNumber: "1" },
+])("a supplier is known by %j", (numbers) => {
+  const value = { supplier: { ...supplier, ...numbers }, vatRates: { DE: 19 } };
+  expect(invoicingSchema.parse(value).supplier).toMatchObject(numbers);
+});
+
 test("the account of the supplier is kept without spaces", () => {
   const bank = { iban: "DE89 3704 0044 0532 0130 00", bic: "COBADEFFXXX" };
   const { supplier: kept } = invoicingSchema.parse({ supplier: { ...supplier, bank }, vatRates: { DE: 19 } });
@@ -44,6 +53,9 @@ test.each([
   ["a rate of EL", { supplier, vatRates: { DE: 19, EL: 24 } }],
   ["a supplier in UK", { supplier: { ...supplier, country: "UK" }, vatRates: { UK: 20 } }],
   ["no supplier", { vatRates: { DE: 19 } }],
+  ["a VAT id of another form", { supplier: { ...supplier, vatId: "DE12" }, vatRates: { DE: 19 } }],
+  ["a tax number as a VAT id", { supplier: { ...supplier, vatId: "12/345/67890" }, vatRates: { DE: 19 } }],
+  ["neither number", { supplier: { ...supplier, vatId: null }, vatRates: { DE: 19 } }],
 ])("%s is refused", (_what, value) => {
   expect(invoicingSchema.safeParse(value).success).toBe(false);
 });

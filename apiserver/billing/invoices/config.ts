@@ -1,6 +1,7 @@
 import { electronicFormatIBAN, isValidBIC, isValidIBAN } from "ibantools";
 import { z } from "zod";
 import { jsonText } from "../../../shared/program/config.ts";
+import { isVatId } from "../../http/contract/vat-id.ts";
 import { findCountryFault } from "../country.ts";
 
 const country = z.string().superRefine((code, context) => {
@@ -19,7 +20,7 @@ const bankSchema = z.strictObject({
   bic: z.string().refine(isValidBIC, "must be a BIC (ISO 9362), as COBADEFFXXX").optional(),
 });
 
-/** Who issues the platform's invoices. */
+/** Who issues the platform's invoices: with a VAT id, another tax number, or both. */
 const supplierSchema = z.strictObject({
   name: line,
   street: line,
@@ -27,7 +28,9 @@ const supplierSchema = z.strictObject({
   city: line,
   /** ISO 3166-1 alpha-2. */
   country,
-  vatId: line,
+  vatId: line.nullable().default(null),
+  /** A tax number that is no VAT id. */
+  taxNumber: line.optional(),
   email: z.email(),
   bank: bankSchema.optional(),
 });
@@ -59,6 +62,14 @@ export const invoicingSchema = z
       .string()
       .regex(/^[A-Z0-9]{1,10}$/, "must be 1 to 10 capitals and digits")
       .default("INV"),
+  })
+  .refine(({ supplier }) => supplier.vatId !== null || supplier.taxNumber !== undefined, {
+    path: ["supplier", "vatId"],
+    error: "must be given, or supplier.taxNumber in its place",
+  })
+  .refine(({ supplier }) => supplier.vatId === null || isVatId(supplier.vatId), {
+    path: ["supplier", "vatId"],
+    error: "must have the form of its country's VAT ids; another number belongs in supplier.taxNumber",
   })
   .refine(({ supplier, vatRates }) => supplier.country in vatRates, {
     path: ["vatRates"],

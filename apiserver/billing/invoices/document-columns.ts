@@ -12,6 +12,12 @@ export interface Buyer {
   country: string;
   vatId: string | null;
   email: string | null;
+  /** A tax number that is no VAT id. This and those below are absent in documents that were issued before they existed. */
+  taxNumber?: string | null;
+  /** What the buyer wants to see on its invoices (BT-10). */
+  reference?: string | null;
+  /** The number of the buyer's purchase order (BT-13). */
+  purchaseOrder?: string | null;
 }
 
 /** Columns of both kinds of documents, invoices and credit notes: a number without a gap, the amounts and the parties. */

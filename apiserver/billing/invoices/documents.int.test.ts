@@ -6,7 +6,8 @@ import type { UsageInterval } from "../usage/interval.ts";
 import { closeMonth } from "./close.ts";
 import { findInvoiceBefore, listInvoices, readDailyCosts } from "./store.ts";
 
-const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin" };
+const REFERENCES = { buyer_reference: "Department 7", purchase_order: "PO-1" };
+const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin", ...REFERENCES };
 const JANUARY = parseMonth("2026-01") as Month;
 const at = (text: string) => new Date(`${text}Z`);
 
@@ -59,9 +60,15 @@ describe("an invoice", () => {
     const headers = { accept: "application/xml" };
     const path = `${organization}/billing/invoices/${id}`;
     const { headers: received, body } = await api.request("GET", path, { headers });
-    const { amount_cents, total_cents } = (await api.request("GET", path)).body;
+    const { amount_cents, total_cents, ...record } = (await api.request("GET", path)).body;
+    expect(record).toMatchObject({
+      ...REFERENCES,
+      lines: [{ first_day: "2026-01-10", last_day: "2026-01-10" }],
+    });
     expect(received.get("content-disposition")).toBe(`attachment; filename=${number}-invoice.xml`);
     expect(body).toContain(`<ram:ID>${number}</ram:ID>`);
+    expect(body).toContain("<ram:BuyerReference>Department 7</ram:BuyerReference>");
+    expect(body).toContain("<ram:IssuerAssignedID>PO-1</ram:IssuerAssignedID>");
     expect(body).toContain(`<ram:TaxBasisTotalAmount>${(amount_cents / 100).toFixed(2)}<`);
     expect(body).toContain(`<ram:DuePayableAmount>${(total_cents / 100).toFixed(2)}<`);
     const staff = await api.request("GET", `/api/v1/admin/billing/invoices/${id}`, { as: "staff", headers });

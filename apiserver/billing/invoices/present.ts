@@ -10,6 +10,7 @@ import type { Credited } from "./credited-store.ts";
 import type { Buyer } from "./document-columns.ts";
 import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
 import type { Invoice } from "./store.ts";
+import type { TaxNumbers } from "./tax-number.ts";
 
 const CSV_COLUMNS = [
   "invoice_number",
@@ -69,6 +70,8 @@ export function presentInvoice(
     ...presentInvoiceSummary(invoice, credited),
     supplier: presentParty(invoice.supplier),
     buyer: presentParty(invoice.buyer),
+    buyer_reference: invoice.buyer.reference ?? null,
+    purchase_order: invoice.buyer.purchaseOrder ?? null,
     lines: lines.map((line) => ({
       month: monthOfPeriod(line.period).name,
       adjustment: line.adjustment,
@@ -78,6 +81,8 @@ export function presentInvoice(
       unit_price_eur: line.unitPriceEUR,
       unit_seconds: String(line.unitSeconds),
       amount_cents: toJsonCents(line.amountCents),
+      first_day: line.firstDay,
+      last_day: line.lastDay,
     })),
   };
 }
@@ -129,6 +134,8 @@ export function presentOutcome({
 }
 
 /** The wire form of a supplier or a buyer. */
-export function presentParty({ name, street, postalCode, city, country, vatId, email }: Buyer) {
-  return { name, street, postal_code: postalCode, city, country, vat_id: vatId, email };
+export function presentParty(party: Omit<Buyer, "taxNumber"> & TaxNumbers) {
+  const { name, street, postalCode, city, country, vatId, taxNumber = null, email } = party;
+  const address = { name, street, postal_code: postalCode, city, country };
+  return { ...address, vat_id: vatId, tax_number: taxNumber, email };
 }

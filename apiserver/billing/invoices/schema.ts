@@ -73,7 +73,12 @@ const EXAMPLE_LINE = {
   unit_price_eur: "5.000000",
   unit_seconds: "10713600",
   amount_cents: 2000,
+  first_day: "2026-10-01",
+  last_day: "2026-10-31",
 };
+
+const dayField = (description: string) =>
+  textField(10, `${description} YYYY-MM-DD, in UTC.`, EXAMPLE_LINE.first_day).nullable();
 
 const invoiceLine = z
   .object({
@@ -85,6 +90,8 @@ const invoiceLine = z
     unit_price_eur: decimalField("For one unit and the whole month, net.", EXAMPLE_LINE.unit_price_eur),
     unit_seconds: decimalField("Quantity times seconds.", EXAMPLE_LINE.unit_seconds),
     amount_cents: centsField("Net.", EXAMPLE_LINE.amount_cents),
+    first_day: dayField("The first day of the month on which it was charged at this price; null: not known."),
+    last_day: dayField("The last such day."),
   })
   .openapi("InvoiceLine", { example: EXAMPLE_LINE });
 
@@ -97,6 +104,7 @@ export const EXAMPLE_PARTY = {
   city: "Berlin",
   country: "DE",
   vat_id: "DE123456789",
+  tax_number: null,
   email: "billing@example.com",
 };
 
@@ -108,6 +116,7 @@ export const party = z
     city: text("City.").nullable(),
     country: textField(2, "ISO 3166-1 alpha-2.", "DE"),
     vat_id: text("The VAT identification number.").nullable(),
+    tax_number: text("Another tax number.").nullable(),
     email: text("Where invoices go.").nullable(),
   })
   .openapi("InvoiceParty", { example: EXAMPLE_PARTY });
@@ -117,10 +126,19 @@ export const invoiceRecord = z
     ...summary,
     supplier: party.openapi({ description: "Who issued it, as of then." }),
     buyer: party.openapi({ description: "Who it is for, as of then." }),
+    buyer_reference: text("What the buyer wanted to see on its invoices.").nullable(),
+    purchase_order: text("The number of the buyer's purchase order.").nullable(),
     lines: z.array(invoiceLine).max(MAX_LINES).openapi({ description: "Its lines, in order." }),
   })
   .openapi("Invoice", {
-    example: { ...SUMMARY, supplier: EXAMPLE_PARTY, buyer: EXAMPLE_PARTY, lines: [EXAMPLE_LINE] },
+    example: {
+      ...SUMMARY,
+      supplier: EXAMPLE_PARTY,
+      buyer: EXAMPLE_PARTY,
+      buyer_reference: "Department 7",
+      purchase_order: "PO-2026-1234",
+      lines: [EXAMPLE_LINE],
+    },
   });
 
 const waitingReason = z.enum(WAITING_REASONS).openapi({

@@ -23,6 +23,8 @@ test("an invoice has as many lines as clusters were made and deleted in a month,
     unitPriceEUR: "20.000000",
     unitSeconds: BigInt(n),
     amountCents: 1n,
+    firstDay: null,
+    lastDay: null,
   }));
   await db.transaction((tx) => insertInvoiceLines(tx, id, lines));
   const invoice = await findInvoice(db, orgId, id);

@@ -55,6 +55,9 @@ export const invoiceLines = pgTable(
     unitPriceEUR: eurosColumn("unit_price_eur").notNull(),
     unitSeconds: numeric("unit_seconds", { precision: 40, scale: 0, mode: "bigint" }).notNull(),
     amountCents: centsColumn("amount_cents").notNull(),
+    /** The days of the month on which it was charged at this price; null in adjustments, and where it was not noted. */
+    firstDay: date("first_day", { mode: "string" }),
+    lastDay: date("last_day", { mode: "string" }),
   },
   (table) => [primaryKey({ columns: [table.invoiceId, table.position] })],
 );

@@ -1,3 +1,4 @@
+import { isVatIdOf } from "../../http/contract/vat-id.ts";
 import { divideHalfUp } from "../money.ts";
 import type { Invoicing } from "./config.ts";
 import { type Address, vatCountryOf } from "./vat-territory.ts";
@@ -34,18 +35,13 @@ export function vatOf(
   if (to !== undefined && to === from) return { case: "domestic", basisPoints: domestic };
   if (from === undefined || to === undefined || !EU_COUNTRIES.has(from) || !EU_COUNTRIES.has(to))
     return { case: "outside_eu", basisPoints: 0 };
-  if (hasVatId(to, buyer.vatId)) return { case: "reverse_charge", basisPoints: 0 };
+  if (buyer.vatId !== null && isVatIdOf(to, buyer.vatId)) return { case: "reverse_charge", basisPoints: 0 };
   return { case: "eu_consumer", basisPoints: vatBasisPoints[to] ?? domestic };
 }
 
 /** VAT on a net amount, in cents, a half away from zero. */
 export function vatCents(netCents: bigint, { basisPoints }: Vat): bigint {
   return divideHalfUp(netCents * BigInt(basisPoints), BASIS_POINTS);
-}
-
-/** VAT ids of Greece begin with EL. */
-function hasVatId(country: string, vatId: string | null): boolean {
-  return vatId?.startsWith(country === "GR" ? "EL" : country) === true;
 }
 
 /** Why an invoice has no VAT, in the words that it must say (EN 16931-1, BT-120); undefined where it has. */

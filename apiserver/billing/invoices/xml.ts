@@ -1,10 +1,11 @@
 import Builder from "fast-xml-builder";
-import { isCountry } from "../country.ts";
+import { isVatId } from "../../http/contract/vat-id.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";
 import type { Buyer } from "./document-columns.ts";
 import type { Invoice } from "./store.ts";
+import { taxNumberOf } from "./tax-number.ts";
 import { exemptionReasonOf, type VatCase } from "./vat.ts";
 
 /** The media type of the electronic invoice. */
@@ -33,9 +34,16 @@ const CATEGORIES: Readonly<Record<VatCase, string>> = {
 };
 const NOT_SUBJECT = "O";
 
+/** BT-121: why there is no VAT, as VATEX has it. */
+const REASON_CODES: Readonly<Partial<Record<VatCase, string>>> = {
+  reverse_charge: "VATEX-EU-AE",
+  outside_eu: "VATEX-EU-O",
+};
+
 interface Tax {
   code: string;
   reason?: string;
+  reasonCode?: string;
   /** In percent; none for what is not subject to VAT (BR-O-05). */
   percent: string | undefined;
 }
@@ -45,8 +53,14 @@ interface Tax {
  * says what the stored invoice says and calculates nothing.
  */
 export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): string {
+  return builder.build(composeDocument(invoice, lines));
+}
+
+/** The elements of that invoice, as fast-xml-builder takes them. */
+export function composeDocument(invoice: Invoice, lines: readonly InvoiceLine[]): object {
   const tax = toTax(invoice);
-  const document = {
+  const { reference, purchaseOrder } = invoice.buyer;
+  return {
     "?xml": { "@_version": "1.0", "@_encoding": "UTF-8" },
     "rsm:CrossIndustryInvoice": {
       ...NAMESPACES,
@@ -61,8 +75,12 @@ export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): s
       "rsm:SupplyChainTradeTransaction": {
         "ram:IncludedSupplyChainTradeLineItem": lines.map((line, index) => toLine(line, index + 1, tax)),
         "ram:ApplicableHeaderTradeAgreement": {
-          "ram:SellerTradeParty": toParty(invoice.supplier, tax, "seller"),
-          "ram:BuyerTradeParty": toParty(invoice.buyer, tax, "buyer"),
+          ...(isGiven(reference) && { "ram:BuyerReference": reference }),
+          "ram:SellerTradeParty": toSeller(invoice.supplier, tax),
+          "ram:BuyerTradeParty": toBuyer(invoice.buyer, tax),
+          ...(isGiven(purchaseOrder) && {
+            "ram:BuyerOrderReferencedDocument": { "ram:IssuerAssignedID": purchaseOrder },
+          }),
         },
         "ram:ApplicableHeaderTradeDelivery": {
           "ram:ActualDeliverySupplyChainEvent": {
@@ -73,7 +91,10 @@ export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): s
       },
     },
   };
-  return builder.build(document);
+}
+
+function isGiven(text: string | null | undefined): text is string {
+  return text !== null && text !== undefined;
 }
 
 const builder = new Builder({
@@ -104,7 +125,7 @@ function toLine(line: InvoiceLine, position: number, tax: Tax) {
         "ram:CategoryCode": tax.code,
         ...(tax.percent !== undefined && { "ram:RateApplicablePercent": tax.percent }),
       },
-      "ram:BillingSpecifiedPeriod": toPeriod(line.period),
+      "ram:BillingSpecifiedPeriod": toLinePeriod(line),
       "ram:SpecifiedTradeSettlementLineMonetarySummation": {
         "ram:LineTotalAmount": formatCents(line.amountCents),
       },
@@ -112,15 +133,34 @@ function toLine(line: InvoiceLine, position: number, tax: Tax) {
   };
 }
 
-/**
- * BG-4 and BG-7. Where nothing is subject to VAT, no VAT id may stand as such (BR-O-02): the seller's is its identifier then,
- * as are numbers that are no VAT ids (BT-29 and BT-46).
- */
-function toParty(party: Buyer, { code }: Tax, role: "seller" | "buyer") {
+/** BG-4: its VAT id is BT-31, another tax number BT-32. Where no VAT id may stand (BR-O-02) or there is none, its number is its identifier (BR-CO-26). */
+function toSeller(party: Invoice["supplier"], { code }: Tax) {
   const isTaxed = code !== NOT_SUBJECT;
-  const isIdentifier = isTaxed ? !hasVatPrefix(party.vatId ?? "") : role === "seller";
+  const [vatId, taxNumber] = [vatIdOf(party), taxNumberOf(party)];
+  const registrations = [
+    ...(isTaxed && vatId !== null ? [toRegistration("VA", vatId)] : []),
+    ...(taxNumber === null ? [] : [toRegistration("FC", taxNumber)]),
+  ];
+  const identifier = isTaxed && vatId !== null ? null : (vatId ?? taxNumber);
+  return toParty(party, { identifier, registrations });
+}
+
+/**
+ * BG-7: its VAT id is BT-48, unless nothing is subject to VAT (BR-O-02). EN 16931 has no field for another tax number of a buyer
+ * but the identifier (BT-46).
+ */
+function toBuyer(party: Buyer, { code }: Tax) {
+  const vatId = code === NOT_SUBJECT ? null : vatIdOf(party);
+  const registrations = vatId === null ? [] : [toRegistration("VA", vatId)];
+  return toParty(party, { identifier: taxNumberOf(party), registrations });
+}
+
+function toParty(
+  party: Omit<Buyer, "vatId" | "taxNumber">,
+  { identifier, registrations }: { identifier: string | null; registrations: readonly object[] },
+) {
   return {
-    ...(isIdentifier && party.vatId !== null && { "ram:ID": party.vatId }),
+    ...(identifier !== null && { "ram:ID": identifier }),
     "ram:Name": party.name,
     "ram:PostalTradeAddress": {
       ...(party.postalCode !== null && { "ram:PostcodeCode": party.postalCode }),
@@ -131,18 +171,17 @@ function toParty(party: Buyer, { code }: Tax, role: "seller" | "buyer") {
     ...(party.email !== null && {
       "ram:URIUniversalCommunication": { "ram:URIID": { "@_schemeID": "EM", "#text": party.email } },
     }),
-    ...(!isIdentifier &&
-      isTaxed &&
-      party.vatId !== null && {
-        "ram:SpecifiedTaxRegistration": { "ram:ID": { "@_schemeID": "VA", "#text": party.vatId } },
-      }),
+    ...(registrations.length > 0 && { "ram:SpecifiedTaxRegistration": registrations }),
   };
 }
 
-/** A VAT id begins with the code of its country, or with EL or XI (BR-CO-09). */
-function hasVatPrefix(vatId: string): boolean {
-  const prefix = vatId.slice(0, 2);
-  return prefix === "EL" || prefix === "XI" || isCountry(prefix);
+function toRegistration(scheme: "VA" | "FC", number: string) {
+  return { "ram:ID": { "@_schemeID": scheme, "#text": number } };
+}
+
+/** The VAT id of a party; null for a number of another form. */
+function vatIdOf({ vatId }: { vatId?: string | null | undefined }): string | null {
+  return isGiven(vatId) && isVatId(vatId) ? vatId : null;
 }
 
 /** BG-16 and BG-17. */
@@ -163,7 +202,7 @@ function toPaymentMeans({ name, bank }: Invoice["supplier"]) {
 /** BT-83, BG-16, BG-23, BG-14, BT-20 and BG-22. */
 function toSettlement(
   { number, period, amountCents, vatCents, supplier }: Invoice,
-  { code, reason, percent }: Tax,
+  { code, reason, reasonCode, percent }: Tax,
 ) {
   const [net, vat, total] = [amountCents, vatCents, amountCents + vatCents].map(formatCents);
   return {
@@ -176,6 +215,7 @@ function toSettlement(
       ...(reason !== undefined && { "ram:ExemptionReason": reason }),
       "ram:BasisAmount": net,
       "ram:CategoryCode": code,
+      ...(reasonCode !== undefined && { "ram:ExemptionReasonCode": reasonCode }),
       ...(percent !== undefined && { "ram:RateApplicablePercent": percent }),
     },
     "ram:BillingSpecifiedPeriod": toPeriod(period),
@@ -195,8 +235,22 @@ function toTax({ vatCase, vatBasisPoints }: Invoice): Tax {
   // The standard category has a rate above 0 (BR-S-05).
   if (code === "S" && vatBasisPoints === 0) return { code: "Z", percent: "0.00" };
   const percent = code === NOT_SUBJECT ? undefined : formatCents(BigInt(vatBasisPoints));
-  const reason = exemptionReasonOf(vatCase);
-  return { code, percent, ...(reason !== undefined && { reason }) };
+  const [reason, reasonCode] = [exemptionReasonOf(vatCase), REASON_CODES[vatCase]];
+  return {
+    code,
+    percent,
+    ...(reason !== undefined && { reason }),
+    ...(reasonCode !== undefined && { reasonCode }),
+  };
+}
+
+/** BG-26: the days on which the price of the line was charged, where they are known. */
+function toLinePeriod({ period, firstDay, lastDay }: InvoiceLine) {
+  if (firstDay === null || lastDay === null) return toPeriod(period);
+  return {
+    "ram:StartDateTime": toDate(new Date(firstDay)),
+    "ram:EndDateTime": toDate(new Date(lastDay)),
+  };
 }
 
 function toPeriod(period: string) {

@@ -18,9 +18,11 @@ export async function setProfile(
 ): Promise<BillingProfile> {
   const wanted = { ...before, ...change };
   if (JSON.stringify(auditProfile(before)) === JSON.stringify(auditProfile(wanted))) return before;
-  const { name, street, postalCode, city, country, vatId, billingEmail } = wanted;
+  const { vatId, billingEmail, name, street, postalCode, city, country } = wanted;
+  const { taxNumber, reference, purchaseOrder } = wanted;
   const { version } = await updateSettings(tx, orgId, { vatId, billingEmail });
-  await upsertProfile(tx, orgId, { name, street, postalCode, city, country });
+  const address = { name, street, postalCode, city, country };
+  await upsertProfile(tx, orgId, { ...address, taxNumber, reference, purchaseOrder });
   const after = { ...wanted, version };
   await recordAudit(tx, origin, {
     action: "billing_profile.update",

@@ -16,6 +16,9 @@ export function auditProfile(profile: BillingProfile) {
     city: profile.city,
     country: profile.country,
     vat_id: profile.vatId,
+    tax_number: profile.taxNumber,
+    buyer_reference: profile.reference,
+    purchase_order: profile.purchaseOrder,
     billing_email: profile.billingEmail,
   };
 }

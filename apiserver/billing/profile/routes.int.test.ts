@@ -21,6 +21,9 @@ const PROFILE = {
   city: "Berlin",
   country: "DE",
   vat_id: "DE123456789",
+  tax_number: "12/345/67890",
+  buyer_reference: "Department 7",
+  purchase_order: "PO-2026-1234",
   billing_email: "billing@example.com",
 };
 const EMPTY = Object.fromEntries(Object.keys(PROFILE).map((name) => [name, null]));

@@ -55,10 +55,13 @@ export function addProfileRoutes(router: Router, deps: Deps): void {
         org_id: _fixed,
         postal_code: postalCode,
         vat_id: vatId,
+        tax_number: taxNumber,
+        buyer_reference: reference,
+        purchase_order: purchaseOrder,
         billing_email: billingEmail,
         ...rest
       } = await readBody();
-      const given = { ...rest, postalCode, vatId, billingEmail };
+      const given = { ...rest, postalCode, vatId, taxNumber, reference, purchaseOrder, billingEmail };
       const settings = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
       const profile = await change({
         // Under the organization's row lock, as every change of it.

@@ -8,12 +8,18 @@ import { findCountryFault } from "../country.ts";
 const MAX_LENGTH = 200;
 const MAX_EMAIL_LENGTH = 254;
 const MAX_VAT_ID_LENGTH = 32;
+/** One line of the page, as a VAT id. */
+const MAX_TAX_NUMBER_LENGTH = 32;
+const MAX_REFERENCE_LENGTH = 100;
 
 const DESCRIPTIONS = {
   name: "The legal name; without it and a country no invoice is issued.",
   street: "Street and number.",
   postal_code: "Postal code.",
   city: "City.",
+  tax_number: "A tax number that is no VAT identification number.",
+  buyer_reference: "What the customer wants to see on its invoices, as a cost centre (EN 16931, BT-10).",
+  purchase_order: "The number of the customer's purchase order, which later invoices say (EN 16931, BT-13).",
   country: "ISO 3166-1 alpha-2: GR for Greece, GB for the United Kingdom.",
 };
 
@@ -24,6 +30,9 @@ const EXAMPLE = {
   city: "Berlin",
   country: "DE",
   vat_id: "DE123456789",
+  tax_number: null,
+  buyer_reference: "Department 7",
+  purchase_order: "PO-2026-1234",
   billing_email: "billing@example.com",
 };
 
@@ -36,6 +45,9 @@ export const billingProfileRecord = z
     city: textField(MAX_LENGTH, DESCRIPTIONS.city).nullable(),
     country: textField(2, DESCRIPTIONS.country).nullable(),
     vat_id: textField(MAX_VAT_ID_LENGTH, "The organization's VAT identification number.").nullable(),
+    tax_number: textField(MAX_TAX_NUMBER_LENGTH, DESCRIPTIONS.tax_number).nullable(),
+    buyer_reference: textField(MAX_REFERENCE_LENGTH, DESCRIPTIONS.buyer_reference).nullable(),
+    purchase_order: textField(MAX_REFERENCE_LENGTH, DESCRIPTIONS.purchase_order).nullable(),
     billing_email: textField(MAX_EMAIL_LENGTH, "Where invoices go.").nullable(),
   })
   .openapi("BillingProfile", {
@@ -61,6 +73,13 @@ export const setBillingProfileBody = z
       .optional()
       .openapi({ pattern: "^[A-Z]{2}$", description: DESCRIPTIONS.country, example: EXAMPLE.country }),
     vat_id: vatIdSchema.optional(),
+    tax_number: nameField(MAX_TAX_NUMBER_LENGTH, DESCRIPTIONS.tax_number).nullable().optional(),
+    buyer_reference: nameField(MAX_REFERENCE_LENGTH, DESCRIPTIONS.buyer_reference, EXAMPLE.buyer_reference)
+      .nullable()
+      .optional(),
+    purchase_order: nameField(MAX_REFERENCE_LENGTH, DESCRIPTIONS.purchase_order, EXAMPLE.purchase_order)
+      .nullable()
+      .optional(),
     billing_email: billingEmailSchema.optional(),
     org_id: immutableField(idSchema),
   })

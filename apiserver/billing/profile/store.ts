@@ -11,6 +11,10 @@ export interface ProfileAddress {
   city: string | null;
   /** ISO 3166-1 alpha-2. */
   country: string | null;
+  taxNumber: string | null;
+  /** What the customer wants to see on its invoices. */
+  reference: string | null;
+  purchaseOrder: string | null;
 }
 
 /** Who an organization's invoices are for. */
@@ -24,7 +28,7 @@ export interface BillingProfile extends ProfileAddress {
 
 /** The profile of an organization, also of a deleted one; undefined when there was never such an organization. */
 export async function readProfile(db: Queryable, orgId: string): Promise<BillingProfile | undefined> {
-  const { name, street, postalCode, city, country } = billingProfiles;
+  const { name, street, postalCode, city, country, taxNumber, reference, purchaseOrder } = billingProfiles;
   const [row] = await db
     .select({
       orgId: organizations.id,
@@ -33,6 +37,9 @@ export async function readProfile(db: Queryable, orgId: string): Promise<Billing
       postalCode,
       city,
       country,
+      taxNumber,
+      reference,
+      purchaseOrder,
       billingEmail: organizations.billingEmail,
       vatId: organizations.vatId,
       version: organizations.version,

@@ -16,6 +16,11 @@ export const billingProfiles = pgTable(
     city: text(),
     /** ISO 3166-1 alpha-2. */
     country: text(),
+    /** A tax number that is no VAT id. */
+    taxNumber: text("tax_number"),
+    /** What the customer wants to see on its invoices, and the number of its purchase order. */
+    reference: text("buyer_reference"),
+    purchaseOrder: text("purchase_order"),
     updatedAt: timestamp("updated_at", { withTimezone: true, mode: "date", precision: 3 })
       .notNull()
       .defaultNow(),

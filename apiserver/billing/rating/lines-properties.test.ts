@@ -52,7 +52,7 @@ describe("for all intervals and prices", () => {
           history: toHistory(prices, month.start),
         };
         const charges = findCharges(rating, { byDay: true });
-        expect(byKey(sumToLines(charges, month))).toEqual(byKey(rateLines(rating)));
+        expect(byKey(sumToLines(charges, month))).toMatchObject(byKey(rateLines(rating)));
         for (const { days, unitSeconds, usedUnitSeconds } of charges) {
           expect(days.reduce((sum, day) => sum + day.unitSeconds, 0n)).toBe(unitSeconds);
           expect(days.reduce((sum, day) => sum + day.usedUnitSeconds, 0n)).toBe(usedUnitSeconds);

@@ -14,6 +14,8 @@ export interface RatedLine {
   amountCents: bigint;
   /** What grows by the second at the end of the time that was rated. */
   runningQuantity: bigint;
+  /** The first and the last day of the month on which it was billed, from 1 on; where charges are split by day. */
+  days?: { first: number; last: number };
 }
 
 const BYTES_PER_GIB = 1n << 30n;
@@ -32,8 +34,8 @@ export function toUse(
 }
 
 /** The lines of an organization's month: the one place where amounts are rounded, once per line. */
-export function rateLines(rating: Rating): RatedLine[] {
-  return sumToLines(findCharges(rating), rating.month);
+export function rateLines(rating: Rating, options?: { byDay: boolean }): RatedLine[] {
+  return sumToLines(findCharges(rating, options), rating.month);
 }
 
 /** The lines that charges of one month amount to, in the order of the charges. What is not billed makes no line. */
@@ -61,7 +63,16 @@ function toLine(charges: readonly [Charge, ...Charge[]], month: Month): RatedLin
   const unitSeconds = charges.reduce((sum, charge) => sum + charge.unitSeconds, 0n);
   const runningQuantity = charges.reduce((sum, charge) => sum + charge.runningQuantity, 0n);
   const line = { clusterId, clusterName, resourceType, unitPriceMicroEuros, unitSeconds, runningQuantity };
-  return { ...line, amountCents: priceInCents(toUse(line), month.seconds) };
+  const amountCents = priceInCents(toUse(line), month.seconds);
+  const days = findDays(charges);
+  return days === undefined ? { ...line, amountCents } : { ...line, amountCents, days };
+}
+
+function findDays(charges: readonly Charge[]): RatedLine["days"] {
+  const billed = charges.flatMap(({ days }) => days.filter(({ unitSeconds }) => unitSeconds !== 0n));
+  const numbers = billed.map(({ dayOfMonth }) => dayOfMonth).toSorted((a, b) => a - b);
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  return first === undefined || last === undefined ? undefined : { first, last };
 }
 
 /** What lines amount to by resource type, in cents. */

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { cacheRoot } from "../../platform/stack/tools.ts";
 
@@ -28,4 +28,19 @@ export async function findInvoiceFaults(jar: string, file: string): Promise<stri
   const faults = [...stdout.matchAll(/<error [^>]*>([^<]*)/g)].map(([, text = ""]) => text.trim());
   const isValid = code === 0 && stdout.includes('<summary status="valid"/>');
   return isValid || faults.length > 0 ? faults : [`the validator ended with ${code}`];
+}
+
+/** What Mustang says of each file of a folder: `valid`, or another word. One process judges all of them. */
+export async function judgeFolder(jar: string, folder: string): Promise<Record<string, string>> {
+  const args = ["-jar", jar, "--action", "validateExpectValid", "--no-notices", "--disable-file-logging"];
+  const options = { maxBuffer: MAX_OUTPUT_BYTES };
+  const { stdout, stderr } = await run("java", [...args, "-d", folder], options);
+  const judged = `${stdout}${stderr}`.matchAll(/Testing file \d+:\s+(\w+) \(([^)]*)\)/g);
+  return Object.fromEntries([...judged].map(([, verdict = "", file = ""]) => [basename(file), verdict]));
+}
+
+/** The official rules of EN 16931 for the syntax Cross Industry Invoice, as Mustang has them. */
+export async function readRules(jar: string): Promise<string> {
+  const entry = "xslt/en16931schematron/EN16931-CII-validation.xslt";
+  return (await run("unzip", ["-p", jar, entry], { maxBuffer: MAX_OUTPUT_BYTES })).stdout;
 }

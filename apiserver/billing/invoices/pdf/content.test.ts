@@ -72,6 +72,29 @@ describe("what an invoice says", () => {
   });
 });
 
+test("what the buyer wants to see, and a tax number that is no VAT id as what it is", () => {
+  const one = issued([aLine()]);
+  const numbers = { vatId: "US12-3456789", reference: "Department 7", purchaseOrder: "PO-1" };
+  const content = composeContent(
+    { ...one, invoice: { ...one.invoice, buyer: { ...one.invoice.buyer, ...numbers } } },
+    undefined,
+    [],
+  );
+  expect(content.references).toEqual(["Your reference Department 7", "Purchase order PO-1"]);
+  expect(content.buyer).toContain("Tax number US12-3456789");
+  expect(content.buyer.join()).not.toContain("VAT id");
+});
+
+test.each([
+  ["2026-10-03", "2026-10-14", "Control plane, 2026-10-03 to 2026-10-14"],
+  ["2026-10-03", "2026-10-03", "Control plane, 2026-10-03"],
+  ["2026-10-01", "2026-10-31", "Control plane"],
+  [null, null, "Control plane"],
+])("a price that was charged from %s to %s is the row %s", (firstDay, lastDay, label) => {
+  const { clusters } = composeContent(issued([aLine({ firstDay, lastDay })]), undefined, []);
+  expect(clusters[0]?.rows.map((row) => row.label)).toEqual([label]);
+});
+
 describe("what changed", () => {
   test("the first invoice has its amounts by resource type alone", () => {
     const lines = [aLine({ amountCents: 300n }), aLine({ resourceType: "vcpu", amountCents: 50n })];

@@ -10,6 +10,7 @@ import type { InvoiceLine } from "../compose.ts";
 import type { DailyCost } from "../daily-costs.ts";
 import type { Buyer } from "../document-columns.ts";
 import type { Invoice } from "../store.ts";
+import { type TaxNumbers, taxNumberOf } from "../tax-number.ts";
 import { exemptionReasonOf } from "../vat.ts";
 
 /** An issued invoice with its lines. */
@@ -24,6 +25,8 @@ export interface InvoiceContent {
   /** The first and the last day of what was used. */
   period: string;
   issuedOn: string;
+  /** What the buyer wanted to see. */
+  references: string[];
   supplier: string[];
   buyer: string[];
   /** The amount due, with its currency. */
@@ -97,6 +100,7 @@ export function composeContent(
     number: invoice.number,
     period: describePeriod(monthOfPeriod(invoice.period)),
     issuedOn: dayOf(invoice.issuedAt),
+    references: describeReferences(invoice.buyer),
     supplier: composeParty(invoice.supplier),
     buyer: composeParty(invoice.buyer),
     total: toEUR(amountCents + vatCents),
@@ -121,6 +125,12 @@ function describePeriod({ start, end }: Month): string {
   return `${dayOf(start)} to ${dayOf(new Date(end.getTime() - 1))}`;
 }
 
+function describeReferences({ reference, purchaseOrder }: Buyer): string[] {
+  return Object.entries({ "Your reference": reference, "Purchase order": purchaseOrder })
+    .filter(([, text]) => text !== null && text !== undefined)
+    .map(([label, text]) => `${label} ${text}`);
+}
+
 function describePayment({ number, supplier: { bank } }: Invoice): string[] {
   if (bank === undefined) return ["Payable on receipt."];
   const bic = bank.bic === undefined ? "" : `, BIC ${bank.bic}`;
@@ -135,14 +145,17 @@ function labelOf(type: MeteredType): string {
   return isPackage(type) ? `Package ${type.slice(PLAN_PREFIX.length)}` : LABELS[type];
 }
 
-function composeParty({ name, street, postalCode, city, country, vatId, email }: Buyer): string[] {
+function composeParty(party: Omit<Buyer, "taxNumber"> & TaxNumbers): string[] {
+  const { name, street, postalCode, city, country, vatId, email } = party;
+  const taxNumber = taxNumberOf(party);
   const place = [postalCode, city].filter((part) => part !== null).join(" ");
   return [
     name,
     street,
     place,
     nameOfCountry(country),
-    vatId === null ? null : `VAT id ${vatId}`,
+    vatId === null || vatId === taxNumber ? null : `VAT id ${vatId}`,
+    taxNumber === null ? null : `Tax number ${taxNumber}`,
     email,
   ].filter((text): text is string => text !== null && text !== "");
 }
@@ -209,14 +222,22 @@ function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
     name: own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? nameOf(own),
     amount: toEUR(sumCents(own)),
     rows: own.toSorted(byPlace).map((line) => ({
-      label: line.adjustment
-        ? `${labelOf(line.resourceType)}, correction of ${monthOfPeriod(line.period).name}`
-        : labelOf(line.resourceType),
+      label: describeLine(line),
       unitPrice: groupThousands(line.unitPriceEUR),
       quantity: toHours(line),
       amount: toAmount(line.amountCents),
     })),
   }));
+}
+
+/** With the days of its price, unless they are the whole month. */
+function describeLine({ resourceType, adjustment, period, firstDay, lastDay }: InvoiceLine): string {
+  const { name, start, end } = monthOfPeriod(period);
+  const label = labelOf(resourceType);
+  if (adjustment) return `${label}, correction of ${name}`;
+  if (firstDay === null || lastDay === null) return label;
+  if (firstDay === dayOf(start) && lastDay === dayOf(new Date(end.getTime() - 1))) return label;
+  return firstDay === lastDay ? `${label}, ${firstDay}` : `${label}, ${firstDay} to ${lastDay}`;
 }
 
 function byPlace(a: InvoiceLine, b: InvoiceLine): number {

@@ -49,10 +49,11 @@ function drawSupplier(page: PdfPage, { supplier: [name = "", ...address] }: Invo
   return writeRows(page, y + 3, address, { ...column, color: COLORS.muted });
 }
 
-function drawTitle(page: PdfPage, { number, issuedOn, period }: InvoiceContent): number {
+function drawTitle(page: PdfPage, { number, issuedOn, period, references }: InvoiceContent): number {
   const column = { x: MARGIN, width: WIDTH, align: "right" as const };
-  page.write("Invoice", { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE });
-  const rows = [`Number ${number}`, `Issued on ${issuedOn}`, `Service period ${period}`];
+  page.write("Invoice", { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE, tag: "H1" });
+  const dates = [`Issued on ${issuedOn}`, `Service period ${period}`];
+  const rows = [`Number ${number}`, ...dates, ...references];
   return writeRows(page, MARGIN + 28, rows, column);
 }
 
@@ -73,21 +74,33 @@ function drawTotal(page: PdfPage, top: number, { total, sums }: InvoiceContent):
 function drawComparison(page: PdfPage, top: number, { comparison }: InvoiceContent): number {
   const { heading, columns, rows } = comparison;
   const label = { x: MARGIN, width: WIDTH - columns.length * COLUMN_WIDTH };
-  drawNumbers(page, top, columns, false);
-  let y = page.write(heading, { ...label, y: top, isBold: true }) + 4;
+  page.begin("Table");
+  page.begin("TR");
+  let y = page.write(heading, { ...label, y: top, isBold: true, tag: "TH" }) + 4;
+  drawNumbers(page, top, columns, { tag: "TH" });
+  page.end();
   for (const [index, row] of rows.entries()) {
     const isBold = index === rows.length - 1;
     if (isBold) page.rule(y - 2);
-    drawNumbers(page, y, row.amounts, isBold);
-    y = page.write(row.label, { ...label, y, isBold });
+    const rowTop = y;
+    page.begin("TR");
+    y = page.write(row.label, { ...label, y, isBold, tag: "TD" });
+    drawNumbers(page, rowTop, row.amounts, { isBold, tag: "TD" });
+    page.end();
   }
+  page.end();
   return y;
 }
 
-function drawNumbers(page: PdfPage, y: number, texts: readonly string[], isBold: boolean): void {
+function drawNumbers(
+  page: PdfPage,
+  y: number,
+  texts: readonly string[],
+  style: Pick<Placement, "isBold" | "tag">,
+): void {
   texts.forEach((text, index) => {
     const x = RIGHT - (texts.length - index) * COLUMN_WIDTH;
-    page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", isBold });
+    page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", ...style });
   });
 }
 
@@ -107,14 +120,26 @@ function drawChart(page: PdfPage, top: number, { chart, days }: InvoiceContent):
     y,
     width: WIDTH,
     isBold: true,
+    tag: "H2",
   });
   const highest = `highest day ${formatCents(BigInt(topCents))} EUR`;
   page.write(highest, { x: MARGIN, y, width: WIDTH, align: "right", color: COLORS.muted });
-  for (const { series, ...bar } of bars) page.fill(bar, page.seriesColor(chart[series]?.place ?? 0));
-  const bottom = frame.y + frame.height;
-  page.rule(bottom);
-  drawDays(page, bottom + 4, frame, days);
-  drawLegend(page, bottom + ROW_HEIGHT + 6, chart);
+  page.figure(describeChart({ chart, days }), () => {
+    for (const { series, ...bar } of bars) page.fill(bar, page.seriesColor(chart[series]?.place ?? 0));
+    const bottom = frame.y + frame.height;
+    page.rule(bottom);
+    drawDays(page, bottom + 4, frame, days);
+    drawLegend(page, bottom + ROW_HEIGHT + 6, chart);
+  });
+}
+
+/** The chart in words: what each day costs. */
+function describeChart({ chart, days }: Pick<InvoiceContent, "chart" | "days">): string {
+  const sums = days.map((day, index) => {
+    const cents = chart.reduce((sum, series) => sum + (series.cents[index] ?? 0), 0);
+    return `${day} ${formatCents(BigInt(cents))} EUR`;
+  });
+  return `Cost per day: ${sums.join(", ")}`;
 }
 
 function drawDays(page: PdfPage, y: number, frame: Frame, days: readonly string[]): void {

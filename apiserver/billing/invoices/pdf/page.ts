@@ -43,45 +43,93 @@ export interface Placement {
   isBold?: boolean;
   size?: number;
   color?: string;
+  /** What it is to a reader of the structure, `P` by default; an artifact is no part of it. */
+  tag?: "P" | "H1" | "H2" | "TH" | "TD" | "artifact";
 }
 
-/** What is drawn on the pages of a document. */
+/** pdfkit's types lack it. */
+const COLUMN_HEAD: object = { scope: "Column" };
+
+/** An element of the structure that holds others. */
+type Group = "Table" | "TR";
+
+/**
+ * What is drawn on the pages of a document. All of it is either in the structure (ISO 32000-1, 14.8), in the order of drawing, or
+ * an artifact.
+ */
 export class PdfPage {
   private readonly document: InstanceType<typeof PDFDocument>;
   private readonly fonts: Fonts;
+  /** The elements that are open, the outermost first. */
+  private readonly open: PDFKit.PDFStructureElement[];
+  private isInFigure = false;
 
   constructor(document: InstanceType<typeof PDFDocument>, fonts: Fonts) {
     this.document = document;
     this.fonts = fonts;
+    const root = document.struct("Document");
+    document.addStructure(root);
+    this.open = [root];
+  }
+
+  /** Opens an element that holds what is written until its `end`. */
+  begin(group: Group): void {
+    const element = this.document.struct(group);
+    this.open.at(-1)?.add(element);
+    this.open.push(element);
+  }
+
+  /** Ends the element that was opened last; at last, the whole structure. */
+  end(): void {
+    this.open.pop()?.end();
+  }
+
+  /** What is drawn is one figure, which the text describes. */
+  figure(alt: string, draw: () => void): void {
+    const element = this.document.struct("Figure", { alt }, [
+      () => {
+        this.isInFigure = true;
+        draw();
+        this.isInFigure = false;
+      },
+    ]);
+    this.open.at(-1)?.add(element);
+  }
+
+  private tagged(tag: NonNullable<Placement["tag"]>, draw: () => void): void {
+    if (this.isInFigure) draw();
+    else if (tag === "artifact") {
+      this.document.markContent("Artifact");
+      draw();
+      this.document.endMarkedContent();
+    } else this.open.at(-1)?.add(this.document.struct(tag, tag === "TH" ? COLUMN_HEAD : {}, [draw]));
   }
 
   /** Writes a text. Returns where the next row begins. */
   write(text: string, placement: Placement): number {
     const { x, y, width, align = "left", isBold = false, size = BODY_SIZE, color = COLORS.text } = placement;
+    const { tag = "P" } = placement;
     const name = isBold ? "bold" : "regular";
     this.document.font(name).fontSize(size).fillColor(color);
     const lineHeight = this.document.currentLineHeight(true);
     const lineGap = Math.max(0, ROW_HEIGHT - lineHeight);
     // A point more than the last line, for the height is compared as a sum of fractions.
     const height = ((placement.maxLines ?? 1) - 1) * ROW_HEIGHT + lineHeight + 1;
-    this.document.text(this.fonts[name].toWritable(text), x, y, {
-      width,
-      height,
-      lineGap,
-      align,
-      ellipsis: true,
-    });
+    const options = { width, height, lineGap, align, ellipsis: true };
+    this.tagged(tag, () => this.document.text(this.fonts[name].toWritable(text), x, y, options));
     return this.document.y;
   }
 
   /** Draws a horizontal line over the whole width. */
   rule(y: number): void {
-    this.document.moveTo(MARGIN, y).lineTo(RIGHT, y).lineWidth(0.5).strokeColor(COLORS.rule).stroke();
+    this.tagged("artifact", () =>
+      this.document.moveTo(MARGIN, y).lineTo(RIGHT, y).lineWidth(0.5).strokeColor(COLORS.rule).stroke(),
+    );
   }
 
   /** Fills a rectangle. */
   fill({ x, y, width, height }: Frame, color: string): void {
-    this.document.rect(x, y, width, height).fillColor(color).fill();
+    this.tagged("artifact", () => this.document.rect(x, y, width, height).fillColor(color).fill());
   }
 
   seriesColor(index: number): string {

@@ -55,7 +55,7 @@ const BOTTOM = PAGE_HEIGHT - MARGIN - 2 * ROW_HEIGHT;
 let fonts: Fonts | undefined;
 
 /**
- * An invoice as a Factur-X document: PDF/A-3b (ISO 19005-3) that embeds the electronic invoice of EN 16931. Equal input
+ * An invoice as a Factur-X document: tagged PDF/A-3a (ISO 19005-3) that embeds the electronic invoice of EN 16931. Equal input
  * gives equal bytes, for its dates are those of the invoice.
  */
 export async function toInvoicePdf(
@@ -71,7 +71,10 @@ export async function toInvoicePdf(
     margin: MARGIN,
     bufferPages: true,
     pdfVersion: "1.7",
-    subset: "PDF/A-3b",
+    subset: "PDF/A-3a",
+    tagged: true,
+    lang: "en",
+    displayTitle: true,
     // No font of PDF itself, which PDF/A does not permit.
     font: null as never,
     info: {
@@ -98,6 +101,7 @@ export async function toInvoicePdf(
   drawFirstPage(page, content);
   await drawLines(page, content);
   drawFooters(document, page, content);
+  page.end();
   document.end();
   return written;
 }
@@ -111,60 +115,76 @@ function drawFooters(
   for (let index = start; index < start + count; index++) {
     document.switchToPage(index);
     const y = PAGE_HEIGHT - MARGIN - 10;
-    page.write(`Invoice ${number}`, { x: MARGIN, y, width: WIDTH, color: COLORS.muted });
-    page.write(`Page ${index + 1} of ${count}`, {
-      x: MARGIN,
-      y,
-      width: WIDTH,
-      align: "right",
-      color: COLORS.muted,
-    });
+    const placement = { x: MARGIN, y, width: WIDTH, color: COLORS.muted, tag: "artifact" } as const;
+    page.write(`Invoice ${number}`, placement);
+    page.write(`Page ${index + 1} of ${count}`, { ...placement, align: "right" });
   }
 }
 
 /** Draws the lines of each cluster, on as many pages as they need. Other requests are handled between two pages. */
 async function drawLines(page: PdfPage, { clusters, linesLeftOut }: InvoiceContent): Promise<void> {
   let y = BOTTOM;
+  let hasHeader = false;
   const moveTo = async (next: number, needed: number) => {
     y = next;
     if (y + needed <= BOTTOM) return;
     await setImmediate();
     page.next();
-    drawHeader(page);
+    // The table has its header once, however many pages it takes.
+    if (hasHeader) drawHeader(page, "artifact");
+    else drawRow(page, () => drawHeader(page, "TH"));
+    hasHeader = true;
     y = TOP;
   };
+  page.begin("Table");
   for (const cluster of clusters) {
     await moveTo(y + ROW_HEIGHT / 2, 3 * ROW_HEIGHT);
-    drawCluster(page, y, cluster);
+    drawRow(page, () => drawCluster(page, y, cluster));
     y += ROW_HEIGHT;
     for (const { label, ...numbers } of cluster.rows) {
       await moveTo(y, ROW_HEIGHT);
-      page.write(label, { x: MARGIN + 10, y, width: LABEL_WIDTH - 10 });
-      drawNumbers(page, y, [numbers.unitPrice, numbers.quantity, numbers.amount]);
+      drawRow(page, () => {
+        page.write(label, { x: MARGIN + 10, y, width: LABEL_WIDTH - 10, tag: "TD" });
+        drawNumbers(page, y, [numbers.unitPrice, numbers.quantity, numbers.amount], "TD");
+      });
       y += ROW_HEIGHT;
     }
   }
+  page.end();
   if (linesLeftOut === 0) return;
   await moveTo(y + ROW_HEIGHT / 2, ROW_HEIGHT);
   const note = `${linesLeftOut} further lines are in the electronic invoice and in the CSV file.`;
   page.write(note, { x: MARGIN, y, width: WIDTH });
 }
 
-function drawHeader(page: PdfPage): void {
-  page.write("Lines by cluster", { x: MARGIN, y: MARGIN, width: LABEL_WIDTH, isBold: true });
-  drawNumbers(page, MARGIN, ["EUR per month", "unit hours", "EUR"]);
+function drawRow(page: PdfPage, draw: () => void): void {
+  page.begin("TR");
+  draw();
+  page.end();
+}
+
+function drawHeader(page: PdfPage, tag: "TH" | "artifact"): void {
+  page.write("Lines by cluster", { x: MARGIN, y: MARGIN, width: LABEL_WIDTH, isBold: true, tag });
+  drawNumbers(page, MARGIN, ["EUR per month", "unit hours", "EUR"], tag);
   page.rule(MARGIN + ROW_HEIGHT);
 }
 
+/** A row without a price and a quantity, whose cells a table has nevertheless. */
 function drawCluster(page: PdfPage, y: number, { name, amount }: ClusterLines): void {
-  page.write(name, { x: MARGIN, y, width: WIDTH - COLUMN_WIDTH, isBold: true });
-  page.write(amount, { x: RIGHT - COLUMN_WIDTH, y, width: COLUMN_WIDTH, align: "right", isBold: true });
+  page.write(name, { x: MARGIN, y, width: WIDTH - COLUMN_WIDTH, isBold: true, tag: "TD" });
+  drawNumbers(page, y, ["", "", amount], "TD", true);
 }
 
-function drawNumbers(page: PdfPage, y: number, texts: readonly string[]): void {
+function drawNumbers(
+  page: PdfPage,
+  y: number,
+  texts: readonly string[],
+  tag: "TH" | "TD" | "artifact",
+  isBold = false,
+): void {
   texts.forEach((text, index) => {
     const x = RIGHT - (texts.length - index) * COLUMN_WIDTH;
-    page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", color: COLORS.text });
+    page.write(text, { x, y, width: COLUMN_WIDTH, align: "right", isBold, tag });
   });
 }
 

@@ -10,12 +10,15 @@ export interface InvoiceTerms {
   /** The country of the buyer. */
   country?: string;
   vatId?: string;
+  taxNumber?: string;
+  reference?: string;
+  purchaseOrder?: string;
 }
 
 /** An invoice of October 2026 over a net amount. */
 export function anInvoice(
   amountCents: bigint,
-  { vatCase, vatBasisPoints = 0, vatCents = 0n, country = "DE", vatId }: InvoiceTerms,
+  { vatCase, vatBasisPoints = 0, vatCents = 0n, country = "DE", vatId, ...buyer }: InvoiceTerms,
 ): Invoice {
   return {
     id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -38,6 +41,7 @@ export function anInvoice(
       country,
       vatId: vatId ?? null,
       email: "billing@example.com",
+      ...buyer,
     },
   };
 }
@@ -53,6 +57,8 @@ export function aLine(line: Partial<InvoiceLine> = {}): InvoiceLine {
     unitPriceEUR: "100.000000",
     unitSeconds: 2_678_400n,
     amountCents: 100n,
+    firstDay: null,
+    lastDay: null,
     ...line,
   } as InvoiceLine;
 }

@@ -1,8 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ensureMustang, findInvoiceFaults } from "../../../../e2e/contract/invoices/mustang.ts";
+import {
+  ensureMustang,
+  findInvoiceFaults,
+  judgeFolder,
+  readRules,
+} from "../../../../e2e/contract/invoices/mustang.ts";
+import { CODE_LISTS } from "../code-lists.ts";
 import { toInvoicePdf } from "../pdf/write.ts";
 import { toInvoiceXml } from "../xml.ts";
 import { aLine, anInvoice } from "./documents.ts";
@@ -73,6 +81,50 @@ test("a document is valid whatever characters names have, with a chart, a month 
   const before = { invoice: { ...invoice, period: "2026-09-01" }, lines };
   expect(await validate(await toInvoicePdf({ invoice: named, lines: odd }, before, days))).toEqual([]);
 });
+
+test.each([
+  [
+    "another tax number",
+    { vatCase: "domestic", taxNumber: "12/345/67890" },
+    { vatId: null, taxNumber: "1/2" },
+  ],
+  [
+    "both kinds of numbers",
+    { vatCase: "outside_eu", country: "US", taxNumber: "12-3456789" },
+    { taxNumber: "1/2" },
+  ],
+] as const)("an invoice with %s and the references of its buyer is valid", async (_what, terms, numbers) => {
+  const invoice = anInvoice(13_000n, { ...terms, reference: "Department 7", purchaseOrder: "PO-1" });
+  const supplier = { ...invoice.supplier, ...numbers };
+  const dated = lines.map((line) => ({ ...line, firstDay: "2026-10-03", lastDay: "2026-10-14" }));
+  expect(
+    await validate(await toInvoicePdf({ invoice: { ...invoice, supplier }, lines: dated }, undefined, days)),
+  ).toEqual([]);
+});
+
+test("every invoice that an integration test issues is valid", async () => {
+  const issued = join(folder, "issued");
+  mkdirSync(issued);
+  const tests = ["apiserver/billing/invoices", "apiserver/billing/credit-notes"];
+  const env = { ...process.env, MARINA_ISSUED_DOCUMENTS: issued };
+  await promisify(execFile)("npx", ["vitest", "run", "--project", "integration", ...tests], { env });
+  const files = readdirSync(issued);
+  expect(files.length).toBeGreaterThan(10);
+  const expected = Object.fromEntries(files.map((file) => [file, "valid"]));
+  expect(await judgeFolder(jar, issued)).toEqual(expected);
+});
+
+test.each(Object.entries(CODE_LISTS))(
+  "the codes of %s are those of the official rules",
+  async (_name, list) => {
+    const rules = await readRules(jar);
+    const start = rules.lastIndexOf("<svrl:failed-assert", rules.indexOf(`>${list.rule}<`));
+    const codes = /contains\('([^']*)'/.exec(rules.slice(start))?.[1]?.trim().split(/\s+/) ?? [];
+    expect([...list.codes].filter((code) => code !== "SS").toSorted()).toEqual(
+      [...new Set(codes)].toSorted(),
+    );
+  },
+);
 
 test("the validator refuses a document that is no PDF/A, and one with a wrong invoice inside", async () => {
   const invoice = anInvoice(13_000n, { vatCase: "domestic" });

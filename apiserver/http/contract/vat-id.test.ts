@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { VAT_ID_PATTERN } from "./vat-id.ts";
+import { isVatId, isVatIdOf, VAT_ID_PATTERN } from "./vat-id.ts";
 
 test.each([
   "ATU12345678",
@@ -50,4 +50,28 @@ test("every country of the European Union has its form, and XI", () => {
   const prefixes =
     "AT BE BG CY CZ DE DK EE EL ES FI FR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK XI".split(" ");
   expect(prefixes.filter((prefix) => VAT_ID_PATTERN.test(`${prefix}x`))).toEqual([]);
+});
+
+test.each([
+  ["DE123456789", true],
+  ["DE12345678", false],
+  ["de123456789", false],
+  ["GB999999973", true],
+  ["CHE-123.456.789 MWST", true],
+  ["NO123456789MVA", true],
+  ["US12-3456789", false],
+  ["12/345/67890", false],
+  ["", false],
+])("%s: has the form of its country's VAT ids: %s", (text, expected) => {
+  expect(isVatId(text)).toBe(expected);
+});
+
+test.each([
+  ["GR", "EL123456789", true],
+  ["GR", "GR123456789", false],
+  ["FR", "FR40303265045", true],
+  ["FR", "FR4030326504", false],
+  ["FR", "DE123456789", false],
+])("in %s, %s is a VAT id of it: %s", (country, text, expected) => {
+  expect(isVatIdOf(country, text)).toBe(expected);
 });

@@ -33,6 +33,30 @@ const FORMATS: Readonly<Record<string, string>> = {
   XI: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
 };
 
+/** VAT ids of countries outside it: the United Kingdom, Switzerland and Norway, as their tax authorities publish them. */
+const OTHER_FORMATS: Readonly<Record<string, string>> = {
+  GB: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
+  CH: "E-?\\d{3}\\.?\\d{3}\\.?\\d{3}(?: ?(?:MWST|TVA|IVA))?",
+  NO: "\\d{9}(?:MVA)?",
+};
+
+const VAT_ID = new Map(
+  Object.entries({ ...FORMATS, ...OTHER_FORMATS }).map(([prefix, format]) => [
+    prefix,
+    new RegExp(`^${prefix}${format}$`),
+  ]),
+);
+
+/** Whether a number has the form of the VAT ids of the country that it begins with; an unknown country has none. */
+export function isVatId(text: string): boolean {
+  return VAT_ID.get(text.slice(0, 2))?.test(text) === true;
+}
+
+/** Whether a number is a VAT id of a country, by ISO 3166-1: those of Greece begin with EL. */
+export function isVatIdOf(country: string, text: string): boolean {
+  return text.startsWith(country === "GR" ? "EL" : country) && isVatId(text);
+}
+
 const FORMS = Object.entries(FORMATS).map(([prefix, format]) => prefix + format);
 const PREFIXES = Object.keys(FORMATS).map((prefix) =>
   prefix.replaceAll(/./g, (letter) => `[${letter}${letter.toLowerCase()}]`),

@@ -1,0 +1,158 @@
+import { connect } from "node:net";
+import { type Dispatcher, Pool } from "undici";
+
+/** Who a kind of requests is sent as: a tenant with an organization of its own, behind an address of its own. */
+export interface HostileTenant {
+  apiUrl: string;
+  token: string;
+  orgId: string;
+  /** The path of a cluster of its own. */
+  cluster: string;
+  /** For X-Forwarded-For. */
+  address: string;
+}
+
+/** A kind of hostile requests. */
+export interface HostileKind {
+  name: string;
+  /** Sends the n-th request; the status, or 0 when no response was waited for. */
+  send(n: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** That many connections of a kind are open at once; the oldest is closed for a new one. */
+const HELD_CONNECTIONS = 60;
+const BODY_BYTES = 900_000;
+const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+const BIG_CLUSTER = {
+  name: "flood",
+  k8s_version: "1.34",
+  node_pools: Array.from({ length: 50 }, (_, n) => ({ name: `pool-${n}`, ...POOL })),
+};
+
+const KINDS: readonly ((tenant: HostileTenant) => HostileKind)[] = [
+  (tenant) =>
+    ofConnections("bodies that never end", tenant, () => ({
+      head: `POST /api/v1/organizations/${tenant.orgId}/clusters`,
+      headers: ["content-type: application/json", "transfer-encoding: chunked"],
+      rest: `${(32_768).toString(16)}\r\n${"x".repeat(32_768)}\r\n`,
+    })),
+  (tenant) =>
+    ofConnections("responses that nobody reads", tenant, () => ({
+      head: "GET /openapi.json",
+      isUnread: true,
+    })),
+  (tenant) =>
+    ofConnections("streams that nobody reads", tenant, () => ({
+      head: `GET ${tenant.cluster}/system-events`,
+      headers: ["accept: text/event-stream"],
+      isUnread: true,
+    })),
+  (tenant) =>
+    ofRequests("forged tokens", tenant, (n) => ({
+      method: "GET",
+      path: "/api/v1/organizations",
+      headers: { authorization: `Bearer ${tenant.token.slice(0, -8)}${String(n).padStart(8, "A")}` },
+    })),
+  (tenant) =>
+    ofRequests("searches without a credential", tenant, (n) => ({
+      method: "GET",
+      path: `/docs?q=cluster+${n}`,
+      headers: { authorization: "" },
+    })),
+  (tenant) =>
+    ofRequests("dry runs of 50 node pools", tenant, () => ({
+      method: "POST",
+      path: `/api/v1/organizations/${tenant.orgId}/clusters?dry_run=true`,
+      body: JSON.stringify(BIG_CLUSTER),
+    })),
+  (tenant) =>
+    ofRequests("large bodies that are refused", tenant, (n) => ({
+      method: "POST",
+      path: `/api/v1/organizations/${tenant.orgId}/clusters`,
+      body: JSON.stringify({ name: n, labels: Array.from({ length: BODY_BYTES / 10 }, () => "xxxxxxx") }),
+    })),
+  (tenant) =>
+    ofRequests("tickets without end", tenant, (n) => ({
+      method: "POST",
+      path: `/api/v1/organizations/${tenant.orgId}/tickets`,
+      body: JSON.stringify({
+        subject: `Ticket ${n}`,
+        body: "x".repeat(10_000),
+        category: "other",
+        severity: "low",
+      }),
+    })),
+];
+
+export const HOSTILE_KINDS = KINDS.length;
+
+/** One of each kind; `tenants` has as many. */
+export function createHostileKinds(tenants: readonly HostileTenant[]): HostileKind[] {
+  return tenants.flatMap((tenant, index) => KINDS[index]?.(tenant) ?? []);
+}
+
+type Sent = Pick<Dispatcher.RequestOptions, "method" | "path"> & {
+  headers?: Record<string, string>;
+  body?: string;
+};
+
+function ofRequests(name: string, tenant: HostileTenant, toRequest: (n: number) => Sent): HostileKind {
+  const pool = new Pool(tenant.apiUrl, { connections: 16 });
+  return {
+    name,
+    async send(n) {
+      const { headers, ...request } = toRequest(n);
+      const usual = {
+        authorization: `Bearer ${tenant.token}`,
+        "content-type": "application/json",
+        "x-forwarded-for": tenant.address,
+      };
+      const { statusCode, body } = await pool.request({ ...request, headers: { ...usual, ...headers } });
+      await body.dump();
+      return statusCode;
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+interface HeldRequest {
+  head: string;
+  headers?: string[];
+  rest?: string;
+  isUnread?: boolean;
+}
+
+/** Each request on a connection of its own, which is held for as long as there is room. */
+function ofConnections(name: string, tenant: HostileTenant, toRequest: () => HeldRequest): HostileKind {
+  const { hostname, port } = new URL(tenant.apiUrl);
+  const held: ReturnType<typeof connect>[] = [];
+  return {
+    name,
+    async send() {
+      const { head, headers = [], rest = "", isUnread = false } = toRequest();
+      const usual = [
+        "host: bench",
+        `authorization: Bearer ${tenant.token}`,
+        `x-forwarded-for: ${tenant.address}`,
+      ];
+      const socket = connect({ host: hostname, port: Number(port) });
+      // The server may close it at any time.
+      socket.on("error", () => undefined);
+      if (isUnread) socket.pause();
+      else socket.resume();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      socket.write(`${head} HTTP/1.1\r\n${[...usual, ...headers].join("\r\n")}\r\n\r\n${rest}`, () =>
+        resolve(),
+      );
+      socket.once("close", () => resolve());
+      await promise;
+      held.push(socket);
+      if (held.length > HELD_CONNECTIONS) held.shift()?.destroy();
+      return 0;
+    },
+    async close() {
+      for (const socket of held) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,293 @@
+import { once } from "node:events";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Pool } from "undici";
+import { readCpuSeconds, readMemoryMB } from "../platform/programs/proc.ts";
+import { DEFAULT_PROVIDER } from "../platform/stack/provider.ts";
+import { type Stack, startStack } from "../platform/stack/stack.ts";
+import {
+  createHostileKinds,
+  HOSTILE_KINDS,
+  type HostileKind,
+  type HostileTenant,
+} from "./hostile-tenants.ts";
+import { median, percentile, until } from "./measure.ts";
+import { readBenchOptions } from "./options.ts";
+import { type Figure, report } from "./report.ts";
+
+const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-hostile");
+const DEFAULT_SECONDS = 300;
+/** Requests of each kind a second. */
+const PACE = 12;
+const COSTED_REQUESTS = 60;
+const PAUSE_MS = 25;
+const WARM_UP_SECONDS = 10;
+const POOL = {
+  name: "bench",
+  vcpus: 2,
+  memory_gb: 4,
+  disk_gb: 20,
+  min_nodes: 1,
+  desired_nodes: 1,
+  max_nodes: 4,
+};
+/** All hostile tenants are organizations of one person, whose own limit would spare the API most of them. */
+const PERSON_LIMIT = { burst: 10_000, perMinute: 60_000 };
+
+type Times = Record<"GET" | "PUT" | "stream", number[]>;
+
+interface Neighbour {
+  api: Pool;
+  headers: Record<string, string>;
+  cluster: string;
+  pool: string;
+  refused: number;
+}
+
+/**
+ * `npm run bench hostile [-- --seconds 120]`: a neighbour's requests beside eight kinds of hostile tenants at once, compared
+ * with those beside as many requests a second of well-behaved tenants, in the same run; the memory of the replica; and the
+ * processor time that each kind costs by itself.
+ */
+export async function benchHostile(): Promise<void> {
+  const seconds = Number(readBenchOptions().seconds ?? DEFAULT_SECONDS);
+  const apiserver = {
+    MARINA_TRUSTED_PROXIES: "127.0.0.1/32",
+    MARINA_RATE_LIMITS: JSON.stringify({ user: PERSON_LIMIT, default: PERSON_LIMIT }),
+  };
+  const stack = await startStack({
+    provider: DEFAULT_PROVIDER,
+    dir: DIR,
+    fresh: true,
+    onCrash: "stop",
+    apiserver,
+  });
+  const { apiUrl, tokens } = stack.info;
+  const api = new Pool(apiUrl, { connections: 8 });
+  const others = new Pool(apiUrl, { connections: 64 });
+  let kinds: HostileKind[] = [];
+  try {
+    const neighbour = await createNeighbour(api, tokens.bob);
+    // What the operator does for the clusters is no part of this.
+    await stack.part("operator").kill("SIGTERM");
+    const tenants = await createHostileTenants(stack, others);
+    const organizations = tenants.map(({ orgId }) => orgId);
+    kinds = createHostileKinds(tenants);
+    await measureFor(neighbour, WARM_UP_SECONDS);
+    const costs = await measureCosts(stack, kinds);
+    const behaved = await beside(
+      neighbour,
+      seconds,
+      organizations.map((orgId) => (n) => behave(others, tokens.alice, orgId, n)),
+    );
+    const memory = watchMemory(stack);
+    const hostile = await beside(
+      neighbour,
+      seconds,
+      kinds.map((kind) => (n) => kind.send(n)),
+    );
+    const peak = memory();
+    report("hostile", [
+      { name: "memory of the replica, highest", value: peak, unit: "MB", limit: 600 },
+      { name: "neighbour's requests that were refused", value: neighbour.refused, unit: "", limit: 0 },
+      { name: "requests of well-behaved tenants a second", value: behaved.perSecond, unit: "/s" },
+      { name: "hostile requests a second", value: hostile.perSecond, unit: "/s" },
+      ...(["GET", "PUT", "stream"] as const).flatMap((name) =>
+        compare(name, behaved.times[name], hostile.times[name]),
+      ),
+      ...costs,
+    ]);
+  } finally {
+    await Promise.all([...kinds.map((kind) => kind.close()), api.destroy(), others.destroy()]);
+    await stack.stop();
+  }
+}
+
+function compare(name: string, before: readonly number[], after: readonly number[]): Figure[] {
+  const [behaved, hostile] = [percentile(before, 0.99), percentile(after, 0.99)];
+  return [
+    { name: `neighbour's ${name}: p99 beside the well-behaved`, value: behaved, unit: "ms" },
+    { name: `neighbour's ${name}: p99 beside the hostile`, value: hostile, unit: "ms" },
+    {
+      name: `neighbour's ${name}: median, the second to the first`,
+      value: median(after) / median(before),
+      unit: "x",
+    },
+    {
+      name: `neighbour's ${name}: p99, the second to the first`,
+      value: hostile / behaved,
+      unit: "x",
+      limit: 1.5,
+    },
+  ];
+}
+
+/** Processor time of the API server for a request of each kind, one kind after the other. */
+async function measureCosts(stack: Stack, kinds: readonly HostileKind[]): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const kind of kinds) {
+    const { pid } = stack.part("apiserver");
+    const before = readCpuSeconds(pid);
+    const statuses = new Set<number>();
+    for (let n = 0; n < COSTED_REQUESTS; n++) statuses.add(await kind.send(n));
+    // What was sent without a response is worked off meanwhile.
+    await sleep(1000);
+    const value = ((readCpuSeconds(pid) - before) / COSTED_REQUESTS) * 1000;
+    figures.push({
+      name: `${kind.name} (${[...statuses].join(", ")}): processor time of one`,
+      value,
+      unit: "ms",
+    });
+  }
+  return figures;
+}
+
+/** The neighbour's times while each sender sends at its pace. */
+async function beside(
+  neighbour: Neighbour,
+  seconds: number,
+  senders: readonly ((n: number) => Promise<number>)[],
+): Promise<{ times: Times; perSecond: number }> {
+  const stop = new AbortController();
+  let sent = 0;
+  const pace = async (send: (n: number) => Promise<number>) => {
+    const open = new Set<Promise<unknown>>();
+    for (let n = 0; !stop.signal.aborted; n++) {
+      sent += 1;
+      // A kind that is not answered at its pace does not hold up itself.
+      const one: Promise<unknown> = send(n)
+        .catch(() => undefined)
+        .finally(() => open.delete(one));
+      open.add(one);
+      await sleep(1000 / PACE);
+    }
+    await Promise.all(open);
+  };
+  const startedAt = performance.now();
+  const all = Promise.all(senders.map(pace));
+  const times = await measureFor(neighbour, seconds);
+  const perSecond = (sent / (performance.now() - startedAt)) * 1000;
+  stop.abort();
+  await all;
+  return { times, perSecond };
+}
+
+/** An organization and a cluster for each kind. */
+async function createHostileTenants(
+  { info: { apiUrl, tokens } }: Stack,
+  api: Pool,
+): Promise<HostileTenant[]> {
+  const [token, headers] = [tokens.alice, headersOf(tokens.alice, 10)];
+  const tenants: HostileTenant[] = [];
+  for (let n = 0; n < HOSTILE_KINDS; n++) {
+    const orgId = await create(api, headers, "/api/v1/organizations", { name: `Hostile ${n}` });
+    const clusters = `/api/v1/organizations/${orgId}/clusters`;
+    const id = await create(api, headers, clusters, { name: "bench", k8s_version: "1.34" });
+    tenants.push({ apiUrl, token, orgId, cluster: `${clusters}/${id}`, address: `10.0.0.${n + 20}` });
+  }
+  return tenants;
+}
+
+/** What a well-behaved tenant does: it reads, and now and then writes. */
+async function behave(pool: Pool, token: string, orgId: string, n: number): Promise<number> {
+  const path = `/api/v1/organizations/${orgId}`;
+  const body = n % 4 === 0 ? JSON.stringify({ name: `Behaved ${n}` }) : null;
+  const response = await pool.request({
+    method: body === null ? "GET" : "PUT",
+    path,
+    headers: headersOf(token, 11),
+    body,
+  });
+  await response.body.dump();
+  return response.statusCode;
+}
+
+async function measureFor(neighbour: Neighbour, seconds: number): Promise<Times> {
+  const times: Times = { GET: [], PUT: [], stream: [] };
+  const end = performance.now() + seconds * 1000;
+  for (let n = 0; performance.now() < end; n++) {
+    times.GET.push(await timed(() => send(neighbour, "GET", neighbour.cluster)));
+    times.PUT.push(await timed(() => send(neighbour, "PUT", neighbour.pool, { desired_nodes: 1 + (n % 2) })));
+    times.stream.push(await timed(() => openStream(neighbour)));
+    await sleep(PAUSE_MS);
+  }
+  return times;
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+/** Until the present state of the cluster has come. */
+async function openStream(neighbour: Neighbour): Promise<void> {
+  const { statusCode, body } = await neighbour.api.request({
+    method: "GET",
+    path: `${neighbour.cluster}/system-events`,
+    headers: { ...neighbour.headers, accept: "text/event-stream" },
+  });
+  if (statusCode === 200) await once(body, "data");
+  else neighbour.refused += 1;
+  body.on("error", () => undefined);
+  body.destroy();
+}
+
+async function send(neighbour: Neighbour, method: "GET" | "PUT", path: string, body?: object): Promise<void> {
+  const response = await neighbour.api.request({
+    method,
+    path,
+    headers: neighbour.headers,
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  await response.body.dump();
+  if (response.statusCode !== 200) neighbour.refused += 1;
+}
+
+async function createNeighbour(api: Pool, token: string): Promise<Neighbour> {
+  const headers = headersOf(token, 9);
+  const orgId = await create(api, headers, "/api/v1/organizations", { name: "Neighbour" });
+  const clusters = `/api/v1/organizations/${orgId}/clusters`;
+  const cluster = `${clusters}/${await create(api, headers, clusters, { name: "bench", k8s_version: "1.34" })}`;
+  const pool = `${cluster}/nodepools/${await create(api, headers, `${cluster}/nodepools`, POOL)}`;
+  await until("the pool to be served", async () => {
+    const { statusCode, body } = await api.request({ method: "GET", path: pool, headers });
+    await body.dump();
+    return statusCode === 200;
+  });
+  return { api, headers, cluster, pool, refused: 0 };
+}
+
+async function create(
+  api: Pool,
+  headers: Record<string, string>,
+  path: string,
+  body: object,
+): Promise<string> {
+  const response = await api.request({ method: "POST", path, headers, body: JSON.stringify(body) });
+  const record = (await response.body.json()) as { id?: string };
+  if (record.id === undefined) throw new Error(`POST ${path}: ${JSON.stringify(record)}`);
+  return record.id;
+}
+
+/** Each tenant has an address of its own behind the proxy. */
+function headersOf(token: string, host: number): Record<string, string> {
+  const forwarded = `10.0.0.${host}`;
+  return {
+    authorization: `Bearer ${token}`,
+    "content-type": "application/json",
+    "x-forwarded-for": forwarded,
+  };
+}
+
+/** The highest resident memory of the API server from now on, in MB, once it is called. */
+function watchMemory(stack: Stack): () => number {
+  let highest = 0;
+  const timer = setInterval(() => {
+    highest = Math.max(highest, readMemoryMB(stack.part("apiserver").pid).now);
+  }, 250);
+  return () => {
+    clearInterval(timer);
+    return highest;
+  };
+}
