@@ -57,6 +57,7 @@ import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
 import { trimEvent } from "./events/trim.ts";
 import { indexById, indexByName } from "./identity/identity.ts";
+import { trimNodePool } from "./identity/released-count.ts";
 import {
   INDEX_BLOCKED,
   INDEX_CLUSTER,
@@ -68,7 +69,6 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
 } from "./indexes.ts";
-import { trimNodePool } from "./node-pool/released-count.ts";
 import { trimToDigest } from "./provider-credentials/copy.ts";
 import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";

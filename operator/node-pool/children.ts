@@ -1,7 +1,7 @@
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
-import { findFixedCount } from "./released-count.ts";
+import { findFixedCount } from "../identity/released-count.ts";
 
 /** The entry of a pool in the topology of its cluster: its only child. `presentNodes` is what Cluster API was asked for last. */
 export function composeDesiredPool(

@@ -4,11 +4,11 @@ import type { NodePoolConditionType, NodePoolSpec } from "../../shared/crd/node-
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { count } from "../../shared/program/plural.ts";
 import { isDeleting } from "../identity/identity.ts";
+import { isCountReleased } from "../identity/released-count.ts";
 import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blockers.ts";
 import { describeLeavingMachine } from "./leaving.ts";
 import type { ObservedPool } from "./observe.ts";
 import type { PoolProgress } from "./progress.ts";
-import { isCountReleased } from "./released-count.ts";
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 

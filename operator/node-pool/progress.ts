@@ -4,8 +4,8 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
+import { findFixedCount } from "../identity/released-count.ts";
 import { composeDesiredPool } from "./children.ts";
-import { findFixedCount } from "./released-count.ts";
 
 /** How far a pool is from its desired state. */
 export interface PoolProgress {

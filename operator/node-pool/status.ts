@@ -20,11 +20,11 @@ import {
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { findIdentityFault, isDeleting, readIdentity } from "../identity/identity.ts";
+import { isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions } from "./conditions.ts";
 import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool } from "./progress.ts";
-import { isCountUnmanaged } from "./released-count.ts";
 import { followReplacements } from "./replacements.ts";
 
 /** A cluster that is applied together with its pools is not reported as missing in between. */

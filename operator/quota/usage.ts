@@ -15,8 +15,8 @@ import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
+import { findFixedCount } from "../identity/released-count.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import { findFixedCount } from "../node-pool/released-count.ts";
 import type { QuotaRequest } from "./admission.ts";
 
 /** The caches from which an organization's usage is counted. */

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
 import { topologyOf } from "../cluster/testing-plan.ts";
+import { aPool } from "../node-pool/testing.ts";
 import { makePool } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { trimNodePool } from "./released-count.ts";
-import { aPool } from "./testing.ts";
 
 const COUNT = { "f:spec": { "f:desiredNodes": {} } };
 const SIZE = { "f:spec": { "f:vcpus": {} } };
