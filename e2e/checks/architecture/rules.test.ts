@@ -10,7 +10,7 @@ import { type ImportEdge, isTestFile, listSourceFiles, readImports } from "./imp
 import { measure } from "./measures.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..");
-const LIMITS = { apiserver: 566, operator: 150, shared: 83, smallFiles: 230, repeatedBlocks: 2 };
+const LIMITS = { apiserver: 568, operator: 150, shared: 83, smallFiles: 230, repeatedBlocks: 2 };
 
 test("the repository keeps to its rules", () => {
   expect(findViolations(root)).toEqual([]);
