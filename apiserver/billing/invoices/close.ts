@@ -12,7 +12,7 @@ import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
 import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
-import { requireOfficialCodes } from "./coded-fields.ts";
+import { requireOfficialCodes } from "./code-lists.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
 import type { Invoicing } from "./config.ts";
 import { type DailyCost, findDailyCosts } from "./daily-costs.ts";

@@ -1,4 +1,5 @@
 import { integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { isVatId } from "../../http/contract/vat-id.ts";
 import { centsColumn } from "../money-columns.ts";
 import type { Supplier } from "./config.ts";
 import type { VatCase } from "./vat.ts";
@@ -38,3 +39,15 @@ export const documentColumns = () => ({
   supplier: jsonb().$type<Supplier>().notNull(),
   buyer: jsonb().$type<Buyer>().notNull(),
 });
+
+/** The numbers by which tax authorities know a party. */
+export interface TaxNumbers {
+  vatId?: string | null | undefined;
+  taxNumber?: string | null | undefined;
+}
+
+/** The tax number of a party that is no VAT id: the field made for it, or what stands in place of a VAT id without being one. */
+export function taxNumberOf({ vatId, taxNumber }: TaxNumbers): string | null {
+  if (taxNumber !== null && taxNumber !== undefined) return taxNumber;
+  return vatId !== null && vatId !== undefined && !isVatId(vatId) ? vatId : null;
+}

@@ -7,10 +7,9 @@ import type { Outcome } from "./close.ts";
 import type { WaitingInvoice } from "./close-store.ts";
 import type { InvoiceLine } from "./compose.ts";
 import type { Credited } from "./credited-store.ts";
-import type { Buyer } from "./document-columns.ts";
+import type { Buyer, TaxNumbers } from "./document-columns.ts";
 import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
 import type { Invoice } from "./store.ts";
-import type { TaxNumbers } from "./tax-number.ts";
 
 const CSV_COLUMNS = [
   "invoice_number",

@@ -3,9 +3,8 @@ import { isVatId } from "../../http/contract/vat-id.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";
-import type { Buyer } from "./document-columns.ts";
+import { type Buyer, taxNumberOf } from "./document-columns.ts";
 import type { Invoice } from "./store.ts";
-import { taxNumberOf } from "./tax-number.ts";
 import { exemptionReasonOf, type VatCase } from "./vat.ts";
 
 /** The media type of the electronic invoice. */

@@ -8,9 +8,8 @@ import type { ResourceType } from "../../resource-types.ts";
 import type { MeteredType } from "../../usage/interval.ts";
 import type { InvoiceLine } from "../compose.ts";
 import type { DailyCost } from "../daily-costs.ts";
-import type { Buyer } from "../document-columns.ts";
+import { type Buyer, type TaxNumbers, taxNumberOf } from "../document-columns.ts";
 import type { Invoice } from "../store.ts";
-import { type TaxNumbers, taxNumberOf } from "../tax-number.ts";
 import { exemptionReasonOf } from "../vat.ts";
 
 /** An issued invoice with its lines. */

@@ -1,7 +1,6 @@
 import { whereAlpha2 } from "iso-3166-1";
 import { expect, test } from "vitest";
-import { CODE_LISTS } from "./code-lists.ts";
-import { requireOfficialCodes } from "./coded-fields.ts";
+import { CODE_LISTS, requireOfficialCodes } from "./code-lists.ts";
 import { aLine, anInvoice } from "./testing/documents.ts";
 import { VAT_CASES } from "./vat.ts";
 import { composeDocument } from "./xml.ts";
