@@ -44,10 +44,20 @@ const NAMED = /\bspec\.(\w+(?:\.\w+)*)/g;
 
 /** The settings that a text names, by their names in REST, in order. */
 export function findNamedSettings(text: string): string[] {
-  return [...text.matchAll(NAMED)].map(([, path = ""]) => WIRE_NAMES.get(path) ?? path);
+  return [...text.matchAll(NAMED)].map(([, path = ""]) => toWireName(path) ?? path);
 }
 
 /** A text about a custom resource in which each setting that it names has its name in REST. */
 export function withWireNames(text: string): string {
-  return text.replaceAll(NAMED, (_, path: string) => WIRE_NAMES.get(path) ?? path);
+  return text.replaceAll(NAMED, (name, path: string) => toWireName(path) ?? name);
+}
+
+/** By the longest path that has a name, as of a key in a map; undefined for a path of an object that is not Marina's. */
+function toWireName(path: string): string | undefined {
+  const parts = path.split(".");
+  for (let length = parts.length; length > 0; length--) {
+    const name = WIRE_NAMES.get(parts.slice(0, length).join("."));
+    if (name !== undefined) return [name, ...parts.slice(length)].join(".");
+  }
+  return parts.length === 1 ? path : undefined;
 }

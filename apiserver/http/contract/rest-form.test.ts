@@ -8,8 +8,13 @@ test.each([
   ["One node exceeds spec.maxVCPUs and spec.maxMemoryGB.", "One node exceeds max_vcpus and max_memory_gb."],
   ["spec.network.authorizedCIDRs is wrong", "authorized_cidrs is wrong"],
   [
-    "The objects are in org-0193a1f2-7c3e, which is older.",
+    "The objects are in org-0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11, which is older.",
     "The objects are in another place, which is older.",
+  ],
+  ["There is no cluster org-202611-x4k2p.", "There is no cluster org-202611-x4k2p."],
+  [
+    "spec.nodeLabels.app is long, spec.template.spec.x too",
+    "node_labels.app is long, spec.template.spec.x too",
   ],
   ["A pool web of shop has minNodes as a label.", "A pool web of shop has minNodes as a label."],
 ])("%j is said to REST clients as %j", (message, words) => {

@@ -2,7 +2,7 @@ import { adviseForRest } from "../../../shared/crd/advice.ts";
 import { withWireNames } from "../../../shared/crd/wire-names.ts";
 
 /** The namespace of an organization, which REST does not show. */
-const NAMESPACE = /\borg-[0-9a-f]{6,}[0-9a-f-]*/g;
+const NAMESPACE = /\borg-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
 /** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
 export function toRestWords(message: string): string {

@@ -1,5 +1,6 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
+import { withWireNames } from "../../../shared/crd/wire-names.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
 import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
@@ -144,7 +145,7 @@ export function toRefusal(error: unknown, wireNames: Readonly<Record<string, str
   if (!(error instanceof KubeError) || !error.isInvalid) return error;
   const details = (error.details?.causes ?? []).map(({ field = "", reason, message = "" }): ErrorDetail => {
     const path = field.replace(/^spec\.?/, "").replaceAll(/\[.*/g, "");
-    return { field: wireNames[path] ?? "body", code: codeOf(reason), message };
+    return { field: wireNames[path] ?? "body", code: codeOf(reason), message: withWireNames(message) };
   });
   const [first, ...others] = details;
   if (first !== undefined) return validationFailed([first, ...others]);

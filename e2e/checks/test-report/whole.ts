@@ -68,7 +68,8 @@ async function runStep({ name, command, args }: Step, folder: string): Promise<E
       process.stdout.write(`${name.padEnd(8)} | ${line}\n`);
     });
   }
-  const [code] = (await once(child, "close")) as [number | null];
+  // A command that cannot be started is a step that failed: the other lanes go on.
+  const [code] = await once(child, "close").catch(() => [null]);
   const seconds = (performance.now() - startedAt) / 1000;
   return { name, seconds, exitCode: code ?? 1, result: readResult(resultFile), tail: tail.join("\n") };
 }

@@ -1,4 +1,5 @@
 import { friendlyFormatIBAN } from "ibantools";
+import { isVatId } from "../../../http/contract/vat-id.ts";
 import { nameOfCountry } from "../../country.ts";
 import { formatCents } from "../../money.ts";
 import { type Month, monthOfPeriod } from "../../month.ts";
@@ -153,7 +154,7 @@ function composeParty(party: Omit<Buyer, "taxNumber"> & TaxNumbers): string[] {
     street,
     place,
     nameOfCountry(country),
-    vatId === null || vatId === taxNumber ? null : `VAT id ${vatId}`,
+    vatId === null || vatId === taxNumber ? null : `${isVatId(vatId) ? "VAT id" : "Tax number"} ${vatId}`,
     taxNumber === null ? null : `Tax number ${taxNumber}`,
     email,
   ].filter((text): text is string => text !== null && text !== "");

@@ -50,7 +50,13 @@ function drawSupplier(page: PdfPage, { supplier: [name = "", ...address] }: Invo
 }
 
 function drawTitle(page: PdfPage, { number, issuedOn, period, references }: InvoiceContent): number {
-  const column = { x: MARGIN, width: WIDTH, align: "right" as const };
+  // Beside the supplier: a reference may have 100 characters.
+  const column = {
+    x: MARGIN + PARTY_WIDTH,
+    width: WIDTH - PARTY_WIDTH,
+    maxLines: 4,
+    align: "right" as const,
+  };
   page.write("Invoice", { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE, tag: "H1" });
   const dates = [`Issued on ${issuedOn}`, `Service period ${period}`];
   const rows = [`Number ${number}`, ...dates, ...references];
