@@ -111,7 +111,7 @@ const pools: [string, PoolFixture][] = [
   ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
   ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
   ["Updating", aPool().withNodes(2).reconciled().withSpec({ vcpus: 4 })],
-  ["CountReleased", withReleasedCount(aPool({ desiredNodes: 3 }).withNodes(3).reconciled())],
+  ["CountReleased", aPool({ desiredNodes: 3 }).withNodes(3).reconciled().withReleasedCount()],
   ["DuplicateID", aPool().with({ olderDuplicate: "other/web" })],
   ["QuotaExceeded", aPool().with({ blocker: overQuota })],
   [
@@ -134,13 +134,6 @@ const kinds: [string, string, () => { message: string | undefined; reasons: stri
     () => summarize(fixture.reconciled().after(61).reconciled().status()),
   ]),
 ];
-
-/** Its last owner has left the number of nodes out. */
-function withReleasedCount(fixture: PoolFixture): PoolFixture {
-  const { pool } = fixture.observed;
-  const metadata = { ...pool.metadata, managedFields: [] };
-  return fixture.with({ pool: { ...pool, metadata, spec: { ...pool.spec, desiredNodes: 1 } } });
-}
 
 function summarize(
   status: { message?: string | undefined; conditions?: { reason: string }[] | undefined } = {},

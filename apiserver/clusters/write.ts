@@ -130,7 +130,7 @@ async function findDeletionEffects(
   const pools = await listAllNodePools(db, orgId, id);
   const changes = [
     { objectId: id, current: CLUSTER_AMOUNTS, desired: NO_AMOUNTS },
-    ...pools.map((pool) => amountsOfDelete(pool.id, pool.object.spec)),
+    ...pools.map((pool) => amountsOfDelete(pool.id, pool.object)),
   ];
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, changes),

@@ -1,10 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { NodePool, NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import { poolAmounts } from "../../shared/crd/quota.ts";
+import { withKeptNodes } from "../resources/project/index.ts";
 import {
   effectsOfCreate,
   effectsOfDelete,
   effectsOfUpdate,
   effectsOfUpgrade,
+  planPool,
   sumEffects,
 } from "./effects.ts";
 
@@ -18,6 +21,20 @@ const SPEC: NodePoolSpec = {
   desiredNodes: 3,
 };
 const AUTOSCALED = { minVCPUs: 4, maxVCPUs: 12 };
+
+/** Nobody counts its nodes any more, and it keeps them. */
+const RELEASED: NodePoolStatus = {
+  nodes: 4,
+  conditions: [
+    {
+      type: "Scaling",
+      status: "False",
+      reason: "CountReleased",
+      message: "It keeps 4 nodes.",
+      lastTransitionTime: "2026-11-21T09:00:00Z",
+    },
+  ],
+};
 
 function aPool(spec: Partial<NodePoolSpec> = {}, status: NodePoolStatus = {}): NodePool {
   return {
@@ -70,9 +87,39 @@ describe("a change of a pool means in nodes", () => {
       { diskGB: 40 },
       nodes(0, 6),
     ],
+    [
+      "the kept nodes of a released one anew",
+      aPool({ desiredNodes: 1 }, RELEASED),
+      { vcpus: 4 },
+      nodes(0, 4),
+    ],
+    [
+      "one more than a released one keeps",
+      aPool({ desiredNodes: 1 }, RELEASED),
+      { desiredNodes: 5 },
+      nodes(1),
+    ],
+    [
+      "nothing when a released one becomes autoscaled",
+      aPool({ desiredNodes: 1 }, RELEASED),
+      AUTOSCALED,
+      nodes(0),
+    ],
+    [
+      "those of a number that was set since",
+      aPool({ desiredNodes: 2 }, RELEASED),
+      { desiredNodes: 3 },
+      nodes(1),
+    ],
   ])("%s", (_, before, change, effects) => {
     expect(effectsOfUpdate(before, { ...before.spec, ...change })).toEqual(effects);
   });
+});
+
+test("a released pool is billed and counts with the nodes that it keeps", () => {
+  const pool = aPool({ desiredNodes: 1 }, RELEASED);
+  expect(planPool("id", pool.spec, pool)).toMatchObject({ nodes: 4, maxNodes: 4 });
+  expect(poolAmounts(withKeptNodes(pool))).toMatchObject({ nodes: 4, vcpus: 8 });
 });
 
 test.each<[string, Partial<NodePoolSpec>, number]>([

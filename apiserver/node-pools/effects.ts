@@ -1,6 +1,7 @@
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { PlannedPool } from "../billing/index.ts";
+import { withKeptNodes } from "../resources/project/index.ts";
 import type { NodeEffects } from "./effects-schema.ts";
 
 const NO_NODES: NodeEffects = { nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 };
@@ -67,13 +68,18 @@ function firstNodesOf(spec: NodePoolSpec): number {
 }
 
 function countNodesAfter(before: NodePool, after: NodePoolSpec): number {
-  return isAutoscaled(after) ? clamp(countNodes(before), autoscalingRange(after)) : after.desiredNodes;
+  return isAutoscaled(after)
+    ? clamp(countNodes(before), autoscalingRange(after))
+    : withKeptNodes(before, after).desiredNodes;
 }
 
-/** The nodes of a pool: of a fixed one desired_nodes, for scaling that is under way will complete. */
-function countNodes({ spec, status }: NodePool): number {
-  if (!isAutoscaled(spec)) return spec.desiredNodes;
-  return status?.nodes ?? autoscalingRange(spec).minNodes;
+/**
+ * The nodes of a pool: of a fixed one desired_nodes, for scaling that is under way will complete, or those that it keeps where
+ * nobody sets them.
+ */
+function countNodes(pool: NodePool): number {
+  if (!isAutoscaled(pool.spec)) return withKeptNodes(pool).desiredNodes;
+  return pool.status?.nodes ?? autoscalingRange(pool.spec).minNodes;
 }
 
 function clamp(nodes: number, { minNodes, maxNodes }: { minNodes: number; maxNodes: number }): number {

@@ -1,6 +1,6 @@
 import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-labels.ts";
-import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
@@ -16,6 +16,7 @@ import {
   listAllNodePools,
   type ProjectedCluster,
   type ProjectedNodePool,
+  withKeptNodes,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
@@ -111,7 +112,7 @@ export async function updateNodePool(
       const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
       const [missing, ...others] = checkPoolCapabilities({ node_labels: labels }, capabilities);
       if (missing !== undefined) throw validationFailed([missing, ...others]);
-      const quota = planQuota(deps, amountsOfUpdate(pool.id, spec, merged), {
+      const quota = planQuota(deps, amountsOfUpdate(current, merged), {
         change: {
           ...pool,
           before: planPool(pool.id, spec, current.object),
@@ -142,7 +143,7 @@ export async function deleteNodePool(
     preconditions,
     dryRun,
     plan({ object }) {
-      const amounts = amountsOfDelete(pool.id, object.spec);
+      const amounts = amountsOfDelete(pool.id, object);
       return {
         before: auditNodePool(object.spec),
         effects: planQuota(deps, amounts, {
@@ -180,13 +181,17 @@ export function amountsOfCreate(objectId: string, spec: NodePoolSpec): ObjectAmo
 }
 
 /** What a change of a pool adds. */
-function amountsOfUpdate(objectId: string, before: NodePoolSpec, after: NodePoolSpec): ObjectAmounts {
-  return { objectId, current: poolAmounts(before), desired: poolAmounts(after) };
+function amountsOfUpdate({ id, object }: ProjectedNodePool, after: NodePoolSpec): ObjectAmounts {
+  return {
+    objectId: id,
+    current: poolAmounts(withKeptNodes(object)),
+    desired: poolAmounts(withKeptNodes(object, after)),
+  };
 }
 
 /** What the deletion of a pool frees. */
-export function amountsOfDelete(objectId: string, spec: NodePoolSpec): ObjectAmounts {
-  return { objectId, current: poolAmounts(spec), desired: NO_AMOUNTS };
+export function amountsOfDelete(objectId: string, pool: NodePool): ObjectAmounts {
+  return { objectId, current: poolAmounts(withKeptNodes(pool)), desired: NO_AMOUNTS };
 }
 
 /** What a change of one pool does to the price of its cluster. */

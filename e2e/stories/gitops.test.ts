@@ -102,6 +102,8 @@ async function handCountOver(namespace: string, name: string): Promise<void> {
     const pool = await read();
     return reasonOf(pool) === "CountReleased" ? pool : undefined;
   });
+  const reconciling = released.status?.conditions?.find(({ type }) => type === "Reconciling");
+  expect([released.status?.phase, reconciling?.status]).toEqual(["Ready", "False"]);
   expect(released.spec.desiredNodes).toBe(1);
   expect(released.status?.machines?.map(({ uid }) => uid)).toEqual(before?.machines?.map(({ uid }) => uid));
   await kubectl(["scale", "nodepool", name, "-n", namespace, "--replicas", "2"]);

@@ -11,6 +11,7 @@ import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../cap
 import type { DesiredPool } from "../capi/worker-pool.ts";
 import { displayNameOf, isHeld } from "../identity/identity.ts";
 import { composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
+import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import { chooseNetwork, findNetworkFault } from "./network.ts";
@@ -133,8 +134,8 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
   const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
   return present.flatMap(({ pool, capi: live, blocked }) => {
     const granted = grants.get(pool.metadata.name);
-    const lastNodes = granted?.size.kind === "fixed" ? granted.size.nodes : undefined;
-    const desired = composeDesiredPool(pool, settings.poolDefaults, live?.replicas ?? lastNodes);
+    const presentNodes = findPresentNodes(granted, live?.replicas);
+    const desired = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
     if (!blocked) return [desired];
     if (granted === undefined) return [];
     return [{ ...desired, size: granted.size, machine: granted.machine ?? desired.machine }];

@@ -18,7 +18,9 @@ import {
 } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import { readGrantedPools } from "../capi/granted-pool.ts";
 import { displayNameOf } from "../identity/identity.ts";
+import { findPresentNodes } from "../identity/released-count.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./access-condition.ts";
 import {
@@ -168,12 +170,17 @@ function findRunningVersion({ cluster, capi }: ObservedCluster): string | undefi
 function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
+  const grants = readGrantedPools(observed.capi?.object);
   const admitted = observed.pools.filter(({ blocked, capi }) => !blocked || capi !== undefined);
-  return admitted.map(({ pool, capi, machines, blocked }) => ({
-    name: displayNameOf(pool),
-    deleting: pool.metadata.deletionTimestamp !== undefined,
-    progress: measurePool(pool, capi, machines, { nodeDegradedAfterSeconds, poolDefaults, blocked }, now),
-  }));
+  return admitted.map(({ pool, capi, machines, blocked }) => {
+    const presentNodes = findPresentNodes(grants.get(pool.metadata.name), capi?.replicas);
+    const options = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
+    return {
+      name: displayNameOf(pool),
+      deleting: pool.metadata.deletionTimestamp !== undefined,
+      progress: measurePool(pool, capi, machines, options, now),
+    };
+  });
 }
 
 function composeAddresses({ capi, cluster }: ObservedCluster) {

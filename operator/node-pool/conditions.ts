@@ -1,10 +1,11 @@
 import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/advice.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
-import type { NodePoolConditionType, NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { count } from "../../shared/program/plural.ts";
 import { isDeleting } from "../identity/identity.ts";
-import { isCountReleased } from "../identity/released-count.ts";
+import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
 import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blockers.ts";
 import { describeLeavingMachine } from "./leaving.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -136,11 +137,12 @@ function decideScaling(
   const lacksMachines = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain =
     progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && lacksMachines;
-  if (progress.state === "converged" && isCountReleased(observed.pool, observed.capi?.replicas)) {
-    const message = `Nobody sets spec.desiredNodes any more, and no node is removed for its default of ${observed.pool.spec.desiredNodes}: the pool keeps ${count(desiredNodes, "node")}. Set spec.desiredNodes, by scaling or by a server-side apply.`;
-    return poolCondition("Scaling", "True", "CountReleased", message);
-  }
   if (progress.state !== "scaling" && !isMadeAgain) {
+    const presentNodes = findPresentNodes(observed.granted, observed.capi?.replicas);
+    if (isCountReleased(observed.pool, presentNodes)) {
+      const message = `Nobody sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(presentNodes, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
+      return poolCondition("Scaling", "False", "CountReleased", message);
+    }
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");
   }
   if (rejection !== undefined) return poolCondition("Scaling", "True", rejection.reason, rejection.message);

@@ -17,7 +17,12 @@ test("joining machines are ordered by age, then by name, whatever their order in
       observed.pool,
       undefined,
       seen,
-      { nodeDegradedAfterSeconds: 300, poolDefaults: observed.poolDefaults, blocked: false },
+      {
+        nodeDegradedAfterSeconds: 300,
+        poolDefaults: observed.poolDefaults,
+        presentNodes: undefined,
+        blocked: false,
+      },
       now,
     );
     expect(joining.map(({ name }) => name)).toEqual(["b", "c", "a"]);

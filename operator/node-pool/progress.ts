@@ -33,6 +33,8 @@ export interface PoolProgress {
 export interface MeasureOptions {
   nodeDegradedAfterSeconds: number;
   poolDefaults: PoolDefaults;
+  /** How many nodes Cluster API was asked for last (see findPresentNodes). */
+  presentNodes: number | undefined;
   /** A quota or a duplicate name keeps it as Cluster API has it. */
   blocked: boolean;
 }
@@ -45,11 +47,11 @@ export function measurePool(
   pool: NodePool,
   capi: CapiPoolState | undefined,
   machines: readonly CapiMachine[],
-  { nodeDegradedAfterSeconds, poolDefaults, blocked }: MeasureOptions,
+  { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked }: MeasureOptions,
   now: Date,
 ): PoolProgress {
   const last = pool.status;
-  const desiredNodes = findDesiredNodes(pool, capi, blocked);
+  const desiredNodes = findDesiredNodes(pool, capi, { presentNodes, blocked });
   const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
   const counted = capi === undefined ? countMachines(machines) : last;
@@ -85,13 +87,17 @@ export function measurePool(
 }
 
 /** The number of an autoscaled pool is its autoscaler's, but never below its minimum, also where no autoscaler runs. */
-function findDesiredNodes(pool: NodePool, capi: CapiPoolState | undefined, blocked: boolean): number {
+function findDesiredNodes(
+  pool: NodePool,
+  capi: CapiPoolState | undefined,
+  { presentNodes, blocked }: Pick<MeasureOptions, "presentNodes" | "blocked">,
+): number {
   const { spec } = pool;
   const given = capi?.replicas ?? spec.desiredNodes;
   if (blocked) return given;
   return isAutoscaled(spec)
     ? Math.max(given, autoscalingRange(spec).minNodes)
-    : findFixedCount(pool, capi?.replicas);
+    : findFixedCount(pool, presentNodes);
 }
 
 /** Of a MachineDeployment that is gone, what is left. */

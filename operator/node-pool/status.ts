@@ -20,7 +20,7 @@ import {
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
 import { findIdentityFault, isDeleting, readIdentity } from "../identity/identity.ts";
-import { isCountUnmanaged } from "../identity/released-count.ts";
+import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions } from "./conditions.ts";
 import { listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -42,7 +42,8 @@ export function composePoolStatus(
   const { pool, nodeDegradedAfterSeconds, poolDefaults } = observed;
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
-  const thresholds = { nodeDegradedAfterSeconds, poolDefaults, blocked };
+  const presentNodes = findPresentNodes(observed.granted, observed.capi?.replicas);
+  const thresholds = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
   const progress = measurePool(pool, observed.capi, observed.machines, thresholds, now);
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
@@ -64,7 +65,7 @@ export function composePoolStatus(
     ...composeId(observed),
     conditions,
     phase: projectPoolPhase(conditions),
-    ...(isCountUnmanaged(pool, observed.capi?.replicas) && { countUnmanaged: true }),
+    ...(isCountUnmanaged(pool, presentNodes) && { countUnmanaged: true }),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
     upToDateNodes: progress.upToDateNodes,
@@ -142,7 +143,9 @@ function composeMessage(conditions: Conditions, reportsWaits: boolean): string |
   if (reconciling?.status === "True" && reportsWaits) return reconciling.message;
   const autoscaling = findCondition(conditions, "Autoscaling");
   const isMissing = ["NotConfigured", "AutoscalerUnavailable"].includes(autoscaling?.reason ?? "");
-  return isMissing ? autoscaling?.message : undefined;
+  if (isMissing) return autoscaling?.message;
+  const scaling = findCondition(conditions, "Scaling");
+  return scaling?.reason === "CountReleased" ? scaling.message : undefined;
 }
 
 /** In how many ms the message reports what is in progress; undefined = it does already, or nothing is. */

@@ -1,6 +1,7 @@
 import type { Plan } from "../../shared/controller/plan.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import type { NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import { DEFAULT_NODES, type NodePoolSpec, type NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
 import {
   capiPoolWith,
   changeMetadata,
@@ -77,6 +78,17 @@ export class PoolFixture {
     const { pool } = this.observed;
     const metadata = { ...pool.metadata, generation: (pool.metadata.generation ?? 0) + 1 };
     return this.with({ pool: { ...pool, metadata, spec: { ...pool.spec, ...spec } } });
+  }
+
+  /** Who sets the number of nodes, as it is cached. */
+  withManagers(managedFields: ManagedFieldsEntry[] = []): PoolFixture {
+    const { pool } = this.observed;
+    return this.with({ pool: { ...pool, metadata: { ...pool.metadata, managedFields } } });
+  }
+
+  /** Its last owner has left the number of nodes out. */
+  withReleasedCount(): PoolFixture {
+    return this.withManagers([]).withSpec({ desiredNodes: DEFAULT_NODES });
   }
 
   withoutCluster(): PoolFixture {

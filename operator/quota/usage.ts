@@ -15,7 +15,7 @@ import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
-import { findFixedCount } from "../identity/released-count.ts";
+import { findFixedCount, findPresentNodes } from "../identity/released-count.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import type { QuotaRequest } from "./admission.ts";
 
@@ -90,7 +90,9 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     grantedByCluster.set(clusterKey, known);
     const last = known.get(metadata.name);
     const granted = amountsOf(last, spec);
-    const desiredNodes = findFixedCount(pool, last && nodesOf(last));
+    // An autoscaled pool has its maximum of nodes at most.
+    const presentNodes = findPresentNodes(last, last && nodesOf(last));
+    const desiredNodes = findFixedCount(pool, presentNodes);
     const requested = isDeleting(pool) ? granted : poolAmounts({ ...spec, desiredNodes });
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });

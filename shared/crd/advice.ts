@@ -1,5 +1,6 @@
 import { INFRASTRUCTURE_LOST } from "./conditions.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_RECREATE, LABEL_ID } from "./names.ts";
+import { DEFAULT_NODES } from "./node-pool.ts";
 
 /** The next step of an owner, for each reader: what kubectl changes, REST does not show. */
 interface Advice {
@@ -16,6 +17,10 @@ export const ADVICE_BY_REASON = {
   NodePoolsMissing: {
     kubectl: `Create them again from the backup; or, to delete these nodes, set the annotation ${ANNOTATION_DELETE_MISSING_POOLS}=true of the Cluster.`,
     rest: "Create them again, or ask the platform's operator to delete these nodes.",
+  },
+  CountReleased: {
+    kubectl: `Set spec.desiredNodes: a server-side apply sets any number, scaling one other than ${DEFAULT_NODES}, which is stored already.`,
+    rest: `Set desired_nodes to another number than ${DEFAULT_NODES}, which is stored already.`,
   },
   Suspended: {
     kubectl: "Remove spec.suspend to resume it, or ask the platform's operator.",

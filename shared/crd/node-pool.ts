@@ -195,7 +195,7 @@ export const nodePoolStatusSchema = z
     }),
     countUnmanaged: z.boolean().optional().meta({
       description:
-        "True where nobody manages spec.desiredNodes and nobody has released it, as where only the scale subresource sets it, which the Kubernetes API does not record then; else absent.",
+        "True where nobody manages spec.desiredNodes of a pool that is not autoscaled, and nobody has released it, as where only the scale subresource sets it, which the Kubernetes API does not record then; else absent.",
     }),
     nodes: counter("Nodes that exist."),
     readyNodes: counter("Nodes that are ready. During a rollout there may be more than desired."),

@@ -17,6 +17,7 @@ export {
   statusMessageOf,
   toProjectedCluster,
   toProjectedNodePool,
+  withKeptNodes,
 } from "./project.ts";
 export { findClusterIdsOfPools, hasRecentCluster, hasRecord, selectNameHolders } from "./records.ts";
 export {

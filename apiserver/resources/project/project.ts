@@ -2,7 +2,8 @@ import { findCondition } from "../../../shared/controller/conditions.ts";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
 import { MANAGER_APISERVER_NETWORK } from "../../../shared/crd/names.ts";
-import type { NodePool } from "../../../shared/crd/node-pool.ts";
+import { DEFAULT_NODES, type NodePool, type NodePoolSpec } from "../../../shared/crd/node-pool.ts";
+import { isAutoscaled } from "../../../shared/crd/node-pool-rules.ts";
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { toStorable } from "../../db/storable.ts";
 
@@ -176,6 +177,20 @@ export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): N
   if (pool.metadata.deletionTimestamp !== undefined) return "deleting";
   if (isUnobserved(pool)) return pool.status?.firstReadyAt === undefined ? "provisioning" : "scaling";
   return NODE_POOL_STATUS_BY_PHASE[pool.status?.phase ?? "Provisioning"] ?? "provisioning";
+}
+
+/**
+ * Settings of a pool, by default its own, with the number of nodes that it keeps where nobody sets it any more: the default of the
+ * definition, which is stored then, removes none.
+ */
+export function withKeptNodes(
+  { spec: own, status }: Pick<NodePool, "spec" | "status">,
+  spec = own,
+): NodePoolSpec {
+  const isDefault = [own, spec].every(({ desiredNodes }) => desiredNodes === DEFAULT_NODES);
+  const isKept = findCondition(status?.conditions, "Scaling")?.reason === "CountReleased";
+  if (!isDefault || !isKept || isAutoscaled(own)) return spec;
+  return { ...spec, desiredNodes: status?.nodes ?? spec.desiredNodes };
 }
 
 /** What an object waits for, or what went wrong and how to fix it, as its operator words it; undefined = nothing is under way. */

@@ -4,7 +4,7 @@ import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/set-excluded.ts";
 import type { Batch } from "./batches.ts";
 import type { OutsideWriter } from "./project.ts";
-import { isPool, type ProjectedObject } from "./project.ts";
+import { isPool, type ProjectedObject, withKeptNodes } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 /** The stored version of one object. */
@@ -74,7 +74,7 @@ export async function writeRows(
 /** Of a cluster none: each counts as one. */
 function quotaColumns(object: ProjectedObject) {
   if (!isPool(object)) return {};
-  const { nodes, vcpus, memoryGB } = poolAmounts(object.object.spec);
+  const { nodes, vcpus, memoryGB } = poolAmounts(withKeptNodes(object.object));
   return { quotaNodes: nodes, quotaVcpus: vcpus, quotaMemoryGB: memoryGB };
 }
 
