@@ -2,7 +2,7 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
@@ -129,26 +129,39 @@ describe("the accesses of a person", () => {
   });
 });
 
-test("an access by kubectl for the e-mail address of a member ends with the membership, and no other one", async () => {
+test("an access by kubectl for the e-mail address of a member ends with the membership, issued or not; one that was issued without a word stays", async () => {
   const [removed, untouched] = [await addMember(), await addMember()];
-  const issue = async ({ userId, email }: Person) => {
+  const make = async (
+    { userId, email }: Pick<Person, "userId" | "email">,
+    part: "word" | "issued" | "both",
+  ) => {
     const holder = { userId, subject: email.toUpperCase() };
     const id = await makeAccess(holder, { [LABEL_USER_ID]: "by-hand" });
     const place = { namespace: cluster.namespace, labelSelector: `${LABEL_ID}=${id}` };
     const [made] = await api.deps.kube.listAll(clusterAccessKind, place);
-    const patch = { status: { certificate: "signed" } };
-    await api.deps.kube.mergePatch(clusterAccessKind, cluster.namespace, made?.metadata.name ?? "", patch, {
+    const { name = "", uid } = made?.metadata ?? {};
+    const annotations = { [ANNOTATION_IDENTITY]: part === "issued" ? null : `known ${uid}` };
+    const patch = { metadata: { annotations }, status: { certificate: part === "word" ? null : "signed" } };
+    const { kube } = api.deps;
+    await kube.mergePatch(clusterAccessKind, cluster.namespace, name, patch, { fieldManager: "test" });
+    await kube.mergePatch(clusterAccessKind, cluster.namespace, name, patch, {
       fieldManager: "test",
       subresource: "status",
     });
     return id;
   };
-  const ids = [await issue(removed), await issue(untouched)];
+  const robot = { userId: createId(), email: "ops@platform.example" };
+  const ids = [
+    await make(removed, "both"),
+    await make(removed, "word"),
+    await make(untouched, "both"),
+    await make(robot, "issued"),
+  ];
   await sweep();
-  expect(await Promise.all(ids.map(holds))).toEqual([true, true]);
+  expect(await Promise.all(ids.map(holds))).toEqual([true, true, true, true]);
   await api.deps.sql`delete from members where id = ${removed.memberId}`;
   await sweep();
-  expect(await Promise.all(ids.map(holds))).toEqual([false, true]);
+  expect(await Promise.all(ids.map(holds))).toEqual([false, false, true, true]);
 });
 
 describe("revoking an access", () => {

@@ -2,6 +2,7 @@ import { webcrypto } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ClusterAccess, clusterAccessKind, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
 import {
+  ANNOTATION_IDENTITY,
   ANNOTATION_REQUEST_ID,
   API_VERSION,
   FINALIZER,
@@ -20,7 +21,7 @@ import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin, TokenPrincipal } from "../http/authentication/principal.ts";
+import type { Origin, TokenPrincipal, UserPrincipal } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
@@ -63,7 +64,7 @@ export async function issueKubeconfig(
   requireAccessible(cluster);
   const adminKubeconfig = await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(origin.principal.userId, request.id);
-  const object = toObject(origin, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
+  const object = toAccessObject(origin, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
   try {
     const created = await createAccess(deps, object);
     const access = await waitForCertificate(deps, created);
@@ -115,9 +116,10 @@ function findEnd({ ttlSeconds, notAfter }: AccessRequest, now: Date): Date {
   return notAfter !== undefined && notAfter < end ? notAfter : end;
 }
 
-function toObject(
-  origin: Origin,
-  cluster: ProjectedCluster,
+/** The object of an access that REST creates: its id is new, whatever the clock of Kubernetes says. */
+export function toAccessObject(
+  origin: Pick<Origin, "requestId"> & { principal: Pick<UserPrincipal, "kind" | "userId"> | TokenPrincipal },
+  cluster: Pick<ProjectedCluster, "id" | "orgId" | "namespace" | "name" | "displayName">,
   request: AccessRequest & { notAfter: Date },
   csr: string,
 ): ClusterAccess {
@@ -135,7 +137,7 @@ function toObject(
         [LABEL_USER_ID]: principal.userId,
         ...(principal.kind === "token" ? labelsOfToken(principal) : {}),
       },
-      annotations: { [ANNOTATION_REQUEST_ID]: requestId },
+      annotations: { [ANNOTATION_REQUEST_ID]: requestId, [ANNOTATION_IDENTITY]: "new" },
       finalizers: [FINALIZER],
     },
     spec: {

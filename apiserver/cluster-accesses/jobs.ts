@@ -1,4 +1,4 @@
-import { clusterAccessKind, isIssued } from "../../shared/crd/cluster-access.ts";
+import { clusterAccessKind, hasAccessWord } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { Deps } from "../deps.ts";
 import { idSchema } from "../http/contract/validate.ts";
@@ -31,15 +31,17 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that name a user
- * or the e-mail address of one. Other names, and organizations that are not in this database, are left alone.
+ * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that a word of
+ * the records confirmed for a person, issued or not. What was issued without a word, and organizations that are not in this
+ * database, are left alone.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const accesses = await deps.kube.listAll(clusterAccessKind, { signal });
   const held = accesses.flatMap((access) => {
     const { labels, deletionTimestamp } = access.metadata;
     const orgId = idSchema.safeParse(labels?.[LABEL_ORG_ID]);
-    const isTheirs = holderOf(access) !== undefined || (isIssued(access) && findNamed(access) !== undefined);
+    const isTheirs =
+      holderOf(access) !== undefined || (hasAccessWord(access) && findNamed(access) !== undefined);
     return isTheirs && orgId.success && deletionTimestamp === undefined
       ? [{ access, orgId: orgId.data }]
       : [];

@@ -3,13 +3,7 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import {
-  ANNOTATION_IDENTITY,
-  LABEL_CLUSTER_ID,
-  LABEL_ID,
-  LABEL_ORG_ID,
-  LABEL_USER_ID,
-} from "../../shared/crd/names.ts";
+import { ANNOTATION_REQUEST_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import type { DeepPartial } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -19,7 +13,7 @@ import { findCluster, type ProjectedCluster, projectObservations } from "../reso
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import { makeOrganization } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
-import { createClientKey } from "./issue.ts";
+import { createClientKey, toAccessObject } from "./issue.ts";
 
 const ADMIN_KUBECONFIG =
   "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
@@ -98,35 +92,32 @@ export async function createAccessObject(
   );
 }
 
-/** Creates an access of a person as REST does, or with another subject, without a certificate. Returns its id. */
+/**
+ * Creates an access of a person as REST does, but without a request and a finalizer, or with another subject, and without a
+ * certificate. Returns its id.
+ */
 export async function makeAccessObject(
   { kube }: Pick<Deps, "kube">,
-  { namespace, name, id: clusterId, orgId }: ProjectedCluster,
+  cluster: ProjectedCluster,
   { userId, subject = userId }: { userId: string; subject?: string },
   labels: Record<string, string> = {},
 ): Promise<string> {
   const id = createId();
+  const request = { id, ttlSeconds: 600, notAfter: new Date(Date.now() + 600_000) };
+  const { csr } = await createClientKey(userId, id);
+  const object = toAccessObject(
+    { principal: { kind: "user", userId }, requestId: "" },
+    cluster,
+    request,
+    csr,
+  );
+  const { [ANNOTATION_REQUEST_ID]: _requestId, ...annotations } = object.metadata.annotations ?? {};
+  const { finalizers: _finalizers, ...metadata } = object.metadata;
   await createAccessObject(
     { kube },
     {
-      metadata: {
-        namespace,
-        name: `a-${id.slice(-12)}`,
-        labels: {
-          [LABEL_ID]: id,
-          [LABEL_ORG_ID]: orgId,
-          [LABEL_CLUSTER_ID]: clusterId,
-          [LABEL_USER_ID]: userId,
-          ...labels,
-        },
-        annotations: { [ANNOTATION_IDENTITY]: "new" },
-      },
-      spec: {
-        clusterName: name,
-        subject,
-        ttlSeconds: 600,
-        csr: (await createClientKey(userId, id)).csr,
-      },
+      metadata: { ...metadata, annotations, labels: { ...metadata.labels, ...labels } },
+      spec: { ...object.spec, subject },
     },
   );
   return id;

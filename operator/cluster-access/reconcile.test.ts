@@ -14,6 +14,11 @@ import { MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
 import { composeAccessStatus } from "./status.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
+/** Of 12:00:00 and of an hour before. */
+const [FRESH_ID, OLD_ID] = [NOW.getTime(), NOW.getTime() - 3_600_000].map((ms) => {
+  const digits = ms.toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`;
+}) as [string, string];
 const at = (seconds: number) => new Date(NOW.getTime() + seconds * 1000).toISOString();
 
 function anAccess(
@@ -31,8 +36,8 @@ function anAccess(
       generation: 1,
       creationTimestamp: at(-60),
       finalizers: [FINALIZER],
-      labels: { [LABEL_ID]: name, [LABEL_ORG_ID]: "x" },
-      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      labels: { [LABEL_ID]: FRESH_ID, [LABEL_ORG_ID]: "x" },
+      annotations: { [ANNOTATION_IDENTITY]: `known ${name}` },
       ...metadata,
     },
     spec: { clusterName: "blue", subject: "alice", ttlSeconds: 600, csr: "csr" },
@@ -65,6 +70,8 @@ const others = (count: number, rest: Partial<ClusterAccess["metadata"]> = {}, st
   Array.from({ length: count }, (_, index) => anAccess(`other-${index}`, rest, status));
 const older = { creationTimestamp: at(-120) };
 const younger = { creationTimestamp: at(-10) };
+const restored = { labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: "x" } };
+const wordOf = (name: string) => ({ annotations: { [ANNOTATION_IDENTITY]: `known ${name}` } });
 
 test.each<[string, Partial<ObservedAccess>, string]>([
   ["one that can be issued is granted", {}, "grant"],
@@ -82,6 +89,16 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   [
     "one that was issued is granted again: the binding may be lost",
     { access: anAccess("mine", unmarked, issued) },
+    "grant",
+  ],
+  [
+    "one that was issued and is back from a backup waits for its word",
+    { access: anAccess("mine", { ...restored, ...wordOf("other") }, issued) },
+    "wait",
+  ],
+  [
+    "one that was issued, is back from a backup and has its word is granted",
+    { access: anAccess("mine", { ...restored, ...wordOf("mine") }, issued) },
     "grant",
   ],
   [
@@ -136,21 +153,34 @@ test.each<[string, Partial<ObservedAccess>, string]>([
 });
 
 const USER = "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
-/** Of 12:00:00 and of an hour before. */
-const [FRESH_ID, OLD_ID] = [NOW.getTime(), NOW.getTime() - 3_600_000].map((ms) => {
-  const digits = ms.toString(16).padStart(12, "0");
-  return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`;
-});
 const byRest = { [ANNOTATION_REQUEST_ID]: "request-1" };
 const word = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
 const created = { creationTimestamp: at(-5) };
 
 test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
-  ["REST's own", USER, { labels: { [LABEL_ID]: FRESH_ID ?? "" }, annotations: byRest }, "label"],
+  [
+    "REST's own",
+    USER,
+    { labels: { [LABEL_ID]: FRESH_ID }, annotations: { ...byRest, ...word("new") } },
+    "label",
+  ],
+  ["that of an earlier REST", USER, { labels: { [LABEL_ID]: FRESH_ID }, annotations: byRest }, "label"],
   ["a user by kubectl", USER, { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["a user in capitals", USER.toUpperCase(), { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["an e-mail address", "jane@example.com", { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
-  ["a member's address", "jane@example.com", { labels: {}, annotations: word("known") }, "label"],
+  ["a member's address", "jane@example.com", { labels: {}, annotations: word("known mine") }, "label"],
+  [
+    "a member's address, with the word of another object",
+    "jane@example.com",
+    { labels: {}, annotations: word("known other") },
+    "wait WaitingForIdentity",
+  ],
+  [
+    "a member's address, with a word that names no object",
+    "jane@example.com",
+    { labels: {}, annotations: word("known") },
+    "wait WaitingForIdentity",
+  ],
   [
     "no member's address",
     "jane@example.com",
@@ -162,19 +192,19 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   [
     "a user, from a backup",
     USER,
-    { labels: { [LABEL_ID]: OLD_ID ?? "" }, annotations: byRest },
+    { labels: { [LABEL_ID]: OLD_ID }, annotations: byRest },
     "wait WaitingForIdentity",
   ],
   [
     "a name of no person, from a backup",
     "ci",
-    { labels: { [LABEL_ID]: OLD_ID ?? "" }, annotations: {} },
+    { labels: { [LABEL_ID]: OLD_ID }, annotations: {} },
     "wait WaitingForIdentity",
   ],
   [
     "a user, from a backup, who is a member",
     USER,
-    { labels: { [LABEL_ID]: OLD_ID ?? "" }, annotations: { ...byRest, ...word("known") } },
+    { labels: { [LABEL_ID]: OLD_ID }, annotations: { ...byRest, ...word("known mine") } },
     "label",
   ],
 ])("an access that names %s is decided", (_name, subject, metadata, decided) => {
@@ -183,21 +213,35 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
     observe({ access: { ...access, spec: { ...access.spec, subject } } }),
     NOW,
   );
+  expect(decision).toHaveProperty("expiresAt", new Date(at(595)));
   const reason = "reason" in decision ? decision.reason : "fault" in decision ? decision.fault.reason : "";
   expect(`${decision.kind} ${reason}`.trim()).toBe(decided);
 });
 
-test("a new id is marked until the access is issued, and what may not be issued takes no place of another", () => {
-  const first = reconcileAccess(observe({ access: anAccess("mine", { labels: {}, annotations: {} }) }), NOW);
-  expect(first).toMatchObject({ metadata: { annotations: word("new") } });
-  const second = reconcileAccess(observe({ access: anAccess("mine", {}, issued) }), NOW);
-  expect(second).toMatchObject({ kind: "label", metadata: { dropAnnotations: [ANNOTATION_IDENTITY] } });
+test("the word for an access names its object before it is issued, and what may not be issued takes no place of another", () => {
+  for (const metadata of [{ labels: {}, annotations: {} }, { annotations: word("new") }]) {
+    const decision = reconcileAccess(observe({ access: anAccess("mine", metadata) }), NOW);
+    expect(decision).toMatchObject({ kind: "label", metadata: { annotations: word("known mine") } });
+  }
+  const earlier = anAccess("mine", { annotations: word("new") }, issued);
+  expect(reconcileAccess(observe({ access: earlier }), NOW)).toMatchObject({
+    kind: "label",
+    metadata: { dropAnnotations: [ANNOTATION_IDENTITY] },
+  });
   const refused = others(MAX_LIVE_ACCESSES, { ...older, annotations: word("refused") });
   expect(reconcileAccess(observe({ siblings: refused }), NOW).kind).toBe("grant");
 });
 
 test("an access expires its lifetime after its creation, whatever happens to its status", () => {
   expect(findExpiry(anAccess("mine", {}, {})).toISOString()).toBe(at(540));
+});
+
+test("an access from a backup ends when its record says so", () => {
+  const ending = (end: string) => anAccess("mine", { annotations: word(`known mine ${end}`) });
+  expect(findExpiry(ending(at(30))).toISOString()).toBe(at(30));
+  expect(findExpiry(ending(at(541))).toISOString()).toBe(at(540));
+  const other = anAccess("mine", { annotations: word(`known other ${at(30)}`) });
+  expect(findExpiry(other).toISOString()).toBe(at(540));
 });
 
 test("an access ends at its notAfter, where that comes before the end of its lifetime", () => {

@@ -1,7 +1,14 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type ClusterAccess, confirmationOf, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
+import {
+  type ClusterAccess,
+  composeAccessWord,
+  confirmationOf,
+  findExpiry,
+  hasAccessWord,
+  isIssued,
+} from "../../shared/crd/cluster-access.ts";
 import { ANNOTATION_IDENTITY, LABEL_ID } from "../../shared/crd/names.ts";
 import { isOlder } from "../../shared/kube/object.ts";
 import {
@@ -37,7 +44,7 @@ export type AccessDecision =
   /** Id, organization and finalizer first: a right without an object could never be revoked. */
   | { kind: "label"; metadata: MetadataChange; expiresAt: Date }
   | { kind: "wait"; reason: string; message: string; expiresAt: Date }
-  | { kind: "reject"; fault: Problem };
+  | { kind: "reject"; fault: Problem; expiresAt: Date };
 
 /** Decides what to do for one access. */
 export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDecision {
@@ -52,10 +59,10 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   if (expiresAt <= now) return { kind: "delete" };
   const fault = findIdentityFault(organization, observed.olderDuplicate);
   if (fault !== undefined || organization.kind !== "known") {
-    return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault };
+    return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault, expiresAt };
   }
   const confirmation = confirmationOf(access);
-  if (confirmation === "refused") return { kind: "reject", fault: composeRefusal(access) };
+  if (confirmation === "refused") return { kind: "reject", fault: composeRefusal(access), expiresAt };
   if (confirmation === "unconfirmed") {
     const message = `The access waits until the API server has looked up ${spec.subject} among the members of the organization. If this lasts, look at the API server of the platform.`;
     return { kind: "wait", reason: "WaitingForIdentity", message, expiresAt };
@@ -67,7 +74,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   if (observed.siblings.filter((other) => comesFirst(other, observed, now)).length >= MAX_LIVE_ACCESSES) {
     const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${spec.clusterName}; delete one of them.`;
-    return { kind: "reject", fault: { reason: "TooManyAccesses", message } };
+    return { kind: "reject", fault: { reason: "TooManyAccesses", message }, expiresAt };
   }
   if (observed.nameTaken) {
     return {
@@ -97,14 +104,17 @@ function composeRefusal({ spec }: ClusterAccess): Problem {
   return { reason: "AccessRefused", message };
 }
 
-/** An id that is given here is marked as new until the access is issued: in a backup of it the mark would be untrue. */
+/**
+ * An access that may be issued is marked before: the mark of a REST access, which names no object yet, would be untrue in a
+ * backup of it. What an earlier version issued is not marked.
+ */
 function findMissing({ access, candidateId }: ObservedAccess, organizationId: string) {
   const missing = findMissingMetadata(access, organizationId, candidateId);
-  const { labels, annotations } = access.metadata;
-  const isMarked = annotations?.[ANNOTATION_IDENTITY] !== undefined;
-  if (isMarked) return isIssued(access) ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
-  const isIdNew = labels?.[LABEL_ID] === undefined && !isIssued(access);
-  return isIdNew ? { ...missing, annotations: { [ANNOTATION_IDENTITY]: "new" } } : missing;
+  if (hasAccessWord(access)) return missing;
+  if (!isIssued(access))
+    return { ...missing, annotations: { [ANNOTATION_IDENTITY]: composeAccessWord(access) } };
+  const isMarked = access.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
+  return isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
 
 /** A deleted cluster, or one whose API server is unknown, needs no revocation; a duplicate's binding is the older one's. */

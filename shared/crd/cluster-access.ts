@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema } from "./conditions.ts";
 import { integer, objectName, statusGenerationSchema, timestamp } from "./fields.ts";
-import { identityOf } from "./identity.ts";
+import { findRestoredAt, identityOf } from "./identity.ts";
 import { ANNOTATION_IDENTITY, GROUP, UUID_PATTERN, VERSION } from "./names.ts";
 import { type TransitionRule, withRules } from "./rule.ts";
 
@@ -115,21 +115,40 @@ export function namesPerson(subject: string): boolean {
   return isUserId(subject) || subject.includes("@");
 }
 
-/**
- * Whether an access may be issued. One that names a person, and one that came with an id as from a backup, waits for the word
- * of the API server, whose records know the members and what has ended. What was issued needs no word.
- */
-export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirmed" | "refused" {
-  if (isIssued(access)) return "confirmed";
-  const state = identityOf(access);
-  if (state === "refused" || state === "unconfirmed") return state;
-  if (state !== "none" || !namesPerson(access.spec.subject)) return "confirmed";
-  return access.metadata.annotations?.[ANNOTATION_IDENTITY] === undefined ? "unconfirmed" : "confirmed";
+/** The annotation of an access that may be issued. It names the object, so that it says nothing of another one from a backup. */
+export function composeAccessWord({ metadata }: Pick<ClusterAccess, "metadata">, endsAt?: Date): string {
+  return ["known", metadata.uid, ...(endsAt === undefined ? [] : [endsAt.toISOString()])].join(" ");
+}
+
+/** What the annotation says of this very object: that it may be issued, and when it ends at the latest. */
+function readAccessWord({ metadata }: Pick<ClusterAccess, "metadata">): { endsAt?: string } | undefined {
+  const [word, uid, endsAt] = metadata.annotations?.[ANNOTATION_IDENTITY]?.split(" ") ?? [];
+  if (word !== "known" || uid === undefined || uid !== metadata.uid) return undefined;
+  return endsAt === undefined ? {} : { endsAt };
+}
+
+/** Whether an access was confirmed by a word for this very object, which stays on it. */
+export function hasAccessWord(access: Pick<ClusterAccess, "metadata">): boolean {
+  return readAccessWord(access) !== undefined;
 }
 
 /**
- * When an access ends. Counted from its creation: a lost status never extends it. A token may end before, when the control plane
- * limits how long tokens live.
+ * Whether an access may be issued. One that names a person, and one that came with an id as from a backup, waits for the word
+ * of the API server, whose records know the members and what has ended. What was issued needs no word, unless its status came
+ * from a backup, too.
+ */
+export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirmed" | "refused" {
+  if (hasAccessWord(access)) return "confirmed";
+  if (isIssued(access) && findRestoredAt(access) === undefined) return "confirmed";
+  const state = identityOf(access);
+  if (state === "refused") return "refused";
+  const isNew = state === "new" || (state === "none" && !namesPerson(access.spec.subject));
+  return isNew && !isIssued(access) ? "confirmed" : "unconfirmed";
+}
+
+/**
+ * When an access ends. Counted from its creation: a lost status never extends it. One from a backup ends when the word of the
+ * records says so. A token may end before, when the control plane limits how long tokens live.
  */
 export function findExpiry({
   metadata,
@@ -138,6 +157,8 @@ export function findExpiry({
 }: Pick<ClusterAccess, "metadata" | "spec" | "status">): Date {
   const ends = [Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000];
   if (spec.notAfter !== undefined) ends.push(Date.parse(spec.notAfter));
+  const { endsAt } = readAccessWord({ metadata }) ?? {};
+  if (endsAt !== undefined) ends.push(Date.parse(endsAt));
   if (status?.expiresAt !== undefined) ends.push(Date.parse(status.expiresAt));
   return new Date(Math.min(...ends));
 }

@@ -31,7 +31,10 @@ export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 /** `"true"` on a Cluster restored from a backup: the node pools that were not restored with it are deleted. */
 export const ANNOTATION_DELETE_MISSING_POOLS = "cloud.marina.dev/delete-missing-node-pools";
 
-/** What the API server says of the id of an object that came with one: `known`, `new` or `refused` (identity.ts). */
+/**
+ * What the API server says of the id of an object that came with one: `known`, `new` or `refused` (identity.ts); of a
+ * ClusterAccess `known`, its uid and perhaps its end (cluster-access.ts).
+ */
 export const ANNOTATION_IDENTITY = "cloud.marina.dev/identity";
 /** On a Cluster: the platform's reason for which it may not be deleted. */
 export const ANNOTATION_HOLD = "cloud.marina.dev/hold";

@@ -1,6 +1,7 @@
 import {
   type ClusterAccess,
   clusterAccessKind,
+  composeAccessWord,
   confirmationOf,
   isUserId,
 } from "../../../shared/crd/cluster-access.ts";
@@ -63,8 +64,10 @@ export async function giveAccessWord(deps: Deps, access: ClusterAccess): Promise
   if (!organization.success) return;
   const orgId = organization.data;
   if (!(await findKnownOrganizations(db, [orgId])).has(orgId)) return;
-  const word = decideAccessWord(access, await readKnown(deps, access, orgId), deps.now());
-  const patch = { metadata: { resourceVersion, annotations: { [ANNOTATION_IDENTITY]: word } } };
+  const known = await readKnown(deps, access, orgId);
+  const word = decideAccessWord(access, known, deps.now());
+  const value = word === "refused" ? word : composeAccessWord(access, known.recorded?.expiresAt);
+  const patch = { metadata: { resourceVersion, annotations: { [ANNOTATION_IDENTITY]: value } } };
   try {
     await kube.mergePatch(clusterAccessKind, namespace, name, patch, { fieldManager: MANAGER_APISERVER });
   } catch (error) {
