@@ -8,7 +8,7 @@ import { DEFAULT_PROVIDER } from "./provider.ts";
 import { startStack } from "./stack.ts";
 import type { StackInfo } from "./stack-info.ts";
 
-const TEST_DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "test");
+const RUN_DIRS = join(import.meta.dirname, "..", "..", "..", ".marina");
 
 interface Running {
   infoFile: string;
@@ -47,7 +47,7 @@ function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
   if (given !== undefined) return useStack(resolve(given));
   return startStack({
-    dir: TEST_DIR,
+    dir: join(RUN_DIRS, process.env.MARINA_TEST_STACK ?? "test"),
     provider: DEFAULT_PROVIDER,
     fresh: true,
     // Integration tests of the API create their clusters with this plan, so that no machine is created for them.
@@ -61,9 +61,9 @@ function openStack(): Promise<Running> {
 
 /**
  * Gives the tests one running stack: MARINA_STACK=<path of a stack.json> uses one that runs already (for a quick round
- * while developing), else a fresh one is started. `inject("stackJson")` is the path; MARINA_TEST_KUBECONFIG and
- * MARINA_TEST_DATABASE_URL serve the tests of shared code, which may not import from here; MARINA_TEST_SEEN_FOLDER is
- * where processes note which answers they saw; kubectl is in PATH.
+ * while developing), else a fresh one is started, in the folder that MARINA_TEST_STACK names: two runs at once need two.
+ * `inject("stackJson")` is the path; MARINA_TEST_KUBECONFIG and MARINA_TEST_DATABASE_URL serve the tests of shared code,
+ * which may not import from here; MARINA_TEST_SEEN_FOLDER is where processes note which answers they saw; kubectl is in PATH.
  */
 export default async function setUpStack(project: TestProject): Promise<() => Promise<void>> {
   shared.running ??= openStack();

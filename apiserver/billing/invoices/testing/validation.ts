@@ -106,7 +106,13 @@ test("every invoice that an integration test issues is valid", async () => {
   const issued = join(folder, "issued");
   mkdirSync(issued);
   const tests = ["apiserver/billing/invoices", "apiserver/billing/credit-notes"];
-  const env = { ...process.env, MARINA_ISSUED_DOCUMENTS: issued };
+  // Beside `npm test`, which has the stack of that name.
+  const env = {
+    ...process.env,
+    MARINA_ISSUED_DOCUMENTS: issued,
+    MARINA_TEST_STACK: "test-invoices",
+    MARINA_TEST_RESULT: undefined,
+  };
   await promisify(execFile)("npx", ["vitest", "run", "--project", "integration", ...tests], { env });
   const files = readdirSync(issued);
   expect(files.length).toBeGreaterThan(10);
