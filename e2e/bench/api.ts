@@ -18,7 +18,7 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
 /**
  * CPU of one request of the API, compared with the floor (floor.ts); GET of a cluster, compared with kube-apiserver's GET of
  * the same custom resource; CPU of one verification of a credential; time of the first and the last page of 2,000
- * organizations. With `short` the comparisons alone, of less load, for the gate.
+ * organizations. With `short` the comparisons alone, of less load, for a change of the request pipeline.
  */
 export async function benchApi({ short }: { short: boolean }): Promise<void> {
   if (short) {

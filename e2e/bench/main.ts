@@ -40,7 +40,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
 
 /**
  * `npm run bench -- [name ...] [--renew]`: the named benchmarks, or all of them, one after another; with --renew their
- * figures are kept as the last ones. `npm run bench api -- --short` is the gate's; `npm run bench operator [part ...]`,
+ * figures are kept as the last ones. `npm run bench api -- --short` is for each change of requests; `npm run bench operator [part ...]`,
  * `npm run bench webhooks [part ...]`, `npm run bench billing [part ...]` and `npm run bench registry [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 interface BenchOptions {
   /** The names on the command line. */
   names: string[];
-  /** Less load, and an exit code that a gate reads; of `api` alone. */
+  /** Less load, and an exit code of 1 when a ratio is too high; of `api` alone. */
   short: boolean;
   /** How long each part of `hostile` takes, in seconds; without it, its own time. */
   seconds?: string;
