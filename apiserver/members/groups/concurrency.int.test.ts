@@ -3,48 +3,27 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createMemberHooks } from "../../app.ts";
 import { countLockWaits } from "../../db/testing.ts";
-import type { TestApp } from "../../testing/app.ts";
-import {
-  makeOrganization,
-  type Person,
-  startTestIssuer,
-  type TestIssuer,
-  type TestOrganization,
-} from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
+import { makeOrganization } from "../../testing/issuer.ts";
 import { settleLapsed } from "./jobs.ts";
-import { createGroupPerson, mapGroup, passTime, runGroupJobs } from "./testing.ts";
+import {
+  createGroupPerson,
+  type GroupService,
+  mapGroup,
+  passTime,
+  runGroupJobs,
+  startGroupService,
+} from "./testing.ts";
 
 const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3600;
-let issuer: TestIssuer;
-let other: TestIssuer;
-let api: TestApp;
-let org: TestOrganization;
+let service: GroupService;
+let { api, issuer, other, org, as, findMember, readRoles } = {} as GroupService;
 
 beforeAll(async () => {
-  other = await startTestIssuer();
-  ({ api, issuer } = await startTestService({ issuers: [other.config] }));
-  org = await makeOrganization(api, issuer);
+  service = await startGroupService();
+  ({ api, issuer, other, org, as, findMember, readRoles } = service);
 });
-afterAll(async () => {
-  await api.close();
-  other.close();
-});
-
-const as = ({ token }: Pick<Person, "token">, method: string, path = "", body?: object) =>
-  api.request(method, `${org.path}${path}`, { token, ...(body === undefined ? {} : { body }) });
-
-/** The person's member record as the owner sees it. */
-async function findMember({ userId }: Pick<Person, "userId">, { owner } = org) {
-  const { body } = await as(owner, "GET", "/members?limit=100");
-  return body.items.find((item: { user_id: string }) => item.user_id === userId);
-}
-
-const readRoles = async ({ token }: Person): Promise<string[]> =>
-  (await api.request("GET", "/api/v1/me", { token })).body.organizations.map(
-    (one: { role: string }) => one.role,
-  );
+afterAll(() => service.close());
 
 /** A member by a new group with this role, and who has called the API. */
 async function makeGroupMember(role: "admin" | "member" | "viewer" = "member") {

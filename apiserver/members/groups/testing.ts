@@ -3,9 +3,67 @@ import { createMemberHooks } from "../../app.ts";
 import type { Deps } from "../../deps.ts";
 import type { GroupRole } from "../../http/group-roles.ts";
 import type { TestApp } from "../../testing/app.ts";
-import type { Person, TestIssuer } from "../../testing/issuer.ts";
+import {
+  makeOrganization,
+  type Person,
+  startTestIssuer,
+  type TestIssuer,
+  type TestOrganization,
+} from "../../testing/issuer.ts";
+import { startTestService } from "../../testing/service.ts";
 import { groupMembershipJobs } from "./jobs.ts";
 import { groupMappings } from "./table.ts";
+
+export interface GroupService {
+  api: TestApp;
+  issuer: TestIssuer;
+  /** A second identity provider of the same service. */
+  other: TestIssuer;
+  org: TestOrganization;
+  /** A request about the organization. */
+  as: (
+    person: Pick<Person, "token">,
+    method: string,
+    path?: string,
+    body?: object,
+  ) => ReturnType<TestApp["request"]>;
+  /** The person's member record as an owner sees it. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever field it asserts on
+  findMember: (person: Pick<Person, "userId">, of?: Pick<TestOrganization, "owner">) => Promise<any>;
+  /** The roles of the person in all organizations. */
+  readRoles: (person: Pick<Person, "token">) => Promise<string[]>;
+  close(): Promise<void>;
+}
+
+/** A service with people of two identity providers, and an organization. */
+export async function startGroupService(
+  options?: Parameters<typeof startTestIssuer>[0],
+): Promise<GroupService> {
+  const other = await startTestIssuer(options);
+  const { api, issuer } = await startTestService({ issuers: [other.config] });
+  const org = await makeOrganization(api, issuer);
+  const as: GroupService["as"] = ({ token }, method, path = "", body) =>
+    api.request(method, `${org.path}${path}`, { token, ...(body === undefined ? {} : { body }) });
+  return {
+    api,
+    issuer,
+    other,
+    org,
+    as,
+    async findMember({ userId }, { owner } = org) {
+      const { body } = await as(owner, "GET", "/members?limit=100");
+      return body.items.find((item: { user_id: string }) => item.user_id === userId);
+    },
+    readRoles: async ({ token }) =>
+      (await api.request("GET", "/api/v1/me", { token })).body.organizations.map(
+        (one: { role: string }) => one.role,
+      ),
+    async close() {
+      await api.close();
+      other.close();
+    },
+  };
+}
 
 /** Maps a new group of an issuer to an organization, as the platform's staff does. Returns the group and the mapping's id. */
 export async function mapGroup(
