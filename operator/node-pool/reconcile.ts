@@ -29,10 +29,10 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const isServed = !deleting && identityFault === undefined;
   const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
   return composePlan({
-    metadata: isServed ? findMetadataChange(observed, requests.handled) : planFinalizer(observed),
+    metadata: isServed ? findMetadataChange(observed, requests) : planFinalizer(observed),
     remove: [...requests.remove, ...leftover.remove],
     status: changed,
-    events: [...(changed === undefined ? [] : composePoolEvents(observed, changed)), ...requests.events],
+    events: changed === undefined ? [] : composePoolEvents(observed, changed),
     requeueAfterMs: leftover.requeueAfterMs ?? requeueAfterMs,
   });
 }
@@ -62,13 +62,13 @@ function release(observed: ObservedPool, now: Date): PoolPlan {
  */
 function findMetadataChange(
   observed: ObservedPool,
-  dropAnnotations: readonly string[],
+  { handled, events }: RequestPlan,
 ): MetadataChange | undefined {
   const { pool, organization } = observed;
   if (organization.kind !== "known") return undefined;
   const missing = findMissingIdentity(pool, organization.id, observed.candidateId);
-  const dropped = [...(missing?.dropAnnotations ?? []), ...dropAnnotations];
-  return dropped.length === 0 ? missing : { ...missing, dropAnnotations: dropped };
+  const dropAnnotations = [...(missing?.dropAnnotations ?? []), ...handled];
+  return dropAnnotations.length === 0 ? missing : { ...missing, dropAnnotations, events };
 }
 
 function planFinalizer({ pool, organization }: ObservedPool): MetadataChange | undefined {

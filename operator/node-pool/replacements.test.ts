@@ -224,7 +224,7 @@ describe("a requested replacement", () => {
     };
     const plan = reconcilePool(converged, NOW);
     expect(plan.metadata?.dropAnnotations).toEqual([`replace.cloud.marina.dev/${node}`]);
-    expect(plan.events.map(({ reason }) => reason)).toEqual(reasons);
+    expect(plan.metadata?.events?.map(({ reason }) => reason)).toEqual(reasons);
   });
 });
 

@@ -71,6 +71,8 @@ export interface MetadataChange {
   /** Annotations to remove. */
   dropAnnotations?: readonly string[];
   finalizer?: string;
+  /** What a removed annotation asked for: recorded once this is written, for no later plan knows of it. */
+  events?: readonly RecordedEvent[];
 }
 
 export interface PlanContext<T extends KubeObject> {
@@ -124,7 +126,7 @@ async function applyMetadata<T extends KubeObject>(
 ): Promise<T> {
   if (change === undefined) return object;
   const { metadata } = object;
-  const { labels, annotations, dropAnnotations = [], finalizer } = change;
+  const { labels, annotations, dropAnnotations = [], finalizer, events = [] } = change;
   const marks = { ...annotations, ...Object.fromEntries(dropAnnotations.map((name) => [name, null])) };
   const patch = {
     metadata: {
@@ -138,6 +140,7 @@ async function applyMetadata<T extends KubeObject>(
   const options = { fieldManager, signal };
   const written = await client.mergePatch(kind, metadata.namespace, metadata.name, patch, options);
   context.onWritten(kind, written.metadata.resourceVersion ?? "");
+  for (const event of events) context.recorder.record(event);
   return written;
 }
 

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  applyPlan,
+  composePlan,
+  type Plan,
+  type PlanContext,
+  type Step,
+  StepError,
+} from "../shared/controller/plan.ts";
+import type { RecordedEvent } from "../shared/controller/recorder.ts";
+import { openTestApi, type TestApi } from "../shared/crd/testing.ts";
+import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
+import { KubeError } from "../shared/kube/errors.ts";
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await openTestApi();
+});
+afterAll(() => api.close());
+
+const MANAGER = "marina-operator";
+
+function stepOf(name: string, data: Record<string, string>, isNew: boolean): Step {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: api.namespace }, data };
+  return { verb: "apply", kind: configMapKind, object, isNew };
+}
+
+/** Applies a plan, and returns the reasons of the Events that were recorded, whether it failed or not. */
+async function applyAndListEvents(
+  object: ConfigMap,
+  plan: Partial<Plan<never>>,
+): Promise<{ reasons: string[]; error: unknown }> {
+  const reasons: string[] = [];
+  const context: PlanContext<ConfigMap> = {
+    client: api.client,
+    kind: configMapKind,
+    recorder: { record: ({ reason }) => reasons.push(reason) },
+    finalizer: "example.com/none",
+    fieldManager: MANAGER,
+    statusFieldManager: MANAGER,
+    onWritten: () => undefined,
+    signal: new AbortController().signal,
+  };
+  const error = await applyPlan(context, object, composePlan(plan)).catch((failure: unknown) => failure);
+  return { reasons, error };
+}
+
+/** Applies one step; the owner of the plan does not matter to it. Returns the error. */
+async function applyStep(step: Step): Promise<unknown> {
+  const owner = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "owner" } };
+  const { error } = await applyAndListEvents(owner, { apply: [step] });
+  return error;
+}
+
+const read = (name: string) => api.client.get(configMapKind, api.namespace, name);
+
+test("an apply of a new object creates it, and a later apply removes what it leaves out", async () => {
+  await applyStep(stepOf("fresh", { kept: "1", dropped: "1" }, true));
+  expect((await read("fresh"))?.data).toEqual({ kept: "1", dropped: "1" });
+  await applyStep(stepOf("fresh", { kept: "1" }, false));
+  expect((await read("fresh"))?.data).toEqual({ kept: "1" });
+});
+
+test("an apply of a new object fails with a conflict when one exists, and leaves that as it is", async () => {
+  const metadata = { name: "foreign", namespace: api.namespace };
+  const before = await api.client.create(
+    configMapKind,
+    { metadata, data: { theirs: "1" } },
+    { fieldManager: "person" },
+  );
+  const failure = await applyStep(stepOf("foreign", { ours: "1" }, true));
+  expect(failure).toBeInstanceOf(StepError);
+  const { cause } = failure as StepError;
+  expect(cause instanceof KubeError && cause.isConflict).toBe(true);
+  const after = await read("foreign");
+  expect(after?.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+});
+
+test("the Event about a removed annotation is recorded although a later step fails, and those of the plan are not", async () => {
+  const metadata = { name: "asked", namespace: api.namespace, annotations: { "example.com/asked": "1" } };
+  const asked = await api.client.create(configMapKind, { metadata }, { fieldManager: "person" });
+  const events = (reason: string): RecordedEvent[] => [
+    {
+      regarding: { apiVersion: "v1", kind: "ConfigMap", namespace: api.namespace, name: "asked" },
+      type: "Normal",
+      reason,
+      action: "Test",
+      note: "",
+    },
+  ];
+  const { reasons, error } = await applyAndListEvents(asked, {
+    metadata: { dropAnnotations: ["example.com/asked"], events: events("Answered") },
+    apply: [stepOf("asked", {}, true)],
+    events: events("Applied"),
+  });
+  expect(error).toBeInstanceOf(StepError);
+  expect(reasons).toEqual(["Answered"]);
+  expect((await read("asked"))?.metadata.annotations ?? {}).toEqual({});
+});
