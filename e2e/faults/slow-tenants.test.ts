@@ -68,7 +68,6 @@ function countConnections(): Promise<number> {
 
 test("61 tenants whose API servers never respond are all connected to at once, and neither another tenant's access nor the operator's liveness waits for them", async () => {
   const { client, namespace } = engineer;
-  const { pid } = stack.part("operator");
   await createSimulatedTenant(stack.info, engineer, "served");
   const creators = Array.from({ length: CREATED_AT_A_TIME }, async (_, first) => {
     for (let number = first; number < SLOW_TENANTS; number += CREATED_AT_A_TIME) await createSilentTenant();
@@ -85,7 +84,6 @@ test("61 tenants whose API servers never respond are all connected to at once, a
     WITHIN_ONE_ROUND,
   );
   expect((await fetch(new URL("healthz", stack.info.metrics.operator))).status).toBe(200);
-  expect(stack.part("operator").pid).toBe(pid);
 });
 
 test("in the end every machine that runs is recorded and metered", async () => {
