@@ -6,13 +6,13 @@ import type { Sighting } from "./moment-rules.ts";
 
 const MINUTE_MS = 60_000;
 
-function aCluster(at: number, ready: number, gone = false): Sighting<Cluster> {
+function aCluster(at: number, ready: number, gone = false, phase = "Ready"): Sighting<Cluster> {
   const object = {
     apiVersion: "cloud.marina.dev/v1",
     kind: "Cluster",
     metadata: { name: "demo", uid: "cluster" },
     spec: { version: "1.34" },
-    status: { nodePools: { ready, total: 2 } },
+    status: { phase, nodePools: { ready, total: 2 } },
   };
   return { at, object: object as unknown as Cluster, gone };
 }
@@ -47,6 +47,13 @@ test.each<[string, string[], Sighting<Cluster>[], Sighting<NodePool>[]]>([
     [aPool(0), aPool(0, { name: "b", cluster: "b" })],
   ],
   ["that came late", ["still 0, not 1"], [aCluster(0, 0), aCluster(LATE, 1)], [aPool(1)]],
+  ["of a cluster that is being created", [], [aCluster(0, 0, false, "Provisioning")], [aPool(1)]],
+  [
+    "that stays after the creation",
+    ["still 0, not 1"],
+    [aCluster(0, 0, false, "Provisioning"), aCluster(5, 0)],
+    [aPool(1)],
+  ],
   ["with a pool that scales", ["1, not 0", "still 1, not 0"], [aCluster(0, 1)], [aPool(0, scaling)]],
   ["with an unobserved pool", ["still 1, not 0"], [aCluster(0, 1)], [aPool(0), aPool(1, { generation: 2 })]],
   ["with a deleted pool", ["still 1, not 0"], [aCluster(0, 1)], [aPool(0), aPool(1, { gone: true })]],

@@ -7,14 +7,18 @@ interface Count {
   at: number;
   said: number | undefined;
   were: number;
+  /** While a cluster is being created its counts are not written on their own. */
+  isBeingCreated: boolean;
 }
 
 /** The two kinds are watched apart, so a count may be seen before the pool that it counts. */
 const SEEN_EARLY_MS = 5_000;
+/** The operator writes counts that changed within 40 s; the rest is for a slow machine. */
+const STALE_MS = 100_000;
 
 /**
  * Violations of `nodePools.ready`, one sentence each: it is the number of the cluster's pools that are ready. A count may be
- * late, by 10 s while its cluster is being created; it is never one that was not so shortly before, and never stays wrong.
+ * late, and is while its cluster is being created; it is never one that was not so shortly before, and never stays wrong.
  * Nothing is known of what was so after a watch was interrupted, until it is there again.
  */
 export function findCountLies(
@@ -48,11 +52,13 @@ function followCounts(
     for (const [id, { metadata, status }] of states) {
       if (metadata.name !== changed) continue;
       const key = `Cluster ${metadata.name} (${id})`;
-      counts.set(key, [...(counts.get(key) ?? []), { at, said: status?.nodePools?.ready, were }]);
+      const isBeingCreated = status?.phase === "Provisioning";
+      const count = { at, said: status?.nodePools?.ready, were, isBeingCreated };
+      counts.set(key, [...(counts.get(key) ?? []), count]);
     }
     // Nothing is said of it any more.
     if (gone && !isPool(object)) {
-      counts.get(`Cluster ${changed} (${uid})`)?.push({ at, said: undefined, were });
+      counts.get(`Cluster ${changed} (${uid})`)?.push({ at, said: undefined, were, isBeingCreated: false });
     }
   }
   return counts;
@@ -88,12 +94,12 @@ function findStale(counts: readonly Count[], endMs: number): Count[] {
   const stale: Count[] = [];
   let wrongSince: number | undefined;
   for (const [index, count] of counts.entries()) {
-    const isWrong = count.said !== undefined && count.said !== count.were;
+    const isWrong = count.said !== undefined && !count.isBeingCreated && count.said !== count.were;
     if (!isWrong) wrongSince = undefined;
     else {
       wrongSince ??= count.at;
       const until = counts[index + 1]?.at ?? endMs;
-      if (until - wrongSince > TOLERANCE_MS) {
+      if (until - wrongSince > STALE_MS) {
         stale.push(count);
         wrongSince = until;
       }

@@ -125,6 +125,19 @@ describe("counters alone", () => {
     expect(throttle("a", written, planOf(counted(2))).status).toEqual(counted(2));
   });
 
+  test("that never rest are written 40 s after they began to differ", () => {
+    for (let pools = 1; pools <= 4; pools++) {
+      expect(throttle("a", written, planOf(counted(pools))).status).toBeUndefined();
+      nowMs += 9_000;
+    }
+    expect(throttle("a", written, planOf(counted(5)))).toMatchObject({
+      status: undefined,
+      requeueAfterMs: 4_000,
+    });
+    nowMs += 4_000;
+    expect(throttle("a", written, planOf(counted(6))).status).toEqual(counted(6));
+  });
+
   test("are written at once together with another change", () => {
     const next = { ...counted(1), conditions: [{ ...ready, status }] };
     expect(throttle("a", written, planOf(next)).status).toBe(next);

@@ -8,6 +8,8 @@ import { earliest } from "./time.ts";
  * often; each status written costs the kube-apiserver 11 to 25 ms of CPU, and the programs that follow it as much again.
  */
 const DETAILS_EVERY_MS = 20_000;
+/** Counters that never rest are written this long after they began to differ, as those of a cluster whose nodes leave one by one. */
+const COUNTERS_WITHIN_MS = 40_000;
 /** A creation that takes no longer than this is not explained: `message` is absent, and no Event reports a wait. */
 const CAUSES_EVERY_MS = 60_000;
 
@@ -40,8 +42,8 @@ export interface StatusThrottleOptions {
 /** What the throttle remembers of an object. */
 interface Memory {
   writtenAtMs: number | undefined;
-  /** Counters that are not written yet, and since when they have had these values. */
-  resting: { counters: unknown; sinceMs: number } | undefined;
+  /** Counters that are not written yet, since when they have had these values, and since when they differ from the written ones. */
+  resting: { counters: unknown; sinceMs: number; differSinceMs: number } | undefined;
   touchedAtMs: number;
 }
 
@@ -49,7 +51,7 @@ interface Memory {
  * Throttles changes of details: a status that differs from the last one only in its messages, or in the progress of a
  * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then; one that differs
  * only in why a creation is not complete yet, and has no `message` to report it, 60 s after it. One that differs only in its
- * counters is written once these have not changed for 20 s, and during a creation not at all. Everything else is written at
+ * counters is written once these have not changed for 20 s, or after 40 s, and during a creation not at all. Everything else is written at
  * once, with the current details; so is every status that comes with an Event, and every one with a condition that was True
  * and is not any more.
  */
@@ -107,9 +109,12 @@ function findWaitMs(
   if (isSame((status) => status)) {
     if (isBeingCreated) return undefined;
     const isResting = isDeepStrictEqual(memory.resting?.counters, after.counters);
-    const resting = (isResting && memory.resting) || { counters: after.counters, sinceMs: now };
-    memory.resting = resting;
-    return remaining(resting.sinceMs, DETAILS_EVERY_MS, now);
+    const { sinceMs = now, differSinceMs = now } = memory.resting ?? {};
+    memory.resting = { counters: after.counters, sinceMs: isResting ? sinceMs : now, differSinceMs };
+    return Math.min(
+      remaining(memory.resting.sinceMs, DETAILS_EVERY_MS, now),
+      remaining(differSinceMs, COUNTERS_WITHIN_MS, now),
+    );
   }
   if (!isSame(withoutMessages) && !(isBeingCreated && isSame(withoutProgress))) return 0;
   const isUnexplained = isBeingCreated && next.message === undefined;
