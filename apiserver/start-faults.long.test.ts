@@ -9,8 +9,7 @@ import { findFreePort } from "../e2e/platform/programs/free-port.ts";
 import { DIST } from "../e2e/platform/stack/marina.ts";
 import { readPartEnvironment } from "../e2e/platform/stack/part-environment.ts";
 import { readStack, waitFor } from "../e2e/platform/stack/testing.ts";
-import { grantRights } from "./db/grants.ts";
-import { migrate } from "./db/migrate.ts";
+import { grantRights, migrate } from "./db/migrate.ts";
 import { createTestDatabase, type TestDatabase } from "./db/testing.ts";
 
 let database: TestDatabase;

@@ -1,8 +1,8 @@
-import type { Role } from "../http/authorization/permissions.ts";
 import {
   hasPermission,
   PERMISSIONS,
   permissionsOf,
+  type Role,
   type Scope,
   scopeOf,
 } from "../http/authorization/permissions.ts";

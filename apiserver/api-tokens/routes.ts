@@ -2,7 +2,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import type { OrganizationCall } from "../http/contract/call.ts";
+import type { OrganizationCall } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";

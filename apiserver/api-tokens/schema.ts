@@ -1,8 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { wholeNumber } from "../../shared/crd/fields.ts";
 import { ROLES, SCOPES } from "../http/authorization/permissions.ts";
-import { idField, textField, timestampField } from "../http/contract/fields.ts";
-import { nameField } from "../http/contract/name-field.ts";
+import { idField, nameField, textField, timestampField } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 
 const DEFAULT_LIFETIME_DAYS = 90;

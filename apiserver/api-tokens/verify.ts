@@ -2,8 +2,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { ApiTokenVerifier } from "../http/authentication/authenticator.ts";
 import type { TokenPrincipal } from "../http/authentication/principal.ts";
-import type { Membership } from "../http/authorization/membership.ts";
-import { rightsOfToken } from "../http/authorization/permissions.ts";
+import { type Membership, rightsOfToken } from "../http/authorization/permissions.ts";
 import { matchesHash, parseTokenId, TOKEN_PREFIX } from "./secret.ts";
 import { findLiveToken, type LiveToken, recordTokenUse } from "./store.ts";
 

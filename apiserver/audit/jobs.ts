@@ -1,8 +1,7 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { addAuditPartitions, dropOldAuditPartitions } from "./partitions.ts";
 import { recordRefusedRequests } from "./staff-requests.ts";
-import { assignPositions } from "./store.ts";
+import { addAuditPartitions, assignPositions, dropOldAuditPartitions } from "./store.ts";
 
 const POSITIONS_EVERY_MS = 30_000;
 const REFUSED_EVERY_MS = 10 * 60_000;

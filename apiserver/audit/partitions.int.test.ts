@@ -2,8 +2,13 @@ import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { addAuditPartitions, dropOldAuditPartitions } from "./partitions.ts";
-import { assignPositions, insertAuditEntries, listAuditEntries } from "./store.ts";
+import {
+  addAuditPartitions,
+  assignPositions,
+  dropOldAuditPartitions,
+  insertAuditEntries,
+  listAuditEntries,
+} from "./store.ts";
 import { auditLog } from "./table.ts";
 
 const DAY_MS = 24 * 60 * 60_000;

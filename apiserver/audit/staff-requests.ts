@@ -3,7 +3,7 @@ import type { Origin } from "../http/authentication/principal.ts";
 import type { StaffRequest } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { recordAudit, recordAuditsOf, toActor } from "./record.ts";
-import { countRefusedRequest, takeRefusedRequests } from "./refused-store.ts";
+import { countRefusedRequest, takeRefusedRequests } from "./store.ts";
 
 const MAX_PATH_LENGTH = 512;
 const MAX_QUERY_VALUE_LENGTH = 256;

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, gte, isNull, lt, or, type SQL, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
 import { prepareStatement } from "../db/statement.ts";
-import { type AuditRow, auditLog, auditPositions } from "./table.ts";
+import { type AuditRow, auditLog, auditPositions, refusedRequests } from "./table.ts";
 
 const LOCK_NAME = "marina:audit-positions";
 const POSITION_BATCH = 1000;
@@ -56,7 +56,7 @@ export async function insertAuditEntries(tx: Queryable, rows: NewAuditRow[]): Pr
   if (rows.length > 0) await tx.insert(auditLog).values(rows);
 }
 
-export interface AuditFilter {
+interface AuditFilter {
   /** The organization whose log it is; absent, all of them. */
   orgId?: string | undefined;
   /** Id of the entry after which to continue. */
@@ -177,4 +177,47 @@ function isActor(actor: string, canBeStaff: boolean): SQL | undefined {
   const has = (field: string) => sql`${auditLog.actor} @> ${JSON.stringify({ [field]: actor })}::jsonb`;
   const isNamed = or(has("userId"), has("tokenId"), has("manager"), has("name"));
   return canBeStaff ? isNamed : and(isNamed, sql`${auditLog.actor} ->> 'kind' <> 'staff'`);
+}
+
+/** So many months lie ready: an API server that did not run for that long still finds a partition for its first entry. */
+const MONTHS_AHEAD = 12;
+
+/** Makes sure that there is a partition for every month from that of `now` to twelve months later. */
+export async function addAuditPartitions(db: Database, now: Date): Promise<void> {
+  await db.execute(sql`select audit_log_add_partitions(${now.toISOString()}::timestamptz, ${MONTHS_AHEAD})`);
+}
+
+/**
+ * Drops the partitions whose newest possible entry is more than `retentionDays` old, and returns their names. The
+ * database refuses less than 30 days.
+ */
+export async function dropOldAuditPartitions(db: Database, retentionDays: number): Promise<string[]> {
+  const rows = await db.execute<{ partition: string }>(
+    sql`select audit_log_drop_partitions(${retentionDays}) as partition`,
+  );
+  return rows.map(({ partition }) => partition);
+}
+
+type RefusedRequests = typeof refusedRequests.$inferSelect;
+
+/** Counts one request; returns how many there were in this hour. */
+export async function countRefusedRequest(
+  tx: Queryable,
+  request: Omit<RefusedRequests, "count">,
+): Promise<number> {
+  const { hour, actorId, operationId } = refusedRequests;
+  const [row] = await tx
+    .insert(refusedRequests)
+    .values({ ...request, count: 1 })
+    .onConflictDoUpdate({
+      target: [hour, actorId, operationId],
+      set: { count: sql`${refusedRequests.count} + 1` },
+    })
+    .returning({ count: refusedRequests.count });
+  return row?.count ?? 1;
+}
+
+/** Removes and returns the counts of all hours before `before`. */
+export async function takeRefusedRequests(tx: Queryable, before: Date): Promise<RefusedRequests[]> {
+  return tx.delete(refusedRequests).where(lt(refusedRequests.hour, before)).returning();
 }

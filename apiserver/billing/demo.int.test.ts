@@ -18,7 +18,7 @@ import { projected, projectedPool } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startWebhookDeliverer } from "../webhooks/index.ts";
 import { sendAlerts } from "./budget-alerts/send-alerts.ts";
-import { runCloses } from "./invoices/jobs.ts";
+import { runCloses } from "./jobs.ts";
 import { TEST_SUPPLIER } from "./testing.ts";
 import { createLedgerMetrics } from "./usage/metrics.ts";
 import { runRound } from "./usage/round.ts";

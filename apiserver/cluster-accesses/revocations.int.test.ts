@@ -5,7 +5,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
-import { addAuditPartitions } from "../audit/partitions.ts";
+import { addAuditPartitions } from "../audit/store.ts";
 import { auditLog } from "../audit/table.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";

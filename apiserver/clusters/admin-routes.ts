@@ -1,12 +1,16 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
+import { requireOrganization } from "../organizations/index.ts";
 import { listClusters } from "../resources/project/index.ts";
+import { changeObject, requireCluster } from "../resources/write/index.ts";
 import { presentCluster } from "./present.ts";
-import { clusterListQuery, clusterPage } from "./schema.ts";
+import { clusterListQuery, clusterPage, clusterRecord, setSuspensionBody } from "./schema.ts";
 import type { CatalogueReader } from "./versions/catalogue.ts";
+import { clustersOf } from "./write.ts";
 
 const adminListQuery = clusterListQuery.extend({
   org_id: idSchema.optional().openapi({ description: "Only clusters of this organization." }),
@@ -33,6 +37,70 @@ export function addAdminClusterRoutes(router: Router, deps: Deps, catalogue: Cat
         toPage(rows, query.limit, (cluster) => presentCluster(cluster, versions)),
         200,
       );
+    },
+  );
+}
+
+const tag = "Platform administration";
+const PATH = "/api/v1/admin/organizations/{orgID}/clusters/{clusterID}/suspension";
+
+/** The suspension of a cluster by the platform's staff. */
+export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: PATH,
+      operationId: "getClusterSuspension",
+      tag,
+      summary: "Get a cluster that may be suspended",
+      access: "platform-admin",
+      responses: {
+        200: { description: "The cluster.", body: clusterRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params: { orgID, clusterID } }) => {
+      await requireOrganization(deps.db, orgID);
+      const cluster = await requireCluster(deps.db, orgID, clusterID);
+      const etag = objectTag(cluster.object.metadata);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentCluster(cluster, await catalogue.readKnown()), 200, { ETag: etag });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: PATH,
+      operationId: "setClusterSuspension",
+      tag,
+      summary: "Suspend or resume a cluster",
+      description:
+        "Of a suspended cluster, its node pools and its kubeconfigs nothing is changed until it is resumed: requests of its organization that would are refused with conflict. What runs continues to run, kubeconfigs can still be revoked, also because a member was removed, and the cluster can be deleted.",
+      access: "platform-admin",
+      body: setSuspensionBody,
+      responses: {
+        200: { description: "The cluster.", body: clusterRecord, headers: ["ETag"] },
+      },
+      errors: ["conflict", "managed_elsewhere", "precondition_failed"],
+    },
+    async (c, { caller, params: { orgID, clusterID }, readBody }) => {
+      await requireOrganization(deps.db, orgID);
+      const cluster = await requireCluster(deps.db, orgID, clusterID);
+      const { suspended } = await readBody();
+      const { object } = await changeObject(deps, caller, clustersOf(orgID), cluster, {
+        action: suspended ? "cluster.suspend" : "cluster.resume",
+        preconditions: readPreconditions(c),
+        plan(current) {
+          const before = current.object.spec.suspend === true;
+          if (before === suspended) return { spec: {} };
+          return { spec: { suspend: suspended }, before: { suspended: before }, after: { suspended } };
+        },
+      });
+      const record = presentCluster(object, await catalogue.readKnown());
+      return c.json(record, 200, { ETag: objectTag(object.object.metadata) });
     },
   );
 }

@@ -2,8 +2,8 @@ export { annotateSentCidrs, authorizedCidrs, findSentCidrs, maskCidrs } from "./
 export {
   ADMIN_KUBECONFIG_LIFETIME_DAYS,
   DOWNLOAD_ACTION,
+  incrementCredentialsGeneration,
   readAdminSecret,
   requireAccessible,
 } from "./credentials/admin-kubeconfig.ts";
-export { incrementCredentialsGeneration } from "./credentials/increment.ts";
-export { clustersOf, requireChangeable } from "./resource.ts";
+export { clustersOf, requireChangeable } from "./write.ts";

@@ -2,9 +2,8 @@ import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
+import { desiredVersionOf, findClusterStep, withoutPrefix } from "./kubernetes-version.ts";
 import type { UpdateClusterBody } from "./schema.ts";
-import { findClusterStep } from "./upgrade-step.ts";
 
 /** The settings of a cluster that REST may change, apart from its network policy. */
 export interface ClusterPatch {

@@ -6,11 +6,10 @@ import {
   findUpgrade,
   type VersionCatalogue,
 } from "../../shared/crd/kubernetes-version.ts";
-import { toRestWords, toTimestamp } from "../http/contract/rest-form.ts";
+import { toRestWords, toTimestamp } from "../http/contract/fields.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
-import { desiredVersionOf, withoutPrefix } from "./desired-version.ts";
+import { desiredVersionOf, findInstalling, withoutPrefix } from "./kubernetes-version.ts";
 import type { clusterRecord } from "./schema.ts";
-import { findInstalling } from "./upgrade-step.ts";
 
 export type ClusterRecord = z.output<typeof clusterRecord>;
 

@@ -10,10 +10,10 @@ import {
   type CapabilitiesReader,
   createCapabilitiesReader,
   findPlanCapabilities,
-} from "../resources/capabilities.ts";
+} from "../resources/platform-config.ts";
 import { listClusters } from "../resources/project/index.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
-import { addAdminClusterRoutes } from "./admin-routes.ts";
+import { addAdminClusterRoutes, addSuspensionRoutes } from "./admin-routes.ts";
 import { checkCreate, createCluster, findCreateWarnings, planCreate } from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeClusterUpdate } from "./merge-update.ts";
@@ -25,7 +25,6 @@ import {
   createClusterBody,
   updateClusterBody,
 } from "./schema.ts";
-import { addSuspensionRoutes } from "./suspension-routes.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";

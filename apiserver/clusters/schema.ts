@@ -5,19 +5,19 @@ import {
   countField,
   idField,
   immutableField,
+  nameField,
   readOnlyField,
   textField,
   timestampField,
 } from "../http/contract/fields.ts";
-import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody, effectsRecord } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../resources/project/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
-import { versionField } from "./desired-version.ts";
+import { versionField } from "./kubernetes-version.ts";
 
 const MAX_NODE_POOLS = 50;
-export const MAX_COUNT = 1_000_000;
+const MAX_COUNT = 1_000_000;
 const MAX_GENERATION = Number.MAX_SAFE_INTEGER;
 
 const readyCount = z
@@ -30,10 +30,7 @@ const readyCount = z
     example: { total: 3, ready: 3 },
   });
 
-export const clusterName = nameField(
-  63,
-  "Name shown to people; unique in the organization, letter case aside.",
-);
+const clusterName = nameField(63, "Name shown to people; unique in the organization, letter case aside.");
 
 const conditionRecord = z
   .object({
@@ -54,7 +51,7 @@ const conditionRecord = z
     },
   });
 
-export const exampleCluster = {
+const exampleCluster = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
   org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
   name: "production",
@@ -193,3 +190,51 @@ export const setSuspensionBody = z
     suspended: z.boolean().openapi({ description: "Whether nothing of the cluster may be changed." }),
   })
   .openapi("SetClusterSuspension", { example: { suspended: true } });
+
+const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
+
+export const kubernetesVersionRecord = z
+  .object({
+    version: textField(16, "MAJOR.MINOR.PATCH.", "1.34.2"),
+    status: z.enum(KUBERNETES_VERSION_STATUSES).openapi({
+      description:
+        "A deprecated version still runs and can be requested; one at its end of life cannot be requested.",
+    }),
+    deprecated_at: timestampField("When it becomes deprecated; null: not set.").nullable(),
+    end_of_life_at: timestampField("When it reaches its end of life; null: not set.").nullable(),
+  })
+  .openapi("KubernetesVersion", {
+    example: {
+      version: "1.34.2",
+      status: "supported",
+      deprecated_at: null,
+      end_of_life_at: "2027-10-27T00:00:00.000Z",
+    },
+  });
+
+export const kubernetesVersionPage = pageSchema(kubernetesVersionRecord, "KubernetesVersionPage");
+
+/** Characters of `workers_error`; the rest is cut off. */
+export const MAX_WORKERS_ERROR_LENGTH = 4096;
+
+export const upgradeBody = z
+  .strictObject({
+    target_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.35"),
+  })
+  .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
+
+export const upgradeAccepted = z
+  .object({
+    cluster: clusterRecord,
+    workers_total: countField(MAX_COUNT, "Node pools of the cluster.", 2),
+    workers_patched: countField(MAX_COUNT, "Node pools that are upgraded with the cluster.", 2),
+    workers_pending: countField(
+      MAX_COUNT,
+      "Node pools that are blocked; they are upgraded as soon as they can be.",
+    ).optional(),
+    workers_error: textField(MAX_WORKERS_ERROR_LENGTH, "The reasons, by node pool.").optional(),
+    effects: effectsRecord.optional(),
+  })
+  .openapi("UpgradeAccepted", {
+    example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },
+  });

@@ -1,4 +1,6 @@
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
+import { CLUSTER_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
 import { assessCost } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
@@ -14,17 +16,24 @@ import {
   sumEffects,
 } from "../node-pools/index.ts";
 import { assessQuota } from "../quotas/index.ts";
-import { listAllNodePools, type ProjectedCluster } from "../resources/project/index.ts";
-import { changeObject, deleteObject, requireNotHeld, type WriteResult } from "../resources/write/index.ts";
+import { listAllNodePools, type ProjectedCluster, toProjectedCluster } from "../resources/project/index.ts";
+import {
+  changeObject,
+  deleteObject,
+  type Resource,
+  requireNotHeld,
+  requireNotSuspended,
+  saveProjection,
+  type WriteResult,
+} from "../resources/write/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";
-import { clustersOf, requireChangeable } from "./resource.ts";
 
 const NOT_RUNNING_RETRY_SECONDS = 30;
 
 type ClusterResult = WriteResult<ProjectedCluster, Effects>;
 
-export interface ClusterChange {
+interface ClusterChange {
   action: "cluster.update" | "cluster.upgrade" | "cluster.rotate_credentials";
   preconditions: Preconditions | undefined;
   dryRun?: boolean;
@@ -143,4 +152,31 @@ async function findDeletionEffects(
       { cluster: undefined, pools: [] },
     ),
   };
+}
+
+/** The clusters of one organization. */
+export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
+  return {
+    kindName: "Cluster",
+    kind: clusterKind,
+    noun: "cluster",
+    targetKind: "cluster",
+    orgId,
+    parent: { noun: "organization", id: orgId },
+    takenNameCode: "already_exists",
+    wireNames: CLUSTER_WIRE_NAMES,
+    project(object) {
+      const projected = toProjectedCluster(object, orgId);
+      if (projected === undefined) throw new Error(`cluster ${object.metadata.name} has lost its id`);
+      return projected;
+    },
+    save: saveProjection,
+  };
+}
+
+/** Throws 409 conflict for a cluster that is being deleted, or is suspended. */
+export function requireChangeable(cluster: ProjectedCluster): void {
+  if (cluster.status === "deleting")
+    throw new ApiError("conflict", "The cluster is being deleted; it can no longer be changed.");
+  requireNotSuspended(cluster);
 }

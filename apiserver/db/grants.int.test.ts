@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readPartEnvironment } from "../../e2e/platform/stack/part-environment.ts";
 import { readStack } from "../../e2e/platform/stack/testing.ts";
-import { grantRights } from "./grants.ts";
+import { grantRights } from "./migrate.ts";
 
 /** The database of the running service, as its API server is connected to it. */
 let sql: postgres.Sql;

@@ -4,9 +4,11 @@ import { join } from "node:path";
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
+import { z } from "zod";
+import { ConfigError } from "../../shared/program/config.ts";
 import { ExplainedError } from "../../shared/program/errors.ts";
 import { reportFatalError } from "../../shared/program/process.ts";
-import { grantRights } from "./grants.ts";
+import { describeAddress, describeDatabaseError, explainConnectionFault } from "./errors.ts";
 import {
   findJournalFault,
   isBeforeHistory,
@@ -16,13 +18,16 @@ import {
   readAppliedMoments,
   readJournal,
 } from "./journal.ts";
-import { type MigrationConfig, readMigrationConfig } from "./migrate-config.ts";
-import { explainMigrationFault } from "./migrate-faults.ts";
 
 const LOCK_NAME = "marina:migrate";
+/** SQLSTATEs, https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const NO_ROLE = "42704";
+const NO_RIGHT = "42501";
+
+const environmentSchema = z.object({ MARINA_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }) });
 
 /** What a migration found: "newer" when the database has all of this version and more, and was left as it is. */
-export type MigrationResult = "migrated" | "newer";
+type MigrationResult = "migrated" | "newer";
 
 /**
  * Brings the database to the schema of this version, or leaves one of a newer version as it is: its programs run with it, after a
@@ -83,6 +88,82 @@ async function run(config: MigrationConfig): Promise<string> {
     return "The database has the schema of this version.";
   } catch (error) {
     throw explainMigrationFault(error, config);
+  }
+}
+
+/** The configuration of the migration program. */
+interface MigrationConfig {
+  /** As the role that owns the schema. */
+  databaseUrl: string;
+  /** The role that the API server connects as, when it is another. */
+  apiserverRole: string | undefined;
+}
+
+/** Reads the environment of the migration program. Throws ConfigError when the database is not set. */
+function readMigrationConfig(
+  environment: Readonly<Record<string, string | undefined>> = process.env,
+): MigrationConfig {
+  const parsed = environmentSchema.safeParse(environment);
+  if (!parsed.success)
+    throw new ConfigError("MARINA_DATABASE_URL must be the address of a Postgres database.");
+  const { MARINA_DATABASE_APISERVER_ROLE: role } = environment;
+  return {
+    databaseUrl: parsed.data.MARINA_DATABASE_URL,
+    apiserverRole: role === undefined || role === "" ? undefined : role,
+  };
+}
+
+/**
+ * The given error, or for faults of the installation an ExplainedError with one sentence that names the setting to
+ * correct. No sentence holds a password.
+ */
+function explainMigrationFault(error: unknown, config: MigrationConfig): unknown {
+  const sentence = explainConnectionFault(error, config.databaseUrl) ?? explainRights(error, config);
+  return sentence === undefined ? error : new ExplainedError(sentence, { cause: error });
+}
+
+function explainRights(error: unknown, config: MigrationConfig): string | undefined {
+  const code = describeDatabaseError(error)?.code;
+  if (code === NO_ROLE && config.apiserverRole !== undefined) {
+    return `Postgres has no role "${config.apiserverRole}": create it, or correct MARINA_DATABASE_APISERVER_ROLE.`;
+  }
+  if (code === NO_RIGHT) {
+    const { role, database } = describeAddress(config.databaseUrl);
+    return `The role "${role}" may not change the database "${database}": MARINA_DATABASE_URL must name the role that owns it.`;
+  }
+  return undefined;
+}
+
+/**
+ * Lets the API server's role read and change every table but those that are append-only, whose rows it may only add and
+ * read, apart from one column each that a trigger lets a row get once. Repeatable, for tables that a migration has added.
+ * Connects as the owner of the schema; throws when the role owns it as well.
+ */
+export async function grantRights(ownerUrl: string, role: string): Promise<void> {
+  const sql = postgres(ownerUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });
+  try {
+    const [found] = await sql<
+      { owns: boolean }[]
+    >`select pg_has_role(${role}, current_user, 'member') as owns`;
+    if (found?.owns !== false)
+      throw new ExplainedError(
+        `The role ${role} owns the schema, so no right can be withheld from it: MARINA_DATABASE_APISERVER_ROLE must be another role.`,
+      );
+    await sql.begin(async (tx) => {
+      await tx`grant select, insert, update, delete on all tables in schema public to ${tx(role)}`;
+      await tx`revoke update, delete on audit_log, rate_card_prices, package_terms, usage_evidence, usage_intervals,
+          invoices, invoice_lines, credit_notes, credit_note_lines
+        from ${tx(role)}`;
+      await tx`grant update (position) on audit_log to ${tx(role)}`;
+      await tx`grant update (ended_at) on usage_intervals to ${tx(role)}`;
+      await tx`grant usage on all sequences in schema public to ${tx(role)}`;
+      // By them the API server sees whether the schema is its own.
+      await tx`grant usage on schema drizzle to ${tx(role)}`;
+      await tx`grant select on drizzle.__drizzle_migrations to ${tx(role)}`;
+      await tx`grant execute on function audit_log_add_partitions, audit_log_drop_partitions to ${tx(role)}`;
+    });
+  } finally {
+    await sql.end({ timeout: 5 });
   }
 }
 

@@ -1,10 +1,13 @@
 import { sleep } from "../../shared/kube/sleep.ts";
 import { ExplainedError } from "../../shared/program/errors.ts";
-import type { Logger } from "../../shared/program/log.ts";
-import { createRepeatedWarning } from "../../shared/program/repeated-warning.ts";
+import { createRepeatedWarning, type Logger } from "../../shared/program/log.ts";
 import type { Sql } from "./client.ts";
-import { describeAddress, explainConnectionFault } from "./connection-faults.ts";
-import { describeDatabaseError, isDatabaseUnavailable } from "./errors.ts";
+import {
+  describeAddress,
+  describeDatabaseError,
+  explainConnectionFault,
+  isDatabaseUnavailable,
+} from "./errors.ts";
 import { isNewer, readAppliedMoments, readJournal } from "./journal.ts";
 
 const RETRY_MS = 1000;

@@ -1,4 +1,5 @@
-import { type Placeholder, sql } from "drizzle-orm";
+import { getTableColumns, type Placeholder, type SQL, sql } from "drizzle-orm";
+import type { PgColumn, PgTable, PgUpdateSetSource } from "drizzle-orm/pg-core";
 import { drizzle, type PostgresJsSession } from "drizzle-orm/postgres-js";
 import type { Queryable, Sql } from "./client.ts";
 
@@ -40,4 +41,69 @@ export function prepareStatement<const Name extends string, Result>(
 function clientOf(db: Queryable): Sql {
   const { session } = db._;
   return (session as unknown as PostgresJsSession<Sql, Record<string, never>, Record<string, never>>).client;
+}
+
+type Results<Sent extends readonly Promise<unknown>[]> = { [N in keyof Sent]: Awaited<Sent[N]> };
+
+/**
+ * The results of statements of one transaction that were sent without waiting for each other: Postgres runs them in the
+ * order in which they were called, each after the one before has ended; none may await anything before it sends. Rejects
+ * as the first one that failed does, once all have ended: Postgres refuses those after it because of it.
+ */
+export async function sendTogether<const Sent extends readonly Promise<unknown>[]>(
+  ...sent: Sent
+): Promise<Results<Sent>> {
+  const ended = await Promise.allSettled(sent);
+  const results = ended.map((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
+  return results as Results<Sent>;
+}
+
+/** Rows in one statement: each column of each is one of its 65,535 parameters. */
+const ROWS_PER_STATEMENT = 1000;
+
+/** Rows in parts that fit into a statement each; none for no rows. */
+export function chunk<Row>(rows: readonly Row[]): Row[][] {
+  const count = Math.ceil(rows.length / ROWS_PER_STATEMENT);
+  return Array.from({ length: count }, (_, n) =>
+    rows.slice(n * ROWS_PER_STATEMENT, (n + 1) * ROWS_PER_STATEMENT),
+  );
+}
+
+/** For `on conflict … do update`: sets every column that is not generated to the value of the row to be inserted. */
+export function setExcluded<T extends PgTable>(table: T): PgUpdateSetSource<T> {
+  const columns = Object.entries<PgColumn>(getTableColumns(table));
+  const written = columns.filter(
+    ([, { generated, generatedIdentity }]) => generated === undefined && generatedIdentity === undefined,
+  );
+  const set: [string, SQL][] = written.map(([key, { name }]) => [key, sql`excluded.${sql.identifier(name)}`]);
+  return Object.fromEntries(set) as PgUpdateSetSource<T>;
+}
+
+/**
+ * The given value with U+FFFD for each NUL in its strings. Kubernetes accepts NUL in annotations and other free text;
+ * Postgres stores it neither in text nor in jsonb (https://www.postgresql.org/docs/current/datatype-json.html). A value
+ * without NUL is returned itself.
+ */
+export function toStorable<T>(value: T): T {
+  return hasNul(value) ? (replaceNul(value) as T) : value;
+}
+
+function hasNul(value: unknown): boolean {
+  if (typeof value === "string") return value.includes("\0");
+  if (typeof value !== "object" || value === null) return false;
+  for (const key in value)
+    if (key.includes("\0") || hasNul((value as Record<string, unknown>)[key])) return true;
+  return false;
+}
+
+function replaceNul(value: unknown): unknown {
+  if (typeof value === "string") return value.replaceAll("\0", "\uFFFD");
+  if (Array.isArray(value)) return value.map(replaceNul);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key.replaceAll("\0", "\uFFFD"), replaceNul(inner)]),
+  );
 }

@@ -1,7 +1,7 @@
 import type { HttpBindings } from "@hono/node-server";
 import type { Logger } from "../../shared/program/log.ts";
 import type { Principal } from "./authentication/principal.ts";
-import type { Membership } from "./authorization/membership.ts";
+import type { Membership } from "./authorization/permissions.ts";
 
 /** The variables of a request; the middleware that sets each of them stands in its comment. */
 export interface HttpEnv {

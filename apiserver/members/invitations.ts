@@ -2,7 +2,7 @@ import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Origin, Principal } from "../http/authentication/principal.ts";
-import type { Membership } from "../http/authorization/membership.ts";
+import type { Membership } from "../http/authorization/permissions.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
 import { deleteGroupMember } from "./groups/member-store.ts";

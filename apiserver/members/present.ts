@@ -1,7 +1,12 @@
 import type { z } from "@hono/zod-openapi";
 import type { Principal } from "../http/authentication/principal.ts";
-import type { Membership } from "../http/authorization/membership.ts";
-import { PERMISSIONS, permissionsOf, ROLES, SCOPES } from "../http/authorization/permissions.ts";
+import {
+  type Membership,
+  PERMISSIONS,
+  permissionsOf,
+  ROLES,
+  SCOPES,
+} from "../http/authorization/permissions.ts";
 import type { OrganizationRow } from "../organizations/index.ts";
 import type { memberRecord, meRecord } from "./schema.ts";
 import type { PendingInvitation } from "./store.ts";

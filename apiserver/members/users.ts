@@ -1,6 +1,6 @@
 import type { Database } from "../db/client.ts";
 import type { CarriedGroups, UserPrincipal } from "../http/authentication/principal.ts";
-import { takeGroups } from "./groups/sign-in.ts";
+import { takeGroups } from "./groups/settle.ts";
 import type { MemberHooks } from "./hooks.ts";
 import { findIssuerOf, insertUser } from "./user-store.ts";
 

@@ -2,11 +2,11 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
-import { createCapabilitiesReader } from "../resources/capabilities.ts";
+import { createCapabilitiesReader } from "../resources/platform-config.ts";
 import { requireCluster } from "../resources/write/index.ts";
+import { setNetworkPolicy } from "./changes.ts";
 import { presentNetworkPolicy } from "./present.ts";
 import { networkPolicyRecord, setNetworkPolicyBody } from "./schema.ts";
-import { setNetworkPolicy } from "./set-policy.ts";
 
 const tag = "Network policies";
 const RECORD = "/api/v1/organizations/{orgID}/clusters/{clusterID}/network";

@@ -2,7 +2,7 @@ import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { PlannedPool } from "../billing/index.ts";
 import { withKeptNodes } from "../resources/project/index.ts";
-import type { NodeEffects } from "./effects-schema.ts";
+import type { NodeEffects } from "./schema.ts";
 
 const NO_NODES: NodeEffects = { nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 };
 

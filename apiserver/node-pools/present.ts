@@ -1,8 +1,8 @@
 import type { z } from "@hono/zod-openapi";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/wire-names.ts";
-import { toRestWords, toTimestamp } from "../http/contract/rest-form.ts";
+import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
+import { toRestWords, toTimestamp } from "../http/contract/fields.ts";
 import { type ProjectedNodePool, statusMessageOf } from "../resources/project/index.ts";
 import type { MutablePoolField } from "./resource.ts";
 import type { nodePoolRecord } from "./schema.ts";

@@ -10,8 +10,8 @@ import {
 } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { nodePoolRules } from "../../shared/crd/node-pool-rules.ts";
+import { findNamedSettings, NODE_POOL_WIRE_NAMES, withWireNames } from "../../shared/crd/rest-words.ts";
 import { findFaults, type RuleViolation } from "../../shared/crd/rule.ts";
-import { findNamedSettings, NODE_POOL_WIRE_NAMES, withWireNames } from "../../shared/crd/wire-names.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import { type ProjectedNodePool, toProjectedNodePool } from "../resources/project/index.ts";

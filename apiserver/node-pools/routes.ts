@@ -8,7 +8,7 @@ import {
   type CapabilitiesReader,
   createCapabilitiesReader,
   findClusterCapabilities,
-} from "../resources/capabilities.ts";
+} from "../resources/platform-config.ts";
 import { listNodePools, type ProjectedNodePool } from "../resources/project/index.ts";
 import {
   createObjectName,

@@ -9,7 +9,7 @@ import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../http/errors.ts";
 import { assessQuota, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
-import { refuseUnsupported } from "../resources/capabilities.ts";
+import { refuseUnsupported } from "../resources/platform-config.ts";
 import {
   findCluster,
   findNodePool,
@@ -20,7 +20,6 @@ import {
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
-import type { Effects, NodeEffects } from "./effects-schema.ts";
 import { auditNodePool } from "./present.ts";
 import {
   mergeNodePoolUpdate,
@@ -30,7 +29,7 @@ import {
   type ObjectPlace,
   toNodePoolObject,
 } from "./resource.ts";
-import type { CreateNodePoolBody } from "./schema.ts";
+import type { CreateNodePoolBody, Effects, NodeEffects } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
 interface PoolChange {

@@ -1,11 +1,22 @@
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import { sendTogether } from "../db/send-together.ts";
+import { sendTogether } from "../db/statement.ts";
+import type { Deps } from "../deps.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import { type Caller, transactAs } from "../http/contract/caller.ts";
+import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
+import { ApiError } from "../http/errors.ts";
+import { organizationNamespace } from "./namespace.ts";
 import { auditOrganization } from "./present.ts";
 import { toDistinctSlug, toSlug } from "./slug.ts";
 import {
+  beginDeletion,
+  cancelDeletion,
   insertOrganization,
+  lockOrganization,
+  markDeleted,
   type NewOrganization,
   type OrganizationChange,
   slugTaken,
@@ -72,4 +83,69 @@ export async function updateOrganization(
     }),
   );
   return after;
+}
+
+/** Far below the lease of a deletion, which must not end before the clusters are listed. */
+const LIST_TIMEOUT_MS = 10_000;
+
+export interface DeletionHooks {
+  /** Whether a cluster is being created that the Kubernetes API does not list yet. */
+  hasPendingCreates(tx: Queryable, orgId: string): Promise<boolean>;
+  /** Whether the organization has container images. Throws 503 when that needs a registry that cannot be used. */
+  hasImages(orgId: string): Promise<boolean>;
+  /** Runs in the transaction that marks the organization as deleted. */
+  onDelete(tx: Queryable, origin: Origin, orgId: string): Promise<void>;
+}
+
+/**
+ * Deletes an organization that has neither clusters nor images. First it is closed to changes, under the row lock that every change
+ * inside it takes too; then its clusters are listed live; then it is marked as deleted, so that invoices and audit log
+ * remain. Throws 409 organization_not_empty, 412, and 503 without the Kubernetes API; it is open to changes again then.
+ */
+export async function deleteOrganization(
+  deps: Deps,
+  caller: Caller,
+  hooks: DeletionHooks,
+  { orgId, preconditions }: { orgId: string; preconditions: Preconditions | undefined },
+): Promise<void> {
+  const { origin } = caller;
+  const deletingAt = await transactAs(deps.db, caller, async (tx) => {
+    const organization = await lockOrganization(tx, orgId);
+    requireMatch(preconditions, versionTag(organization.version));
+    if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty("clusters");
+    return beginDeletion(tx, orgId);
+  });
+  try {
+    await requireEmpty(deps, orgId);
+    if (await hooks.hasImages(orgId)) throw notEmpty("repositories");
+  } catch (error) {
+    await cancelDeletion(deps.db, orgId, deletingAt);
+    throw error;
+  }
+  await deps.db.transaction(async (tx) => {
+    const organization = await markDeleted(tx, orgId, deletingAt);
+    if (organization === undefined)
+      throw new ApiError("conflict", "Another request is deleting the organization.");
+    await hooks.onDelete(tx, origin, orgId);
+    await recordAudit(tx, origin, {
+      action: "organization.delete",
+      orgId,
+      target: { kind: "organization", id: orgId },
+      before: auditOrganization(organization),
+      result: "done",
+    });
+  });
+}
+
+async function requireEmpty({ kube }: Deps, orgId: string): Promise<void> {
+  const options = { namespace: organizationNamespace(orgId), limit: 1, timeoutMs: LIST_TIMEOUT_MS };
+  const [clusters, nodePools] = await Promise.all([
+    kube.list(clusterKind, options),
+    kube.list(nodePoolKind, options),
+  ]);
+  if (clusters.items.length + nodePools.items.length > 0) throw notEmpty("clusters");
+}
+
+function notEmpty(what: "clusters" | "repositories"): ApiError {
+  return new ApiError("organization_not_empty", `Delete the organization's ${what} first.`);
 }

@@ -12,7 +12,7 @@ import type { TestApp } from "../testing/app.ts";
 import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
-import { deleteOrganization } from "./delete.ts";
+import { deleteOrganization } from "./changes.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { lockOrganization } from "./store.ts";
 import { organizations } from "./table.ts";

@@ -7,7 +7,7 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { removeEndedNamespaces } from "./ended-namespaces.ts";
+import { removeEndedNamespaces } from "./jobs.ts";
 import { ensureNamespace, organizationNamespace } from "./namespace.ts";
 import { organizations } from "./table.ts";
 

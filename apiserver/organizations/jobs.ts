@@ -1,9 +1,17 @@
-import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import {
+  LABEL_MANAGED_BY,
+  LABEL_ORG_ID,
+  MANAGER_APISERVER,
+  MANAGER_OPERATOR,
+} from "../../shared/crd/names.ts";
 import { formatLimits } from "../../shared/crd/quota.ts";
+import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { ENDED_NAMESPACES_JOB, removeEndedNamespaces } from "./ended-namespaces.ts";
 import {
   ACCESS_QUOTA,
   applyAccessQuota,
@@ -12,7 +20,7 @@ import {
   organizationNamespace,
   readAccessLimit,
 } from "./namespace.ts";
-import { listWithoutNamespace, readAllQuotas } from "./store.ts";
+import { findDeletedOrganizations, listWithoutNamespace, readAllQuotas } from "./store.ts";
 
 const BATCH = 100;
 const MISSING_EVERY_MS = 15_000;
@@ -65,4 +73,115 @@ async function ensureAccessQuotas({ kube, config }: Deps, namespaces: readonly N
     if (limits.get(metadata.name) !== limit)
       await applyAccessQuota(kube, metadata.name, limit).catch((error: unknown) => errors.push(error));
   if (errors.length > 0) throw errors[0];
+}
+
+const LABEL_ORG_ID_FIELD = `f:${LABEL_ORG_ID}`;
+
+/** Also the actor of the audit entries. */
+const ENDED_NAMESPACES_JOB = "ended-namespaces";
+
+type EndDeps = Pick<Deps, "kube" | "db" | "log">;
+
+/**
+ * Removes the Namespaces of deleted organizations that hold only the StorageInventory and what Kubernetes and Marina
+ * put into every Namespace. One that Marina did not make is not removed; none is removed when the API server may not
+ * list every kind. Each removal is in the audit log. An object created between the list and the deletion is lost.
+ * Creating one takes rights in all Namespaces, since a binding in this one prevents its removal. Calls are sequential;
+ * a Namespace that is not empty takes few, since core kinds are listed first. Rejects with a KubeError.
+ */
+export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
+  const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });
+  const made = namespaces.filter(isMadeByMarina);
+  if (made.length === 0) return;
+  const deleted = await findDeletedOrganizations(deps.db, made.map(organizationOf));
+  const ended = made.filter((namespace) => deleted.has(organizationOf(namespace)));
+  if (ended.length === 0) return;
+  const kinds = await deps.kube.listKinds({ signal });
+  try {
+    for (const namespace of ended) await removeIfEmpty(deps, namespace, kinds, signal);
+  } catch (error) {
+    if (!(error instanceof KubeError && error.status === 403)) throw error;
+    deps.log.info(
+      { message: error.message },
+      "namespaces of deleted organizations stay: no right to look into them",
+    );
+  }
+}
+
+async function removeIfEmpty(
+  { kube, db, log }: EndDeps,
+  namespace: Namespace,
+  kinds: readonly Kind<KubeObject>[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { name, uid, resourceVersion } = namespace.metadata;
+  for (const kind of kinds) {
+    const objects = await kube.listAll(kind, { namespace: name, signal });
+    const other = objects.find((object) => !isExpected(kind, object.metadata));
+    if (other === undefined) continue;
+    log.info(
+      { namespace: name, kind: kind.kind, object: other.metadata.name },
+      "ended namespace is not empty",
+    );
+    return;
+  }
+  try {
+    await db.transaction(async (tx) => {
+      await recordSystemAudits(tx, ENDED_NAMESPACES_JOB, [
+        {
+          action: "namespace.delete",
+          orgId: organizationOf(namespace),
+          target: { kind: "namespace", id: name },
+          result: "done",
+        },
+      ]);
+      await kube.delete(namespaceKind, undefined, name, { uid, resourceVersion, signal });
+    });
+    log.info({ namespace: name }, "removed the namespace of a deleted organization");
+  } catch (error) {
+    // It has changed since it was read: the next run looks again.
+    if (!(error instanceof KubeError && error.isConflict)) throw error;
+  }
+}
+
+/** Whether Marina wrote the label of the organization, and no one else made a Namespace of that name before. */
+function isMadeByMarina({ metadata }: Namespace): boolean {
+  const orgId = metadata.labels?.[LABEL_ORG_ID] ?? "";
+  return (
+    metadata.deletionTimestamp === undefined &&
+    metadata.name === organizationNamespace(orgId) &&
+    metadata.managedFields?.some(
+      (entry) => entry.manager === MANAGER_APISERVER && ownsLabel(entry.fieldsV1),
+    ) === true
+  );
+}
+
+function ownsLabel(fields: Record<string, unknown> | undefined): boolean {
+  const metadata = fields?.["f:metadata"] as Record<string, unknown> | undefined;
+  const labels = metadata?.["f:labels"] as Record<string, unknown> | undefined;
+  return labels !== undefined && LABEL_ORG_ID_FIELD in labels;
+}
+
+function organizationOf({ metadata }: Namespace): string {
+  return metadata.labels?.[LABEL_ORG_ID] ?? "";
+}
+
+const PUT_BY_KUBERNETES = new Set(["/ServiceAccount/default", "/ConfigMap/kube-root-ca.crt"]);
+const PUT_BY_MARINA = new Set([
+  "/ResourceQuota",
+  "rbac.authorization.k8s.io/Role",
+  "rbac.authorization.k8s.io/RoleBinding",
+]);
+
+/** Whether an object does not keep the Namespace: Events expire by themselves. */
+function isExpected({ group, kind }: Kind<KubeObject>, { name, labels }: ObjectMeta): boolean {
+  if (kind === "Event" && (group === "" || group === "events.k8s.io")) return true;
+  if (group === storageInventoryKind.group && kind === storageInventoryKind.kind) {
+    return name === STORAGE_INVENTORY_NAME;
+  }
+  const manager = labels?.[LABEL_MANAGED_BY];
+  const isMarinas = manager === MANAGER_APISERVER || manager === MANAGER_OPERATOR;
+  return (
+    PUT_BY_KUBERNETES.has(`${group}/${kind}/${name}`) || (isMarinas && PUT_BY_MARINA.has(`${group}/${kind}`))
+  );
 }

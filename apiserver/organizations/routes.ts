@@ -1,25 +1,39 @@
-import type { z } from "@hono/zod-openapi";
+import { z } from "@hono/zod-openapi";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
 import type { Permission } from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, versionTag } from "../http/contract/etag.ts";
+import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
-import { createOrganization, findChangedSettings, updateOrganization } from "./changes.ts";
-import { type DeletionHooks, deleteOrganization } from "./delete.ts";
+import {
+  createOrganization,
+  type DeletionHooks,
+  deleteOrganization,
+  findChangedSettings,
+  updateOrganization,
+} from "./changes.ts";
 import { ensureNamespaceSoon } from "./namespace.ts";
 import { presentOrganization } from "./present.ts";
-import { createOrganizationBody, organizationRecord, updateOrganizationBody } from "./schema.ts";
-import { type OrganizationChange, requireOrganization } from "./store.ts";
+import {
+  createOrganizationBody,
+  organizationPage,
+  organizationRecord,
+  updateOrganizationBody,
+} from "./schema.ts";
+import { listOrganizations, type OrganizationChange, requireOrganization } from "./store.ts";
 
 const tag = "Organizations";
 const COLLECTION = "/api/v1/organizations";
 const RECORD = `${COLLECTION}/{orgID}`;
+const ADMIN_TAG = "Platform administration";
+const ADMIN_COLLECTION = "/api/v1/admin/organizations";
+const ADMIN_RECORD = `${ADMIN_COLLECTION}/{orgID}`;
 
 /** What slices above this one do when an organization is created or deleted. */
-export interface OrganizationHooks extends DeletionHooks {
+interface OrganizationHooks extends DeletionHooks {
   /** Runs first in the transaction that creates an organization; throws to refuse it. */
   beforeCreate(tx: Queryable, creatorId: string): Promise<void>;
   /** Runs in the transaction that creates the organization, and makes its creator the owner. */
@@ -185,5 +199,47 @@ function requireVerifiedEmail(principal: Principal): string {
     "email",
     "required",
     "the token does not say that its e-mail address is verified; verify it with the provider",
+  );
+}
+
+const adminListQuery = pageQuery.extend({
+  slug: z.string().min(1).max(40).optional().openapi({ description: "Only the one with this slug." }),
+});
+
+/** What the platform's staff can do with every organization. */
+export function addAdminOrganizationRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_COLLECTION,
+      operationId: "listAdminOrganizations",
+      tag: ADMIN_TAG,
+      summary: "List all organizations",
+      access: "platform-admin",
+      query: adminListQuery,
+      responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
+    },
+    async (c, { query }) => {
+      const rows = await listOrganizations(deps.db, query);
+      return c.json(toPage(rows, query.limit, presentOrganization), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_RECORD,
+      operationId: "getAdminOrganization",
+      tag: ADMIN_TAG,
+      summary: "Get any organization",
+      access: "platform-admin",
+      responses: { 200: { description: "The organization.", body: organizationRecord } },
+    },
+    async (c, { params }) => {
+      const organization = await requireOrganization(deps.db, params.orgID);
+      return c.json(presentOrganization(organization), 200);
+    },
   );
 }

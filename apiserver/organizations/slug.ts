@@ -1,4 +1,4 @@
-import { slugOf } from "../http/contract/slug.ts";
+import { slugOf } from "../http/contract/fields.ts";
 import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { QuotaAmounts, QuotaName } from "../../shared/crd/quota.ts";
 import type { Quotas } from "../organizations/index.ts";
-import type { quotasRecord, StoreQuota } from "./limits-schema.ts";
+import type { quotasRecord, StoreQuota } from "./schema.ts";
 
 /** Limits by their wire names; also what the audit log keeps. */
 export function presentLimits<T>(limits: Readonly<Record<QuotaName, T>>) {

@@ -5,8 +5,8 @@ import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ensureNamespaceSoon, readQuotas, requireOrganization } from "../organizations/index.ts";
 import { lockQuotas, type QuotaChange, setQuotas } from "./changes.ts";
-import { quotasRecord, type StoreQuota, setQuotasBody } from "./limits-schema.ts";
 import { presentQuotas, quotasTag } from "./present.ts";
+import { quotasRecord, type StoreQuota, setQuotasBody } from "./schema.ts";
 import { readUse } from "./store.ts";
 
 const tag = "Platform administration";

@@ -1,6 +1,14 @@
 import { z } from "@hono/zod-openapi";
-import { MAX_QUOTA, QUOTA_NAMES, type QuotaName } from "../../shared/crd/quota.ts";
-import { countField } from "../http/contract/fields.ts";
+import { MAX_QUOTA, QUOTA_NAMES, type QuotaName, quotaLimitsSchema } from "../../shared/crd/quota.ts";
+import {
+  countField,
+  idField,
+  immutableField,
+  readOnlyField,
+  textField,
+  timestampField,
+} from "../http/contract/fields.ts";
+import { idSchema } from "../http/contract/validate.ts";
 
 /** The quotas by their names on the wire. */
 export const QUOTA_WIRE_NAMES = {
@@ -34,3 +42,85 @@ export const quotaEffectsField = z
   .array(quotaEffectRecord)
   .max(QUOTA_NAMES.length)
   .openapi({ description: "The effect on every quota." });
+
+const { clusters, nodePools, nodes, vcpus, memoryGB } = quotaLimitsSchema.shape;
+const settable = (schema: typeof clusters, what: string) =>
+  schema
+    .nullable()
+    .openapi({ description: `Maximum number of ${what}; null is the platform's default.`, example: 20 });
+const settings = {
+  clusters: settable(clusters, "clusters"),
+  node_pools: settable(nodePools, "node pools"),
+  nodes: settable(nodes, "nodes of all pools; an autoscaled pool counts with its maximum"),
+  vcpus: settable(vcpus, "virtual CPUs of all nodes"),
+  memory_gb: settable(memoryGB, "GiB of memory of all nodes"),
+};
+
+const amounts = z
+  .object({
+    clusters: countField(MAX_QUOTA, "Clusters."),
+    node_pools: countField(MAX_QUOTA, "Node pools."),
+    nodes: countField(MAX_QUOTA, "Nodes."),
+    vcpus: countField(MAX_QUOTA, "Virtual CPUs."),
+    memory_gb: countField(MAX_QUOTA, "Memory in GiB."),
+  })
+  .openapi("OrganizationQuotaAmounts");
+const MAX_STORE_USE = 2 ** 50;
+const storeQuota = z
+  .object({
+    name: textField(64, "What is limited."),
+    limit: countField(MAX_STORE_USE, "How much the organization may have."),
+    used: countField(MAX_STORE_USE, "How much it has."),
+  })
+  .openapi("OrganizationStoreQuota");
+
+const amountsRecord = (description: string) => amounts.openapi({ description });
+
+export const quotasRecord = z
+  .object({
+    org_id: idField("The organization."),
+    ...settings,
+    effective: amountsRecord("The limits in force."),
+    defaults: amountsRecord("The platform's defaults."),
+    used: amountsRecord("What is in use, including writes in progress."),
+    stores: z.array(storeQuota).max(16).openapi({
+      description:
+        "What the organization's members keep in tickets, and have added to them within 24 hours; limited by the configuration of the platform.",
+    }),
+    updated_at: timestampField("When a limit was last set; null if never.").nullable(),
+  })
+  .openapi("OrganizationQuotas", {
+    example: {
+      org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
+      clusters: 20,
+      node_pools: null,
+      nodes: null,
+      vcpus: null,
+      memory_gb: null,
+      effective: { clusters: 20, node_pools: 500, nodes: 1000, vcpus: 4000, memory_gb: 16_000 },
+      defaults: { clusters: 100, node_pools: 500, nodes: 1000, vcpus: 4000, memory_gb: 16_000 },
+      used: { clusters: 2, node_pools: 3, nodes: 9, vcpus: 18, memory_gb: 36 },
+      stores: [{ name: "open_tickets", limit: 500, used: 2 }],
+      updated_at: "2026-11-21T09:00:00.000Z",
+    },
+  });
+
+/** The quotas of what an organization keeps elsewhere than in Kubernetes. */
+export type StoreQuota = z.output<typeof storeQuota>;
+
+/** Omitted limits are unchanged. What a GET returns may be sent back. */
+export const setQuotasBody = z
+  .strictObject({
+    clusters: settings.clusters.optional(),
+    node_pools: settings.node_pools.optional(),
+    nodes: settings.nodes.optional(),
+    vcpus: settings.vcpus.optional(),
+    memory_gb: settings.memory_gb.optional(),
+    org_id: immutableField(idSchema),
+    effective: readOnlyField,
+    defaults: readOnlyField,
+    used: readOnlyField,
+    stores: readOnlyField,
+    updated_at: readOnlyField,
+  })
+  .openapi("SetOrganizationQuotas", { example: { clusters: 20, vcpus: null } });

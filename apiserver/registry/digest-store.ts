@@ -1,7 +1,7 @@
 import { and, eq, inArray } from "drizzle-orm";
 import type { AnyPgColumn, PgTable } from "drizzle-orm/pg-core";
-import { chunk } from "../db/chunk.ts";
 import type { Queryable } from "../db/client.ts";
+import { chunk } from "../db/statement.ts";
 
 type DigestTable = PgTable & {
   orgId: AnyPgColumn<{ data: string }>;

@@ -1,15 +1,14 @@
 import type { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import { dependencyUnavailable } from "../http/errors.ts";
-import { listAllNames } from "./backend/access.ts";
+import { createBackend, listAllNames } from "./backend/access.ts";
 import {
   BackendError,
   type NamesRequest,
   type RegistryBackend,
   type StoredManifest,
 } from "./backend/backend.ts";
-import { createBackend } from "./backend/create-backend.ts";
-import { listContents } from "./manifest-contents.ts";
+import { listContents } from "./backend/oci.ts";
 import { repositoryPrefix } from "./names.ts";
 import { mayHaveImages } from "./pushes/store.ts";
 import type { tagRecord } from "./schema.ts";

@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { createBackend } from "./backend/create-backend.ts";
+import { createBackend } from "./backend/access.ts";
 import { purgeEndedCredentials } from "./credentials/store.ts";
 import { sweepFullOrganizations, sweepRegistry } from "./scans/sweep.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { RegistryConfig } from "./config.ts";
-import type { ImageScan, ScanState } from "./image-scan.ts";
 import { repositoryPrefix } from "./names.ts";
+import type { ImageScan, ScanState } from "./report.ts";
 import type { repositoryRecord, scanRecord } from "./schema.ts";
 
 /** The wire form of a repository. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 /** The severities of a scan result (spec section 2.12), the worst first. */
 export const SEVERITIES = ["Critical", "High", "Medium", "Low", "Unknown"] as const;
-export type Severity = (typeof SEVERITIES)[number];
+type Severity = (typeof SEVERITIES)[number];
 
 /** One vulnerability of one package in an image, as tenants see it. */
 export interface Vulnerability {
@@ -124,4 +124,18 @@ function rankOf({ Severity }: Vulnerability): number {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The state of a scan; a digest without one has not been scanned. */
+export type ScanState = "pending" | "running" | "success" | "error" | "unsupported";
+
+/** What is known of the vulnerabilities of an image. */
+export interface ImageScan {
+  state: ScanState;
+  /** When the last report was made; the three fields below are of that report too. */
+  scannedAt: Date | null;
+  /** Which database of vulnerabilities, or which scanner, it was made with. */
+  databaseVersion: string | null;
+  summary: Summary | null;
+  vulnerabilities: Vulnerability[] | null;
 }

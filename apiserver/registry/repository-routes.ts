@@ -5,15 +5,24 @@ import { isNotModified, readPreconditions, requireMatch } from "../http/contract
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
 import type { UseRegistry } from "./backend/access.ts";
-import { deleteImages, listRepositories, listTagNames } from "./images.ts";
-import { cursorToName, namePageQuery, nameToCursor } from "./name-page.ts";
-import { repositoryParam, repositoryPrefix, requireRepositoryName } from "./names.ts";
+import { deleteImages, listRepositories, listTagNames, listTags } from "./images.ts";
+import {
+  cursorToName,
+  namePageQuery,
+  nameToCursor,
+  repositoryParam,
+  repositoryPrefix,
+  requireRepositoryName,
+  requireTagName,
+  tagParam,
+} from "./names.ts";
 import { presentRepository, repositoryTag } from "./present.ts";
-import { repositoryDetail, repositoryPage } from "./schema.ts";
+import { repositoryDetail, repositoryPage, tagPage } from "./schema.ts";
 
 const tag = "Registry";
 const COLLECTION = "/api/v1/organizations/{orgID}/registry/repositories";
 const RECORD = `${COLLECTION}/{repoName}`;
+const TAGS = `${RECORD}/tags`;
 
 /** Operations on the repositories of an organization. */
 export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
@@ -99,4 +108,71 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
       return c.body(null, 204);
     },
   );
+}
+
+/** Operations on the tags of a repository. */
+export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistry): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: TAGS,
+      operationId: "listTags",
+      tag,
+      summary: "List the tags of a repository",
+      access: "registry:read",
+      params: { repoName: repositoryParam },
+      query: namePageQuery,
+      responses: { 200: { description: "A page, in the order of their names.", body: tagPage } },
+    },
+    async (c, { orgId, params: { repoName }, query }) => {
+      const repository = requireRepositoryName(orgId, repoName);
+      const after = cursorToName(query.cursor);
+      const { items, next } = await useRegistry((backend) =>
+        listTags(backend, repository, { after, limit: query.limit }),
+      );
+      if (items.length === 0 && after === undefined) throw notFound("repository");
+      return c.json({ items, next_cursor: next === undefined ? null : nameToCursor(next) }, 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "delete",
+      path: `${TAGS}/{tag}`,
+      operationId: "deleteTag",
+      tag,
+      summary: "Delete a tag",
+      description:
+        "Other tags of the same image stay. If-Match compares the first 32 hexadecimal digits of the digest, in quotes.",
+      access: "registry:write",
+      params: { repoName: repositoryParam, tag: tagParam },
+      responses: { 204: { description: "Deleted." } },
+      errors: ["precondition_failed"],
+    },
+    async (c, { orgId, origin, caller, params }) => {
+      const repository = requireRepositoryName(orgId, params.repoName);
+      const reference = requireTagName(params.tag);
+      await useRegistry(async (backend) => {
+        const digest = await backend.findDigest(repository, reference);
+        if (digest === undefined) throw notFound("tag");
+        requireMatch(readPreconditions(c), toTagVersion(digest));
+        await caller.confirm(deps.db);
+        if (!(await backend.deleteTag(repository, reference))) throw notFound("tag");
+      });
+      await recordAudit(deps.db, origin, {
+        action: "repository_tag.delete",
+        orgId,
+        target: { kind: "repository_tag", id: `${params.repoName}:${params.tag}` },
+        result: "done",
+      });
+      return c.body(null, 204);
+    },
+  );
+}
+
+/** The entity tag of a tag: what it names, in 128 of 256 bits. */
+function toTagVersion(digest: string): string {
+  return `"${digest.replace("sha256:", "").slice(0, 32)}"`;
 }

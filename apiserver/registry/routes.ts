@@ -3,9 +3,8 @@ import type { Router } from "../http/contract/router.ts";
 import { createRegistryAccess } from "./backend/access.ts";
 import { addCredentialRoutes } from "./credentials/credential-routes.ts";
 import { addNotificationRoutes } from "./notification-routes.ts";
-import { addRepositoryRoutes } from "./repository-routes.ts";
+import { addRepositoryRoutes, addTagRoutes } from "./repository-routes.ts";
 import { addScanRoutes } from "./scan-routes.ts";
-import { addTagRoutes } from "./tag-routes.ts";
 import { addTokenRoutes } from "./token-routes.ts";
 import { addUsageRoutes } from "./usage/usage-routes.ts";
 

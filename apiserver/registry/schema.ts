@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { countField, textField, timestampField } from "../http/contract/fields.ts";
-import { namePageSchema } from "./name-page.ts";
-import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH } from "./names.ts";
+import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH, namePageSchema } from "./names.ts";
 import { MAX_VULNERABILITIES, SEVERITIES } from "./report.ts";
 
 const MAX_COUNT = 1_000_000;

@@ -1,16 +1,15 @@
-import type { Context } from "hono";
+import type { Context, Next } from "hono";
 import type { Deps } from "../deps.ts";
 import type { Principal } from "../http/authentication/principal.ts";
-import type { Membership } from "../http/authorization/membership.ts";
+import type { Membership } from "../http/authorization/permissions.ts";
 import type { Router } from "../http/contract/router.ts";
 import type { HttpEnv } from "../http/env.ts";
-import { notFound } from "../http/errors.ts";
-import type { UseRegistry } from "./backend/access.ts";
+import { type ErrorCode, notFound } from "../http/errors.ts";
+import { toApiError } from "../http/handle-error.ts";
+import { requireRegistry, type UseRegistry } from "./backend/access.ts";
 import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify.ts";
 import { parseRepository } from "./names.ts";
 import { recordPushGrant } from "./pushes/store.ts";
-import { requireRegistry } from "./require-registry.ts";
-import { addRegistryErrors } from "./tokens/registry-errors.ts";
 import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
 import {
   passwordRefused,
@@ -114,4 +113,24 @@ function grantAccess(
     const canWrite = rights?.has("registry:write") ?? false;
     return toAccess(scope, { canRead, canWrite });
   });
+}
+
+/** Codes of the OCI distribution specification 1.1, and UNAVAILABLE of Docker's registries. */
+const CODES: Partial<Record<ErrorCode, string>> = {
+  unauthorized: "UNAUTHORIZED",
+  quota_exceeded: "DENIED",
+  rate_limited: "TOOMANYREQUESTS",
+  dependency_unavailable: "UNAVAILABLE",
+};
+
+/**
+ * Adds `errors` to an error response, as the OCI distribution specification defines it, in addition to `error`:
+ * `docker` and others show only the message in `errors`.
+ */
+async function addRegistryErrors(c: Context<HttpEnv>, next: Next): Promise<void> {
+  await next();
+  if (c.error === undefined) return;
+  const { code, message } = toApiError(c.error);
+  const body = (await c.res.json()) as object;
+  c.res = Response.json({ ...body, errors: [{ code: CODES[code] ?? "UNKNOWN", message }] }, c.res);
 }

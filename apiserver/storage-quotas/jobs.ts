@@ -4,7 +4,7 @@ import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { findDeletedOrganizations, organizationNamespace } from "../organizations/index.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { publishStorageQuota, toQuotaBytes } from "./publish.ts";
+import { publishStorageQuota, toQuotaBytes } from "./changes.ts";
 import { listConfiguredLimits } from "./store.ts";
 
 const EVERY_MS = 60_000;

@@ -12,8 +12,8 @@ import {
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
+import { publishStorageQuota } from "./changes.ts";
 import { storageQuotaJobs } from "./jobs.ts";
-import { publishStorageQuota } from "./publish.ts";
 import { upsertStorageQuota } from "./store.ts";
 
 let api: TestApp;

@@ -3,10 +3,9 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
-import { lockStorageQuota, setStorageQuota } from "./changes.ts";
+import { lockStorageQuota, publishStorageQuotaSoon, setStorageQuota } from "./changes.ts";
 import { observeStorage } from "./observed.ts";
 import { presentStorageQuota, storageQuotaTag } from "./present.ts";
-import { publishStorageQuotaSoon } from "./publish.ts";
 import { setStorageQuotaBody, storageQuotaRecord } from "./schema.ts";
 import { readStorageQuota } from "./store.ts";
 

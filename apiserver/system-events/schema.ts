@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { countField, idField, textField, timestampField } from "../http/contract/fields.ts";
-import { pageSchema } from "../http/contract/page.ts";
-import { positionPageQuery } from "../http/contract/position-page.ts";
+import { pageSchema, positionPageQuery } from "../http/contract/page.ts";
 
 const TICKET_MESSAGE = "must be a ticket as it was issued";
 

@@ -1,6 +1,4 @@
-import type { Membership } from "../http/authorization/membership.ts";
-import type { Role } from "../http/authorization/permissions.ts";
-import { rightsOf } from "../http/authorization/permissions.ts";
+import { type Membership, type Role, rightsOf } from "../http/authorization/permissions.ts";
 
 /** A member with the rights of a role, of an organization that no database knows. */
 export function makeMembership(orgId: string, role: Role): Membership {

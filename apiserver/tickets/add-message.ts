@@ -5,10 +5,9 @@ import type { Origin } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
 import { attachmentScope, takeAttachments } from "./attachments/changes.ts";
 import { authorIdOf, awaitingAfter, type Circumstances, recordTicketChange, toEvent } from "./changes.ts";
-import { insertMessage } from "./message-store.ts";
 import { respondBy } from "./respond-by.ts";
 import { resolvedAtAfter, statusAfterMessage } from "./states.ts";
-import { updateTicketRow } from "./store.ts";
+import { insertMessage, updateTicketRow } from "./store.ts";
 import type { AuthorType, TicketMessageRow, TicketRow, TicketStatus } from "./table.ts";
 
 export interface NewMessage {

@@ -7,11 +7,10 @@ import { isKnownStaff } from "../members/index.ts";
 import { hasRecentCluster } from "../resources/project/index.ts";
 import type { ResponseTargets } from "./config.ts";
 import { ticketUpdated } from "./event-schema.ts";
-import { insertMessage } from "./message-store.ts";
 import { auditTicket } from "./present.ts";
 import { isWithStaff, respondBy } from "./respond-by.ts";
 import { mayMove, resolvedAtAfter } from "./states.ts";
-import { insertTicket, lockOpenTickets, updateTicketRow } from "./store.ts";
+import { insertMessage, insertTicket, lockOpenTickets, updateTicketRow } from "./store.ts";
 import type { AuthorType, TicketCategory, TicketRow, TicketSeverity, TicketStatus } from "./table.ts";
 
 /** For how long after its end a ticket can be opened about a cluster. */

@@ -2,7 +2,7 @@ import { keepFor } from "../../shared/program/keep-for.ts";
 import { Gauge, Histogram, type Registry } from "../../shared/program/metrics.ts";
 import type { Deps } from "../deps.ts";
 import type { GivenResponse } from "./add-message.ts";
-import { countOverdue } from "./overdue-store.ts";
+import { countOverdue } from "./store.ts";
 import { TICKET_SEVERITIES } from "./table.ts";
 
 /** A scrape counts again once the figures are this old. */

@@ -1,13 +1,10 @@
 import type { Deps } from "../deps.ts";
 import type { Router } from "../http/contract/router.ts";
-import { addAdminMessageRoutes } from "./admin-message-routes.ts";
-import { addAdminTicketRoutes } from "./admin-ticket-routes.ts";
-import { addAdminAttachmentRoutes } from "./attachments/admin-attachment-routes.ts";
-import { addAttachmentRoutes } from "./attachments/attachment-routes.ts";
+import { addAdminAttachmentRoutes, addAttachmentRoutes } from "./attachments/attachment-routes.ts";
 import { createStoreAccess } from "./attachments/objects/use-store.ts";
-import { addMessageRoutes } from "./message-routes.ts";
+import { addAdminMessageRoutes, addMessageRoutes } from "./message-routes.ts";
 import { createTicketMetrics } from "./metrics.ts";
-import { addOrganizationTicketRoutes } from "./ticket-routes.ts";
+import { addAdminTicketRoutes, addOrganizationTicketRoutes } from "./ticket-routes.ts";
 
 /** Operations on tickets, their messages and attachments, for the members of an organization and for the platform's staff. */
 export function addTicketRoutes(router: Router, deps: Deps): void {

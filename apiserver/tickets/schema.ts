@@ -3,11 +3,11 @@ import { text } from "../../shared/crd/fields.ts";
 import {
   idField,
   immutableField,
+  nameField,
   readOnlyField,
   textField,
   timestampField,
 } from "../http/contract/fields.ts";
-import { nameField } from "../http/contract/name-field.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { attachmentIdsSchema } from "./attachments/schema.ts";

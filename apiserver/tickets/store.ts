@@ -1,9 +1,26 @@
-import { and, desc, eq, gte, inArray, isNull, lt, ne, or, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  isNull,
+  lt,
+  ne,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import {
   type TicketCategory,
+  type TicketMessageRow,
   type TicketRow,
   type TicketSeverity,
   type TicketStatus,
@@ -46,7 +63,7 @@ export async function listTickets(
     .limit(limit + 1);
 }
 
-export interface AdminTicketFilter extends TicketFilter {
+interface AdminTicketFilter extends TicketFilter {
   org_id?: string | undefined;
   /** The id of a user, or null for tickets without one. */
   assigned?: string | null | undefined;
@@ -197,4 +214,59 @@ function isAssigned(assigned: string | null | undefined): SQL | undefined {
 
 function isOverdueAt(overdue: boolean, now: Date): SQL | undefined {
   return overdue ? lt(tickets.respondBy, now) : or(isNull(tickets.respondBy), gte(tickets.respondBy, now));
+}
+
+const { search: _, ...columns } = getTableColumns(ticketMessages);
+
+/** Adds a message to a locked ticket. */
+export async function insertMessage(
+  tx: Queryable,
+  values: typeof ticketMessages.$inferInsert,
+): Promise<TicketMessageRow> {
+  const [row] = await tx.insert(ticketMessages).values(values).returning(columns);
+  if (row === undefined) throw new Error("an insert returned no row");
+  return row;
+}
+
+/**
+ * Messages of a ticket, the oldest first; one row more than `limit`. Without the internal ones, these do not even count
+ * as positions of a cursor.
+ */
+export async function listMessages(
+  db: Queryable,
+  { id, orgId }: Pick<TicketRow, "id" | "orgId">,
+  { internal }: { internal: boolean },
+  { cursor, limit }: PageRequest,
+): Promise<TicketMessageRow[]> {
+  const isShown = and(
+    eq(ticketMessages.orgId, orgId),
+    eq(ticketMessages.ticketId, id),
+    internal ? undefined : eq(ticketMessages.internal, false),
+  );
+  return db
+    .select(columns)
+    .from(ticketMessages)
+    .where(
+      and(isShown, cursor === undefined ? undefined : gt(ticketMessages.number, numberOf(cursor, isShown))),
+    )
+    .orderBy(asc(ticketMessages.number))
+    .limit(limit + 1);
+}
+
+/** Any UUID is a position: that of the message with this id, else of the last one with a smaller id. */
+function numberOf(id: string, isShown: SQL | undefined): SQL {
+  return sql`coalesce(
+    (select ${ticketMessages.number} from ${ticketMessages} where ${isShown} and ${ticketMessages.id} = ${id}),
+    (select max(${ticketMessages.number}) from ${ticketMessages} where ${isShown} and ${ticketMessages.id} < ${id}),
+    0)`;
+}
+
+/** How many tickets of each severity are overdue, over all organizations; those without one are left out. */
+export async function countOverdue(db: Queryable, now: Date): Promise<Map<TicketSeverity, number>> {
+  const rows = await db
+    .select({ severity: tickets.severity, total: count() })
+    .from(tickets)
+    .where(lt(tickets.respondBy, now))
+    .groupBy(tickets.severity);
+  return new Map(rows.map(({ severity, total }) => [severity, total]));
 }

@@ -1,4 +1,4 @@
-import type { Membership } from "../http/authorization/membership.ts";
+import type { Membership } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
 import type { TicketScope } from "./store.ts";
 import type { TicketCategory } from "./table.ts";

@@ -7,13 +7,31 @@ import type { Router } from "../http/contract/router.ts";
 import { changeTicket, createTicket } from "./changes.ts";
 import { requireRoomForTicket } from "./limits.ts";
 import { presentTicket, ticketTag } from "./present.ts";
-import { createTicketBody, ticketListQuery, ticketPage, ticketRecord, updateTicketBody } from "./schema.ts";
-import { listTickets, lockTicket, requireTicket } from "./store.ts";
+import {
+  adminTicketListQuery,
+  createTicketBody,
+  ticketListQuery,
+  ticketPage,
+  ticketRecord,
+  updateAdminTicketBody,
+  updateTicketBody,
+} from "./schema.ts";
+import {
+  listAllTickets,
+  listTickets,
+  lockTicket,
+  requireOrganizationOf,
+  requireTicket,
+  searchAllTickets,
+} from "./store.ts";
 import { requireCategory, ticketScopeOf } from "./ticket-access.ts";
 
 const tag = "Support";
 const COLLECTION = "/api/v1/organizations/{orgID}/tickets";
 const RECORD = `${COLLECTION}/{ticketID}`;
+const ADMIN_TAG = "Platform administration";
+const ADMIN_COLLECTION = "/api/v1/admin/tickets";
+const ADMIN_RECORD = `${ADMIN_COLLECTION}/{ticketID}`;
 
 /** The tickets of an organization, for its members. */
 export function addOrganizationTicketRoutes(router: Router, deps: Deps): void {
@@ -148,6 +166,104 @@ function addUpdate(router: Router, deps: Deps): void {
             targets: deps.config.responseTargets,
           };
           return changeTicket(tx, origin, before, { status }, circumstances);
+        },
+      });
+      const now = deps.now();
+      return c.json(presentTicket(row, now), 200, { ETag: ticketTag(row, now) });
+    },
+  );
+}
+
+/** The tickets of all organizations, deleted ones too, for the platform's staff. */
+export function addAdminTicketRoutes(router: Router, deps: Deps): void {
+  addAdminReads(router, deps);
+  addAdminUpdate(router, deps);
+}
+
+function addAdminReads(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_COLLECTION,
+      operationId: "listAdminTickets",
+      tag: ADMIN_TAG,
+      summary: "List the tickets of all organizations",
+      access: "platform-admin",
+      query: adminTicketListQuery,
+      responses: { 200: { description: "A page, the newest first.", body: ticketPage } },
+    },
+    async (c, { query: { q, ...query } }) => {
+      const now = deps.now();
+      const rows =
+        q === undefined
+          ? await listAllTickets(deps.db, query, now)
+          : await searchAllTickets(deps.db, q, query, now);
+      return c.json(
+        toPage(rows, query.limit, (row) => presentTicket(row, now)),
+        200,
+      );
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_RECORD,
+      operationId: "getAdminTicket",
+      tag: ADMIN_TAG,
+      summary: "Get the ticket of any organization",
+      access: "platform-admin",
+      responses: {
+        200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const row = await requireTicket(deps.db, { orgId }, params.ticketID);
+      const now = deps.now();
+      const etag = ticketTag(row, now);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentTicket(row, now), 200, { ETag: etag });
+    },
+  );
+}
+
+function addAdminUpdate(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: ADMIN_RECORD,
+      operationId: "updateAdminTicket",
+      tag: ADMIN_TAG,
+      summary: "Change the ticket of any organization",
+      description:
+        "Partial: omitted fields are unchanged. Staff gives a ticket any status, whatever it has. A change of the status alone is sent to webhooks.",
+      access: "platform-admin",
+      body: updateAdminTicketBody,
+      responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
+      errors: ["precondition_failed"],
+    },
+    async (c, { origin, params, readBody, change }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const { status, severity, category, assigned_to: assignedTo } = await readBody();
+      const row = await change({
+        lock: (tx) => lockTicket(tx, { orgId }, params.ticketID),
+        tag: (before) => ticketTag(before, deps.now()),
+        fixed(before) {
+          const { id, org_id, cluster_id, subject } = presentTicket(before, deps.now());
+          return { id, org_id, cluster_id, subject };
+        },
+        apply(tx, before) {
+          const circumstances = {
+            by: "provider" as const,
+            at: deps.now(),
+            targets: deps.config.responseTargets,
+          };
+          return changeTicket(tx, origin, before, { status, severity, category, assignedTo }, circumstances);
         },
       });
       const now = deps.now();

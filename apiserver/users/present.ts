@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { UserQuotaAmounts } from "./config.ts";
-import type { userIdentityRecord } from "./identity-schema.ts";
-import type { userQuotasRecord } from "./schema.ts";
+import type { userIdentityRecord, userQuotasRecord } from "./schema.ts";
 import type { UserIdentity, UserQuotas } from "./store.ts";
 
 /** The wire form of the quotas of a user. */

@@ -3,14 +3,16 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
+import { endGroupsOfOtherIssuers, type MemberHooks } from "../members/index.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
-import { lockUserQuotas, setUserQuotas } from "./changes.ts";
-import { presentUserQuotas, userQuotasTag } from "./present.ts";
-import { setUserQuotasBody, userQuotasRecord } from "./schema.ts";
-import { readUserQuotas, requireUser } from "./store.ts";
+import { lockUserIdentity, lockUserQuotas, setUserIssuer, setUserQuotas } from "./changes.ts";
+import { presentUserIdentity, presentUserQuotas, userIdentityTag, userQuotasTag } from "./present.ts";
+import { setUserIdentityBody, setUserQuotasBody, userIdentityRecord, userQuotasRecord } from "./schema.ts";
+import { readUserIdentity, readUserQuotas, requireUser } from "./store.ts";
 
 const tag = "Platform administration";
-const RECORD = "/api/v1/admin/users/{userID}/quotas";
+const QUOTAS = "/api/v1/admin/users/{userID}/quotas";
+const IDENTITY = "/api/v1/admin/users/{userID}/identity";
 
 /** The quotas of a user, which the platform's staff sets. */
 export function addUserRoutes(router: Router, deps: Deps): void {
@@ -24,7 +26,7 @@ function addReadQuotas(router: Router, deps: Deps): void {
     router,
     {
       method: "get",
-      path: RECORD,
+      path: QUOTAS,
       operationId: "getUserQuotas",
       tag,
       summary: "Get the quotas of a user",
@@ -51,7 +53,7 @@ function addSetQuotas(router: Router, deps: Deps): void {
     router,
     {
       method: "put",
-      path: RECORD,
+      path: QUOTAS,
       operationId: "setUserQuotas",
       tag,
       summary: "Set the quotas of a user",
@@ -82,4 +84,75 @@ function addSetQuotas(router: Router, deps: Deps): void {
 
 async function readUse(db: Queryable, userId: string) {
   return { organizations: await countOrganizationsCreatedBy(db, userId) };
+}
+
+/** The issuer that a user id belongs to: two issuers can present the same `sub`, and the first one gets it. */
+export function addUserIdentityRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
+  addReadIdentity(router, deps);
+  addSetIdentity(router, deps, hooks);
+}
+
+function addReadIdentity(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: IDENTITY,
+      operationId: "getUserIdentity",
+      tag,
+      summary: "Get the issuer that a user belongs to",
+      access: "platform-admin",
+      responses: {
+        200: { description: "The user's issuer.", body: userIdentityRecord, headers: ["ETag"] },
+        304: { description: "Unchanged since the version in If-None-Match." },
+      },
+    },
+    async (c, { params: { userID } }) => {
+      const identity = await readUserIdentity(deps.db, userID);
+      const etag = userIdentityTag(identity);
+      if (isNotModified(c.req.header("if-none-match"), etag)) return c.body(null, 304, { ETag: etag });
+      return c.json(presentUserIdentity(identity), 200, { ETag: etag });
+    },
+  );
+}
+
+function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
+  addRoute(
+    router,
+    {
+      method: "put",
+      path: IDENTITY,
+      operationId: "setUserIdentity",
+      tag,
+      summary: "Assign a user to an issuer",
+      description:
+        "A user id belongs to the issuer that presented it first; tokens of other issuers with the same id are refused. " +
+        "This gives the id to another issuer: its person gets the roles and API tokens that the id has, so end first " +
+        "what is not theirs; what groups of the previous issuer gave ends with it. Tokens of that issuer are refused within a minute.",
+      access: "platform-admin",
+      body: setUserIdentityBody,
+      responses: {
+        200: { description: "The user's issuer.", body: userIdentityRecord, headers: ["ETag"] },
+      },
+      errors: ["precondition_failed"],
+    },
+    async (c, { origin, params: { userID }, readBody, change }) => {
+      await readUserIdentity(deps.db, userID);
+      const body = await readBody();
+      const issuers = deps.config.issuers.map(({ issuer }) => issuer);
+      const { identity, lostIn } = await change({
+        lock: (tx) => lockUserIdentity(tx, userID),
+        tag: userIdentityTag,
+        fixed: () => ({ user_id: userID }),
+        async apply(tx, before) {
+          const { issuer } = body;
+          const identity = await setUserIssuer(tx, origin, { userId: userID, before, issuers }, issuer);
+          const user = { userId: userID, issuer };
+          return { identity, ...(await endGroupsOfOtherIssuers(tx, hooks, origin, user)) };
+        },
+      });
+      for (const orgId of lostIn) await hooks.afterClusterAccessLost(orgId);
+      return c.json(presentUserIdentity(identity), 200, { ETag: userIdentityTag(identity) });
+    },
+  );
 }

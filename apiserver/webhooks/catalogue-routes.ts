@@ -1,10 +1,9 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
 import { EVENT_TYPES } from "../events/event-types.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { positionPageQuery, toPositionPage } from "../http/contract/position-page.ts";
+import { positionPageQuery, toPositionPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { bodyExampleOf, bodySchemaOf, EVENT_CATALOG } from "./catalog-schema.ts";
-import { eventTypePage } from "./event-schema.ts";
+import { bodyExampleOf, bodySchemaOf, EVENT_CATALOG, eventTypePage } from "./event-schema.ts";
 
 /** The catalogue of event types, as an operation and in the OpenAPI document. */
 export function addEventCatalogueRoutes(router: Router): void {

@@ -1,13 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
+import type { Deps } from "../deps.ts";
 import type { SubscribedType } from "../events/event-types.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
 import { wakeQueues } from "./delivery/queue-store.ts";
 import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
 import { endSecrets } from "./secrets/store.ts";
+import { createAddressGuard } from "./sending/address-guard.ts";
+import { checkEndpoint } from "./sending/endpoint-url.ts";
+import { createResolver } from "./sending/resolver.ts";
 import {
   countWebhooks,
   endWebhooks,
@@ -29,7 +33,7 @@ export interface WebhookWithSecret {
   secret: string;
 }
 
-export interface NewWebhook {
+interface NewWebhook {
   id: string;
   url: string;
   description: string;
@@ -56,7 +60,7 @@ export async function createWebhook(
   return { webhook, secret };
 }
 
-export type WebhookChange = {
+type WebhookChange = {
   [Setting in "url" | "description" | "events" | "enabled"]?: NewWebhook[Setting] | undefined;
 };
 
@@ -164,4 +168,28 @@ export async function recordChange(
     ...change,
     result: "done",
   });
+}
+
+/** The keys for the secrets of webhooks. Throws 503 dependency_unavailable when none is configured. */
+export function requireKeys({ config }: Pick<Deps, "config">): SecretKeys {
+  const [first, ...others] = config.webhooks.keys;
+  if (first !== undefined) return [first, ...others];
+  throw new ApiError(
+    "dependency_unavailable",
+    "Webhooks cannot be changed: this service has no key for their secrets.",
+  );
+}
+
+/** Throws 422 for an endpoint that may not be called; resolves its name, for at most 2 s. */
+export async function requireEndpoint({ config }: Pick<Deps, "config">, url: string): Promise<void> {
+  const { allowedAddresses, blockedAddresses, blockedNames, dnsServers } = config.webhooks;
+  const guard = createAddressGuard({ allowed: allowedAddresses, blocked: blockedAddresses });
+  const resolver = createResolver({ servers: dnsServers });
+  const refusal = await checkEndpoint(url, { guard, resolver, blockedNames });
+  if (refusal !== undefined) throw invalidField("url", refusal.code, refusal.message);
+}
+
+/** Throws 409 conflict for a webhook to which nothing is delivered. */
+export function requireEnabled({ enabled }: Pick<Webhook, "enabled">): void {
+  if (!enabled) throw new ApiError("conflict", "The webhook is disabled; enable it first.");
 }

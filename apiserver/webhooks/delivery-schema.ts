@@ -3,8 +3,8 @@ import { SENT_EVENT_TYPES } from "../events/event-types.ts";
 import { countField, idField, textField, timeSchema, timestampField } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { bodyExampleOf } from "./catalog-schema.ts";
 import { MAX_ATTEMPTS } from "./delivery/fan-out-store.ts";
+import { bodyExampleOf } from "./event-schema.ts";
 import { statusField } from "./schema.ts";
 import { DELIVERY_STATUSES, DELIVERY_TRIGGERS, ERROR_CLASSES } from "./table.ts";
 

@@ -6,8 +6,8 @@ import { webhookEvents, webhooks } from "../events/table.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { bodySchemaOf } from "./catalog-schema.ts";
 import { fanOutEvents } from "./delivery/fan-out-store.ts";
+import { bodySchemaOf } from "./event-schema.ts";
 import { webhookDeliveries, webhookQueues } from "./table.ts";
 import { aReplacement } from "./testing.ts";
 

@@ -1,16 +1,48 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { deliveryJobs } from "./delivery/jobs.ts";
+import { reviewFailing } from "./delivery/disable-store.ts";
+import {
+  cancelForDeleted,
+  cancelHeldTooLong,
+  purgeDeletedWebhooks,
+  purgeDeliveries,
+  purgeWebhookEvents,
+} from "./delivery/retention-store.ts";
 import { reencryptSecrets } from "./secrets/rotate.ts";
 import { deleteExpiredSecrets } from "./secrets/store.ts";
 
-const EVERY_MS = 10 * 60_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const SECRETS_EVERY_MS = 10 * MINUTE_MS;
 
 /** Those of deliveries; besides, encrypts secrets anew after a change of the keys, and removes those that sign no longer. */
 export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): PeriodicJob[] {
   return [
     ...deliveryJobs(deps),
-    { name: "reencrypt-webhook-secrets", everyMs: EVERY_MS, run: (signal) => reencryptSecrets(deps, signal) },
-    { name: "expired-webhook-secrets", everyMs: EVERY_MS, run: () => deleteExpiredSecrets(deps.db) },
+    {
+      name: "reencrypt-webhook-secrets",
+      everyMs: SECRETS_EVERY_MS,
+      run: (signal) => reencryptSecrets(deps, signal),
+    },
+    { name: "expired-webhook-secrets", everyMs: SECRETS_EVERY_MS, run: () => deleteExpiredSecrets(deps.db) },
+  ];
+}
+
+/**
+ * Cancel what is pending for deleted webhooks, or for disabled ones since 72 hours; disable what has failed for five days;
+ * delete deliveries, events and deleted webhooks after 30 days. All in batches.
+ */
+export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
+  return [
+    {
+      name: "cancel-deliveries-of-deleted-webhooks",
+      everyMs: MINUTE_MS,
+      run: (signal) => cancelForDeleted(db, signal),
+    },
+    { name: "cancel-held-deliveries", everyMs: MINUTE_MS, run: (signal) => cancelHeldTooLong(db, signal) },
+    { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
+    { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },
+    { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeWebhookEvents(db, signal) },
+    { name: "purge-deleted-webhooks", everyMs: HOUR_MS, run: (signal) => purgeDeletedWebhooks(db, signal) },
   ];
 }

@@ -2,7 +2,6 @@ import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { newEvent, toEventRow } from "../events/emit.ts";
 import type { Origin } from "../http/authentication/principal.ts";
-import { webhookTest } from "./catalog-schema.ts";
 import { recordChange } from "./changes.ts";
 import { MAX_ATTEMPTS } from "./delivery/fan-out-store.ts";
 import { wakeQueues } from "./delivery/queue-store.ts";
@@ -13,6 +12,7 @@ import {
   planWithoutNestedLoops,
   requireDelivery,
 } from "./delivery-store.ts";
+import { webhookTest } from "./event-schema.ts";
 import type { Webhook } from "./store.ts";
 import type { WebhookDeliveryRow } from "./table.ts";
 

@@ -3,14 +3,13 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { addAdminWebhookRoutes } from "./admin-routes.ts";
 import { addEventCatalogueRoutes } from "./catalogue-routes.ts";
-import { createWebhook, deleteWebhook, updateWebhook } from "./changes.ts";
-import { addDeliveryRoutes } from "./delivery-routes.ts";
-import { presentWebhook, webhookTag } from "./present.ts";
-import { requireEndpoint, requireKeys } from "./require.ts";
-import { addResendRoutes } from "./resend-routes.ts";
+import { createWebhook, deleteWebhook, requireEndpoint, requireKeys, updateWebhook } from "./changes.ts";
+import { addDeliveryRoutes, addResendRoutes } from "./delivery-routes.ts";
+import { presentAdminWebhook, presentWebhook, webhookTag } from "./present.ts";
 import {
+  adminWebhookListQuery,
+  adminWebhookPage,
   createWebhookBody,
   updateWebhookBody,
   webhookListQuery,
@@ -175,6 +174,28 @@ function addDelete(router: Router, deps: Deps): void {
         apply: (tx, before) => deleteWebhook(tx, origin, before, deps.now()),
       });
       return c.body(null, 204);
+    },
+  );
+}
+
+/** The webhooks of all organizations, for the platform's staff. */
+function addAdminWebhookRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/admin/webhooks",
+      operationId: "listAdminWebhooks",
+      tag: "Platform administration",
+      summary: "List the webhooks of all organizations",
+      description: "Of each endpoint only the host: a URL can carry a secret.",
+      access: "platform-admin",
+      query: adminWebhookListQuery,
+      responses: { 200: { description: "A page, in the order of creation.", body: adminWebhookPage } },
+    },
+    async (c, { query: { org_id: orgId, ...query } }) => {
+      const rows = await listWebhooks(deps.db, orgId, query);
+      return c.json(toPage(rows, query.limit, presentAdminWebhook), 200);
     },
   );
 }

@@ -1,9 +1,8 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { Router } from "../http/contract/router.ts";
-import { rotateWebhookSecret, type WebhookWithSecret } from "./changes.ts";
+import { requireKeys, rotateWebhookSecret, type WebhookWithSecret } from "./changes.ts";
 import { presentWebhook, webhookTag } from "./present.ts";
-import { requireKeys } from "./require.ts";
 import { webhookWithSecretRecord } from "./schema.ts";
 import { lockWebhook, requireWebhook } from "./store.ts";
 

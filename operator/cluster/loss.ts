@@ -1,9 +1,9 @@
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
-import { ADVICE_BY_REASON } from "../../shared/crd/advice.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { markEngine } from "../subnets/lock.ts";

@@ -1,4 +1,4 @@
-import { ADVICE_BY_REASON } from "../../shared/crd/advice.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 
 /** The next step where a tenant can only wait. */
 export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";

@@ -1,8 +1,8 @@
 import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
-import { ADVICE_BY_REASON } from "../../shared/crd/advice.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count } from "../../shared/program/plural.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";

@@ -5,7 +5,6 @@ import { createExpectations, type WatchedCache } from "./expectations.ts";
 import type { Leadership } from "./lease.ts";
 import { StepError } from "./plan.ts";
 import { type AddOptions, createQueue, PRIORITY_BACKGROUND, type QueueItem } from "./queue.ts";
-import { yieldToEventLoop } from "./yield-to-event-loop.ts";
 
 /** `requeueAfterMs`: run this key again after this time. */
 export type ReconcileResult = { requeueAfterMs?: number | undefined } | undefined;
@@ -159,4 +158,25 @@ export function createController(options: ControllerOptions): Controller {
 /** Errors that every reconcile meets now and then, and that need no attention. */
 function isExpected(error: unknown): error is KubeError {
   return error instanceof KubeError && (error.isConflict || error.isNamespaceTerminating);
+}
+
+const SLICE_MS = 10;
+
+let sliceEndsAt = 0;
+let turn: Promise<void> | undefined;
+
+/**
+ * Resolves at once within a slice of 10 ms, otherwise after one turn of the event loop. Workers that never wait would
+ * otherwise block it: no Lease is renewed, no change received, no probe served. Slice and turn are those of the process.
+ */
+function yieldToEventLoop(): Promise<void> {
+  if (performance.now() < sliceEndsAt) return Promise.resolve();
+  turn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      turn = undefined;
+      sliceEndsAt = performance.now() + SLICE_MS;
+      resolve();
+    });
+  });
+  return turn;
 }

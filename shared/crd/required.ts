@@ -1,5 +1,4 @@
-import type { Requirement } from "../kube/required-kinds.ts";
-import { listFields } from "../kube/schema-fields.ts";
+import { listFields, type Requirement } from "../kube/required-kinds.ts";
 import { resourceDefinitions } from "./definitions.ts";
 import { buildObjectSchema } from "./manifest.ts";
 

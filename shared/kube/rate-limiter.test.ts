@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { createRateLimiter } from "./rate-limiter.ts";
+import { createRateLimiter } from "./call.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

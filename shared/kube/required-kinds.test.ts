@@ -1,7 +1,14 @@
 import { afterEach, expect, test } from "vitest";
 import { createLogger } from "../program/log.ts";
 import { defineKind, type KubeObject } from "./kind.ts";
-import { findMissingKinds, findNewer, findOlder, type Requirement, requireKinds } from "./required-kinds.ts";
+import {
+  findMissingKinds,
+  findNewer,
+  findOlder,
+  listFields,
+  type Requirement,
+  requireKinds,
+} from "./required-kinds.ts";
 import { json, type Responder, startTestServer, status } from "./testing.ts";
 import { createTransport, type Transport } from "./transport.ts";
 
@@ -130,4 +137,25 @@ test("a definition that is served only at the second look is not missing", async
 test("a server that refuses to tell its kinds stops nobody", async () => {
   const { transport } = await connect(status(403, "Forbidden"));
   await expect(requireKinds(transport, [fruit], log)).resolves.toBeUndefined();
+});
+
+test("fields are named through objects, lists and maps, without those that every kind has", () => {
+  const leaf = { properties: { key: {} } };
+  const schema = {
+    properties: {
+      apiVersion: {},
+      kind: {},
+      metadata: leaf,
+      spec: { properties: { one: leaf, list: { items: leaf }, map: { additionalProperties: leaf } } },
+    },
+  };
+  expect(listFields(schema)).toEqual([
+    "spec",
+    "spec.one",
+    "spec.one.key",
+    "spec.list",
+    "spec.list[].key",
+    "spec.map",
+    "spec.map.*.key",
+  ]);
 });

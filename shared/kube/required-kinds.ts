@@ -3,7 +3,6 @@ import { ExplainedError } from "../program/errors.ts";
 import type { Logger } from "../program/log.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind } from "./kind.ts";
-import { listFields, type ObjectSchema } from "./schema-fields.ts";
 import { sleep } from "./sleep.ts";
 import type { Transport } from "./transport.ts";
 
@@ -23,7 +22,7 @@ export interface Requirement {
   newerRemedy?: string;
 }
 
-export interface RequiredKind {
+interface RequiredKind {
   kind: Kind<unknown>;
   /** The fields that this program reads or writes, as listFields names them. */
   fields: readonly string[];
@@ -164,4 +163,33 @@ async function read(transport: Pick<Transport, "request">, path: string): Promis
   if (response.status === 404) return undefined;
   if (response.status >= 300) throw toKubeError(response, `GET ${path}`);
   return response.body;
+}
+
+/** An OpenAPI schema as far as its fields go. */
+interface ObjectSchema {
+  properties?: Record<string, ObjectSchema>;
+  items?: ObjectSchema;
+  additionalProperties?: ObjectSchema | boolean;
+}
+
+/** apiVersion, kind and metadata, which every kind has. */
+const COMMON = ["apiVersion", "kind", "metadata"];
+
+/** Every field of an object of a kind, as `spec.taints[].key`; `.*` is any key of a map. Without those that every kind has. */
+export function listFields(schema: ObjectSchema): string[] {
+  const { properties = {} } = schema;
+  return Object.entries(properties).flatMap(([name, field]) =>
+    COMMON.includes(name) ? [] : [name, ...listBelow(field, name)],
+  );
+}
+
+function listBelow({ properties = {}, items, additionalProperties }: ObjectSchema, path: string): string[] {
+  const named = Object.entries(properties).flatMap(([name, field]) => [
+    `${path}.${name}`,
+    ...listBelow(field, `${path}.${name}`),
+  ]);
+  const elements = items === undefined ? [] : listBelow(items, `${path}[]`);
+  const entries =
+    typeof additionalProperties === "object" ? listBelow(additionalProperties, `${path}.*`) : [];
+  return [...named, ...elements, ...entries];
 }

@@ -1,10 +1,9 @@
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { currentTenant } from "../program/tenant-context.ts";
-import { type Call, retryDelayMs, startCall } from "./call.ts";
+import { type Call, createRateLimiter, retryDelayMs, startCall } from "./call.ts";
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
 import { readLines } from "./lines.ts";
-import { createRateLimiter } from "./rate-limiter.ts";
 import { sleep } from "./sleep.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createLogger } from "./log.ts";
+import { createLogger, createRepeatedWarning } from "./log.ts";
 
 test("values of secret fields never reach the log", () => {
   const lines: string[] = [];
@@ -38,4 +38,15 @@ test.each([
     encoding: "utf8",
   });
   expect(lines.trim().split("\n")).toHaveLength(1000);
+});
+
+test("a sentence is logged at once, then once a minute, and another one at once", () => {
+  const logged: string[] = [];
+  let nowMs = 0;
+  const warn = createRepeatedWarning({ warn: (text: string) => void logged.push(text) }, () => nowMs);
+  for (let second = 0; second <= 120; second++) {
+    nowMs = second * 1000;
+    warn(second < 90 ? "first" : "second");
+  }
+  expect(logged).toEqual(["first", "first", "second"]);
 });

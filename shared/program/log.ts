@@ -1,10 +1,11 @@
-import { type DestinationStream, pino } from "pino";
+import { type DestinationStream, type Logger, pino } from "pino";
 
-export type { Logger } from "pino";
+export type { Logger };
 
 /** Levels of nested objects that are searched for secrets. */
 const SECRET_DEPTH = 2;
 const REDACTED = "[redacted]";
+const REPEAT_MS = 60_000;
 
 /**
  * Writes lines of JSON to standard output (or `destination`). Values of fields with a secret name, up to two levels
@@ -55,4 +56,20 @@ const SECRET_NAME =
 /** Whether the values of a field with this name are secret: neither the log nor an audit row may hold them. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
+}
+
+/**
+ * Logs warnings of something that is tried again and again: another sentence than the last at once, the same one once a
+ * minute.
+ */
+export function createRepeatedWarning(
+  log: Pick<Logger, "warn">,
+  nowMs: () => number = Date.now,
+): (sentence: string) => void {
+  let last: { sentence: string; atMs: number } | undefined;
+  return (sentence) => {
+    if (last?.sentence === sentence && nowMs() - last.atMs < REPEAT_MS) return;
+    last = { sentence, atMs: nowMs() };
+    log.warn(sentence);
+  };
 }

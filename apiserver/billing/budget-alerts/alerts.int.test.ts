@@ -5,12 +5,12 @@ import { createId } from "../../../shared/program/id.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../events/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { markDue } from "../budgets/due-store.ts";
+import { markDue } from "../budgets/store.ts";
 import { budgetAlerts } from "../budgets/table.ts";
+import { budgetJobs } from "../jobs.ts";
 import { lockLastRateChange, setRates } from "../rate-card/changes.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
-import { budgetJobs } from "./jobs.ts";
 
 const STAFF = { kind: "staff", userId: createId(), email: null } as const;
 /** February 2026 has 28 days: at 28 EUR a month a unit costs 1 EUR a day. */

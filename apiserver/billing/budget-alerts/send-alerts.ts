@@ -1,13 +1,15 @@
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { emitEvents } from "../../events/emit.ts";
+import { emitEvents, type NewEvent, newEvent } from "../../events/emit.ts";
 import type { Budget } from "../budgets/store.ts";
+import type { budgetAlerts } from "../budgets/table.ts";
+import { usageAlert } from "../event-schema.ts";
+import { centsToEuros, toEuros } from "../money.ts";
 import { type Month, monthOf } from "../month.ts";
 import { readPriceHistory } from "../rating/read.ts";
-import { readUsageIntervals } from "../usage/store.ts";
-import { findAlerts, findWatchedMonths } from "./alerts.ts";
-import { type BudgetComparison, findNextChecks, toEvents, toFired } from "./comparison.ts";
+import { readUsageIntervals } from "../usage/ledger-store.ts";
+import { type Alerts, findAlerts, findWatchedMonths } from "./alerts.ts";
 import { insertFired, listDueBudgets, listFired, lockDueBudgets, scheduleChecks } from "./store.ts";
 
 /** Organizations in one transaction. */
@@ -95,4 +97,43 @@ async function compareMonth(
 /** Throws for several organizations that are too much for one transaction. */
 function requireBatch(budgets: readonly Budget[], fits: boolean): void {
   if (budgets.length > 1 && !fits) throw new RangeError("the budgets are too much for one transaction");
+}
+
+/** The spend of an organization in a month, compared with its budget. */
+interface BudgetComparison extends Alerts {
+  budget: Budget;
+  /** `YYYY-MM`. */
+  month: string;
+}
+
+/** The rows of the thresholds that were reached. */
+function toFired(
+  { budget: { orgId }, month, reachedPct, spendCents }: BudgetComparison,
+  firedAt: Date,
+): (typeof budgetAlerts.$inferInsert)[] {
+  return reachedPct.map((thresholdPct) => ({ orgId, month, thresholdPct, spendCents, firedAt }));
+}
+
+/** The events of the thresholds that were reached. */
+function toEvents({ budget, month, reachedPct, spendCents }: BudgetComparison, occurredAt: Date): NewEvent[] {
+  const figures = {
+    budget_eur: toEuros(budget.limitMicroEuros),
+    spend_eur: centsToEuros(spendCents),
+    billing_month: month,
+  };
+  return reachedPct.map((pct) =>
+    newEvent(usageAlert, { orgId: budget.orgId, occurredAt, data: { ...figures, threshold_pct: pct } }),
+  );
+}
+
+/** When each organization is to be compared next: at its first crossing in any of the months, at `latest` at the latest. */
+function findNextChecks(
+  comparisons: readonly BudgetComparison[],
+  latest: Date,
+): { orgId: string; nextAt: Date }[] {
+  const byOrg = Map.groupBy(comparisons, ({ budget }) => budget.orgId);
+  return [...byOrg].map(([orgId, own]) => {
+    const times = own.map(({ nextAt = latest }) => nextAt.getTime());
+    return { orgId, nextAt: new Date(Math.min(...times, latest.getTime())) };
+  });
 }

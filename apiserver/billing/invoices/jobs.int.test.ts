@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { startTestApp } from "../../testing/app.ts";
+import { issueWaiting, runCloses } from "../jobs.ts";
 import { insertUsage, TEST_SUPPLIER as SUPPLIER } from "../testing.ts";
-import { issueWaiting, runCloses } from "./jobs.ts";
 
 const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin" };
 const at = (text: string) => new Date(`${text}Z`);

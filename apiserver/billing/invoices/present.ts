@@ -6,10 +6,9 @@ import { unitSizeOf } from "../rating/lines.ts";
 import type { Outcome } from "./close.ts";
 import type { WaitingInvoice } from "./close-store.ts";
 import type { InvoiceLine } from "./compose.ts";
-import type { Credited } from "./credited-store.ts";
 import type { Buyer, TaxNumbers } from "./document-columns.ts";
 import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
-import type { Invoice } from "./store.ts";
+import type { Credited, Invoice } from "./store.ts";
 
 const CSV_COLUMNS = [
   "invoice_number",

@@ -3,11 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { createId } from "../../../shared/program/id.ts";
 import { webhookEvents } from "../../events/table.ts";
 import type { TestApp } from "../../testing/app.ts";
+import { issueWaiting, runCloses } from "../jobs.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertUsage, TEST_SUPPLIER as SUPPLIER, startInvoicingApp } from "../testing.ts";
 import type { UsageInterval } from "../usage/interval.ts";
 import { closeMonth } from "./close.ts";
-import { issueWaiting, runCloses } from "./jobs.ts";
 import { invoices } from "./table.ts";
 
 const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin" };

@@ -1,18 +1,33 @@
 import type { Context } from "hono";
+import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
-import { acceptedType, JSON_TYPE } from "../../http/contract/accepted-type.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { attachment } from "../../http/contract/attachment.ts";
+import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import { type PageRequest, pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import type { HttpEnv } from "../../http/env.ts";
-import { notFound } from "../../http/errors.ts";
+import { ApiError, notFound } from "../../http/errors.ts";
 import { CSV } from "../csv.ts";
-import { readCredited } from "./credited-store.ts";
+import { monthBefore, monthOf, periodOf } from "../month.ts";
+import { dryRunClose } from "./close.ts";
+import { listWaiting, requestClose } from "./close-store.ts";
 import type { InvoiceWithLines } from "./pdf/content.ts";
 import { PDF } from "./pdf/write.ts";
-import { presentInvoice, presentInvoiceSummary, toInvoiceCsv } from "./present.ts";
-import { invoicePage, invoiceRecord } from "./schema.ts";
+import {
+  presentInvoice,
+  presentInvoiceSummary,
+  presentOutcome,
+  presentWaiting,
+  toInvoiceCsv,
+} from "./present.ts";
+import {
+  closeQuery,
+  closeRecord,
+  dryCloseRecord,
+  invoicePage,
+  invoiceRecord,
+  waitingInvoicePage,
+} from "./schema.ts";
 import {
   findAnyInvoice,
   findInvoice,
@@ -20,6 +35,7 @@ import {
   type Invoice,
   listAllInvoices,
   listInvoices,
+  readCredited,
   readDailyCosts,
   readInvoiceLines,
 } from "./store.ts";
@@ -171,4 +187,70 @@ async function readPdf({ db }: Deps, one: InvoiceWithLines): Promise<Uint8Array<
   // Loaded when it is first used: the library and its fonts are not needed at rest.
   const { toInvoicePdf } = await import("./pdf/write.ts");
   return Uint8Array.from(await toInvoicePdf(one, previous, days));
+}
+
+/** What the platform's staff can do with the close of a month. */
+export function addCloseRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: "/api/v1/admin/billing/close",
+      operationId: "closeMonth",
+      tag: ADMIN_TAG,
+      summary: "Close a month",
+      description:
+        "Issues the invoices of a month that has ended, one by one in the background. Safe to repeat: whoever has an invoice of the month gets no other one.",
+      access: "platform-admin",
+      query: closeQuery,
+      responses: {
+        200: { description: "What a close would come to: a page of organizations.", body: dryCloseRecord },
+        202: { description: "The close begins within a minute.", body: closeRecord, headers: ["Location"] },
+      },
+      errors: ["conflict"],
+    },
+    async (c, { origin, query, transact, runOnce }) => {
+      const now = deps.now();
+      const month = query.month ?? monthBefore(monthOf(now));
+      if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
+      if (query.dry_run)
+        return runOnce({}, async () => {
+          const { items, next_cursor } = await dryRunClose(deps, month, query);
+          return c.json({ month: month.name, items: items.map(presentOutcome), next_cursor }, 200);
+        });
+      return transact(
+        async (tx) => {
+          await requestClose(tx, periodOf(month), now);
+          await recordAudit(tx, origin, {
+            action: "month.close",
+            orgId: null,
+            target: { kind: "month", id: month.name },
+            result: "done",
+          });
+        },
+        () =>
+          c.json({ month: month.name, requested_at: now.toISOString() }, 202, {
+            Location: "/api/v1/admin/billing/invoices",
+          }),
+      );
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/admin/billing/waiting-invoices",
+      operationId: "listWaitingInvoices",
+      tag: ADMIN_TAG,
+      summary: "List what waits to be invoiced, and why",
+      access: "platform-admin",
+      query: pageQuery,
+      responses: { 200: { description: "A page, the oldest first.", body: waitingInvoicePage } },
+    },
+    async (c, { query }) => {
+      const rows = await listWaiting(deps.db, query);
+      return c.json(toPage(rows, query.limit, presentWaiting), 200);
+    },
+  );
 }

@@ -1,12 +1,12 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, lt, sql } from "drizzle-orm";
 import { NIL_ID } from "../../../shared/program/id.ts";
-import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
+import { chunk } from "../../db/statement.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { usageIntervals } from "../usage/table.ts";
 import type { InvoicedLine, InvoiceLine } from "./compose.ts";
 import type { DailyCost } from "./daily-costs.ts";
-import { invoiceDailyCosts, invoiceLines, invoiceSequences, invoices } from "./table.ts";
+import { creditNotes, invoiceDailyCosts, invoiceLines, invoiceSequences, invoices } from "./table.ts";
 
 export type Invoice = typeof invoices.$inferSelect;
 
@@ -182,4 +182,38 @@ export async function listOrganizationsWithUsage(
     .orderBy(asc(usageIntervals.organizationId))
     .limit(limit);
   return rows.map(({ orgId }) => orgId);
+}
+
+/** What credit notes have given back of an invoice. */
+export type Credited = Pick<Invoice, "amountCents" | "vatCents">;
+
+/** What was credited so far on each of these invoices, by the invoice's id: 0 where nothing was. */
+export async function readCredited(
+  db: Queryable,
+  invoices: readonly { id: string; orgId: string }[],
+): Promise<(invoice: { id: string }) => Credited> {
+  const rows = await db
+    .select({
+      invoiceId: creditNotes.invoiceId,
+      amountCents: sql<string>`sum(${creditNotes.amountCents})`,
+      vatCents: sql<string>`sum(${creditNotes.vatCents})`,
+    })
+    .from(creditNotes)
+    .where(
+      and(
+        inArray(creditNotes.orgId, [...new Set(invoices.map(({ orgId }) => orgId))]),
+        inArray(
+          creditNotes.invoiceId,
+          invoices.map(({ id }) => id),
+        ),
+      ),
+    )
+    .groupBy(creditNotes.invoiceId);
+  const credited = new Map(
+    rows.map(({ invoiceId, amountCents, vatCents }) => [
+      invoiceId,
+      { amountCents: BigInt(amountCents), vatCents: BigInt(vatCents) },
+    ]),
+  );
+  return ({ id }) => credited.get(id) ?? { amountCents: 0n, vatCents: 0n };
 }

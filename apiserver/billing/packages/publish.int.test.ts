@@ -4,8 +4,8 @@ import { kubectl } from "../../../e2e/platform/stack/testing.ts";
 import { PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { packageJobs } from "../jobs.ts";
 import { lockPackage, setPackage } from "./changes.ts";
-import { packageJobs } from "./jobs.ts";
 
 const BY = { fieldManager: "test" };
 const namespace = `packages-${randomUUID()}`;

@@ -2,14 +2,12 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { isNotModified } from "../../http/contract/etag.ts";
 import { textField } from "../../http/contract/fields.ts";
-import { pageQuery, toPage } from "../../http/contract/page.ts";
-import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
+import { pageQuery, positionPageQuery, toPage, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { createCapabilitiesReader, findPlanCapabilities } from "../../resources/capabilities.ts";
+import { createCapabilitiesReader, findPlanCapabilities } from "../../resources/platform-config.ts";
 import { toMicroEuros } from "../money.ts";
-import { lockPackage, requirePackage, setPackage } from "./changes.ts";
+import { lockPackage, publishPackagesSoon, requirePackage, setPackage } from "./changes.ts";
 import { planTag, presentPlan, presentPlanTerms } from "./present.ts";
-import { publishPackagesSoon } from "./publish.ts";
 import { PACKAGE_SLUGS, planHistoryRecord, planPage, planTermsRecord, setPlanBody } from "./schema.ts";
 import { listPackageTerms, readPackages } from "./store.ts";
 

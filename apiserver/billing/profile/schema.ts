@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { idField, immutableField, textField } from "../../http/contract/fields.ts";
-import { nameField } from "../../http/contract/name-field.ts";
+import { idField, immutableField, nameField, textField } from "../../http/contract/fields.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { billingEmailSchema, vatIdSchema } from "../../organizations/index.ts";
 import { findCountryFault } from "../country.ts";

@@ -2,7 +2,7 @@ import { recordAudit } from "../../audit/index.ts";
 import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Origin } from "../../http/authentication/principal.ts";
-import { markAllDue } from "../budgets/due-store.ts";
+import { markAllDue } from "../budgets/store.ts";
 import { effectiveAfter } from "../month.ts";
 import { presentRates } from "./present.ts";
 import { insertRates, lockRateCard, type Rates, readLastRateChange, readRates } from "./store.ts";

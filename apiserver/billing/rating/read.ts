@@ -3,7 +3,7 @@ import type { Month } from "../month.ts";
 import { type PackageTerms, readPackageHistory } from "../packages/store.ts";
 import { readRateHistory } from "../rate-card/store.ts";
 import type { ResourceType } from "../resource-types.ts";
-import { readUsageIntervals } from "../usage/store.ts";
+import { readUsageIntervals } from "../usage/ledger-store.ts";
 import type { Rating } from "./charges.ts";
 import type { PackageChange, PriceHistory } from "./histories.ts";
 

@@ -1,10 +1,19 @@
 import type { z } from "@hono/zod-openapi";
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
+import { toCsv } from "../csv.ts";
 import { centsToEuros, formatMicroEuros, formatPrice, toJsonCents } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";
 import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
-import { type RatedLine, rateLines, sumByType, sumCents, sumToLines, toUse } from "../rating/lines.ts";
+import {
+  type RatedLine,
+  rateLines,
+  sumByType,
+  sumCents,
+  sumToLines,
+  toUse,
+  unitSizeOf,
+} from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
 import { ASSUMPTION, type forecastRecord, type spendRecord } from "./schema.ts";
 
@@ -13,7 +22,7 @@ type UsageOfCluster = Usage["items"][number];
 type UsageOfResource = UsageOfCluster["resources"][number];
 type Used = Pick<UsageOfResource, "used_unit_seconds" | "unit_seconds" | "amount_eur">;
 
-export interface Spend {
+interface Spend {
   orgId: string;
   source: RatingSource;
   now: Date;
@@ -72,7 +81,7 @@ export function presentForecast({ orgId, source, now }: Spend): z.output<typeof 
 }
 
 /** The instant up to which a month is rated: usage is counted in whole seconds that have passed. */
-export function ratedUntil(month: Month, now: Date): Date {
+function ratedUntil(month: Month, now: Date): Date {
   const second = Math.floor(now.getTime() / 1000) * 1000;
   return new Date(Math.max(month.start.getTime(), Math.min(second, month.end.getTime())));
 }
@@ -141,4 +150,46 @@ function presentUsed(charge: Charge, { usedUnitSeconds, unitSeconds }: UsedTime,
 /** The organization's own storage comes before each cluster. */
 function keyOf({ clusterId }: { clusterId: string | null }): string {
   return clusterId ?? NIL_ID;
+}
+
+const COLUMNS = [
+  "date",
+  "cluster_id",
+  "cluster_name",
+  "node_pool_id",
+  "resource_type",
+  "unit_price_eur",
+  "used_unit_seconds",
+  "unit_seconds",
+  "unit_size",
+  "month_seconds",
+  "amount_eur",
+] as const;
+
+/**
+ * A month of usage to date, with one row for each day, cluster, node pool, resource type and unit price. A line of the
+ * invoice is unit_price_eur x sum of unit_seconds / unit_size / month_seconds, rounded half up to cents.
+ */
+export function toUsageCsv({ source, now }: Spend): string {
+  const { month } = source;
+  const charges = findCharges({ ...source, until: ratedUntil(month, now) }, { byDay: true });
+  const rows = charges.flatMap((charge) =>
+    charge.days.map((day) => ({
+      date: dateOf(month, day.dayOfMonth),
+      cluster_id: charge.clusterId,
+      cluster_name: charge.clusterName,
+      node_pool_id: charge.nodePoolId,
+      resource_type: charge.resourceType,
+      unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
+      used_unit_seconds: String(day.usedUnitSeconds),
+      unit_seconds: String(day.unitSeconds),
+      unit_size: String(unitSizeOf(charge.resourceType)),
+      month_seconds: String(month.seconds),
+      amount_eur: formatPrice({ ...toUse(charge), unitSeconds: day.unitSeconds }, month.seconds),
+    })),
+  );
+  return toCsv(
+    COLUMNS,
+    rows.toSorted((a, b) => (a.date < b.date ? -1 : 1)),
+  );
 }

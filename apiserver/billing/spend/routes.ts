@@ -1,14 +1,12 @@
 import type { Deps } from "../../deps.ts";
-import { acceptedType, JSON_TYPE } from "../../http/contract/accepted-type.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { attachment } from "../../http/contract/attachment.ts";
+import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { CSV } from "../csv.ts";
 import { monthOf } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
-import { presentForecast, presentSpend } from "./present.ts";
+import { presentForecast, presentSpend, toUsageCsv } from "./present.ts";
 import { forecastRecord, spendRecord, usageQuery } from "./schema.ts";
-import { toUsageCsv } from "./usage-csv.ts";
 
 const tag = "Billing";
 const BILLING = "/api/v1/organizations/{orgID}/billing";

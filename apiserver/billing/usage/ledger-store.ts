@@ -1,10 +1,13 @@
 import { and, asc, desc, eq, inArray, isNull, sql } from "drizzle-orm";
-import { chunk } from "../../db/chunk.ts";
-import type { Queryable } from "../../db/client.ts";
-import { markDue } from "../budgets/due-store.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { chunk } from "../../db/statement.ts";
+import { organizations } from "../../organizations/index.ts";
+import { clusterRecords, projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
+import { markDue } from "../budgets/store.ts";
 import type { Evidence, EvidenceKind } from "./evidence.ts";
+import type { UsageInterval } from "./interval.ts";
 import { type LedgerChanges, type Meters, setMeter } from "./meters.ts";
-import { usageEvidence, usageFigures, usageIntervals, usageRounds } from "./table.ts";
+import { usageEvidence, usageFigures, usageIntervals, usageRounds, usageSources } from "./table.ts";
 
 /** Until the end of the transaction no other one writes to the ledger. */
 export async function lockLedger(tx: Queryable): Promise<void> {
@@ -106,4 +109,79 @@ export async function upsertFigureTimes(
         target: [usageFigures.kind, usageFigures.subject],
         set: { measuredAt: sql`excluded.measured_at` },
       });
+}
+
+/** After an organization is deleted its storage may report figures until its Namespace is deleted. */
+const FIGURE_DAYS = 30;
+
+/**
+ * Deletes what the ledger has noted of objects that nothing can be seen of any more: versions of Clusters and NodePools of
+ * which the projection keeps not even a tombstone, and the times of figures of organizations deleted long ago. The ledger
+ * and its evidence stay unchanged: neither is made from these notes.
+ */
+export async function purgeNotes(db: Database): Promise<void> {
+  await db.transaction(async (tx) => {
+    await lockLedger(tx);
+    await deleteSources(tx);
+    await deleteFigures(tx);
+  });
+}
+
+async function deleteSources(tx: Queryable): Promise<void> {
+  const isGone = (table: typeof projectedClusters | typeof projectedNodePools) =>
+    sql`not exists (select from ${table} as seen where seen.uid = ${usageSources}.uid)`;
+  await tx.delete(usageSources).where(sql`${isGone(projectedClusters)} and ${isGone(projectedNodePools)}`);
+}
+
+/** What still runs ends by the time of its figure, which therefore stays. */
+async function deleteFigures(tx: Queryable): Promise<void> {
+  await tx.delete(usageFigures).where(sql`exists (
+      select from ${organizations} as owner where owner.id::text = ${usageFigures}.subject
+        and owner.deleted_at < now() - make_interval(days => ${FIGURE_DAYS}))
+    and not exists (
+      select from ${usageIntervals} as running where running.subject = ${usageFigures}.subject and running.ended_at is null)`);
+}
+
+/** Seconds since the epoch: for 11,000 rows dates as text and drizzle's mapping of each column take as long as all else. */
+interface IntervalRow
+  extends Record<string, unknown>,
+    Omit<UsageInterval, "quantity" | "startedAt" | "endedAt"> {
+  quantity: string;
+  startedAtSeconds: number;
+  endedAtSeconds: number | null;
+}
+
+/**
+ * The intervals of organizations, corrections included, that have a part in the half-open time from `from` to `to`: as they
+ * are stored, not cut to that time, in no order. With a limit, at most so many of them. A cluster has the name that it has
+ * now, whatever it was called when its use began.
+ */
+export async function readUsageIntervals(
+  db: Queryable,
+  organizationIds: readonly string[],
+  { from, to, limit }: { from: Date; to: Date; limit?: number | undefined },
+): Promise<UsageInterval[]> {
+  const { organizationId, startedAt, endedAt } = usageIntervals;
+  const rows = await db.execute<IntervalRow>(sql`
+    select organization_id as "organizationId", cluster_id as "clusterId",
+      coalesce(${clusterRecords.name}, cluster_name) as "clusterName",
+      node_pool_id as "nodePoolId", resource_type as "resourceType", quantity,
+      date_part('epoch', ${startedAt}) as "startedAtSeconds", date_part('epoch', ${endedAt}) as "endedAtSeconds"
+    from ${usageIntervals}
+    left join ${clusterRecords}
+      on ${clusterRecords.id} = cluster_id and ${clusterRecords.orgId} = organization_id
+    where ${inArray(organizationId, [...organizationIds])}
+      and coalesce(${endedAt}, 'infinity'::timestamptz) > ${from.toISOString()}::timestamptz
+      and ${startedAt} < ${to.toISOString()}::timestamptz
+    ${limit === undefined ? sql`` : sql`limit ${limit}`}`);
+  return rows.map((row) => ({
+    organizationId: row.organizationId,
+    clusterId: row.clusterId,
+    clusterName: row.clusterName,
+    nodePoolId: row.nodePoolId,
+    resourceType: row.resourceType,
+    quantity: BigInt(row.quantity),
+    startedAt: new Date(row.startedAtSeconds * 1000),
+    endedAt: row.endedAtSeconds === null ? null : new Date(row.endedAtSeconds * 1000),
+  }));
 }

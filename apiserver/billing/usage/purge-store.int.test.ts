@@ -8,10 +8,9 @@ import { projectedClusters } from "../../resources/project/table.ts";
 import { projected } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { insertUsage } from "../testing.ts";
-import { listEvidence } from "./ledger-store.ts";
+import { listEvidence, purgeNotes } from "./ledger-store.ts";
 import { rebuildIntervals } from "./meters.ts";
 import { createLedgerMetrics } from "./metrics.ts";
-import { purgeNotes } from "./purge-store.ts";
 import { runRound } from "./round.ts";
 import { usageEvidence, usageFigures, usageIntervals, usageSources } from "./table.ts";
 

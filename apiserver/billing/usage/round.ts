@@ -3,7 +3,6 @@ import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { findLastSeenAt } from "../../resources/project/index.ts";
-import { findClusterEvidence } from "./cluster-evidence.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
 import {
   lockLedger,
@@ -13,9 +12,9 @@ import {
   writeLedger,
   writeSeenAt,
 } from "./ledger-store.ts";
-import { findMachineEvidence } from "./machine-evidence.ts";
 import { applyEvidence, type LedgerChanges, type Meters } from "./meters.ts";
 import type { LedgerMetrics } from "./metrics.ts";
+import { findClusterEvidence, findMachineEvidence } from "./object-evidence.ts";
 import {
   type Considered,
   listChangedSources,

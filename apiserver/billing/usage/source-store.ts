@@ -1,14 +1,14 @@
 import { and, asc, eq, gt, inArray, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import { setExcluded } from "../../db/set-excluded.ts";
+import { setExcluded } from "../../db/statement.ts";
 import {
   clusterRecords,
   projectedClusters,
   projectedNodePools,
   projectionWatches,
 } from "../../resources/project/table.ts";
-import type { SeenCluster, SeenPool, UseEnd } from "./seen.ts";
 import { usageSources } from "./table.ts";
+import type { SeenCluster, SeenPool, UseEnd } from "./uses.ts";
 
 /** A deletion so soon after an instant at which everything was seen was seen itself. */
 const SEEN_WITHIN_MS = 30_000;

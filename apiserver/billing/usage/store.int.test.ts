@@ -4,7 +4,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { clusterRecords } from "../../resources/project/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { UsageInterval } from "./interval.ts";
-import { readUsageIntervals } from "./store.ts";
+import { readUsageIntervals } from "./ledger-store.ts";
 import { usageEvidence, usageIntervals } from "./table.ts";
 
 let api: TestApp;

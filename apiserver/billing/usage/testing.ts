@@ -2,7 +2,7 @@ import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { NodePool, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
 import { applyEvidence, type LedgerInterval, type Meters } from "./meters.ts";
-import type { SeenCluster, SeenPool, UseEnd } from "./seen.ts";
+import type { SeenCluster, SeenPool, UseEnd } from "./uses.ts";
 
 export const SIZE = { vcpus: 4, memoryGB: 8, diskGB: 80 };
 /** A time of the day that the tests play on. */

@@ -1,7 +1,7 @@
-import type { ClusterSpec, ClusterStatus } from "../../../shared/crd/cluster.ts";
-import { composeEvidence, type Metered, type NewEvidence } from "./evidence.ts";
+import type { Cluster, ClusterSpec, ClusterStatus } from "../../../shared/crd/cluster.ts";
+import type { NodePool } from "../../../shared/crd/node-pool.ts";
+import { composeEvidence, type EndReason, type Metered, type NewEvidence } from "./evidence.ts";
 import { type Meter, type Meters, metersOf } from "./meters.ts";
-import type { UseEnd } from "./seen.ts";
 
 /** In the units of UsageInterval; 0 and undefined: not in use. */
 export type Use = Record<string, number | undefined>;
@@ -89,4 +89,29 @@ function usedOf(use: Use): [type: string, quantity: number | undefined][] {
 
 function isRunning({ endedAt }: Meter): boolean {
   return endedAt === null;
+}
+
+/** The end of a use. */
+export interface UseEnd {
+  at: Date;
+  reason: EndReason;
+}
+
+/** An object of the Kubernetes API as it was last seen. */
+interface Seen<Kind> {
+  uid: string;
+  organizationId: string;
+  clusterId: string;
+  clusterName: string;
+  object: Kind;
+  /** Since when it is deleted; undefined while it exists. */
+  end: UseEnd | undefined;
+}
+
+export type SeenCluster = Seen<Cluster>;
+
+export interface SeenPool extends Seen<NodePool> {
+  nodePoolId: string;
+  /** The package of its cluster; undefined: without one, or the cluster is not known. */
+  plan: string | undefined;
 }

@@ -5,7 +5,7 @@ import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../../shared/kube/store.ts";
 import { isAudited, type OutsideAudit, recordOutsideAudits } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import { toStorable } from "../../db/storable.ts";
+import { toStorable } from "../../db/statement.ts";
 import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";

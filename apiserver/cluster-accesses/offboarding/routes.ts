@@ -1,13 +1,14 @@
+import { keepFor } from "../../../shared/program/keep-for.ts";
+import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import { findTargetsOf } from "../../audit/index.ts";
 import { DOWNLOAD_ACTION } from "../../clusters/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
-import { createOffboardingMetrics } from "./metrics.ts";
 import { presentOffboarding } from "./present.ts";
 import { MAX_OPENED_CLUSTERS, MAX_RIGHTS, offboardingRecord } from "./schema.ts";
-import { listEndedRights, requireOffboarding } from "./store.ts";
+import { listEndedRights, readPendingSeconds, requireOffboarding } from "./store.ts";
 
 /** As long as the audit log is kept. */
 const OPENED_WITHIN_DAYS = 400;
@@ -57,4 +58,20 @@ async function listOpened({ db }: Deps, orgId: string, userId: string): Promise<
     if (cluster !== undefined) found.push(cluster);
   }
   return found;
+}
+
+/** A scrape reads again once the figure is this old. */
+const FIGURE_AGE_MS = 10_000;
+
+/** Of all replicas, read from the database by a scrape: `marina_apiserver_ended_rights_pending_seconds`. */
+function createOffboardingMetrics(registry: Registry, { db }: Pick<Deps, "db">): void {
+  const read = keepFor(FIGURE_AGE_MS, () => readPendingSeconds(db));
+  new Gauge({
+    name: "marina_apiserver_ended_rights_pending_seconds",
+    help: "How long the oldest right that is to end has been pending; NaN when the database does not respond",
+    registers: [registry],
+    async collect() {
+      this.set((await read()) ?? Number.NaN);
+    },
+  });
 }

@@ -17,7 +17,7 @@ export type NewEndedRight = Pick<EndedRight, "kind" | "targetId"> &
   Partial<Pick<EndedRight, "clusterId" | "objectName" | "objectUid" | "endedAt">>;
 
 /** Adds the end of a membership, in its transaction. */
-export async function insertOffboarding(
+async function insertOffboarding(
   tx: Queryable,
   orgId: string,
   member: { memberId: string; userId: string; email: string },
@@ -171,4 +171,28 @@ export async function readPendingSeconds(db: Queryable): Promise<number> {
       union all select min(created_at) from kubeconfig_revocations
     ) pending`);
   return row?.seconds ?? 0;
+}
+
+/** A membership that ends. */
+interface FormerMember {
+  memberId: string;
+  userId: string;
+  email: string;
+}
+
+/** Notes the end of a membership and the API tokens that end with it, in its transaction. */
+export async function startOffboarding(
+  tx: Queryable,
+  orgId: string,
+  member: FormerMember,
+  tokenIds: readonly string[],
+): Promise<void> {
+  await insertOffboarding(tx, orgId, member);
+  const endedAt = new Date();
+  await insertEndedRights(
+    tx,
+    orgId,
+    member.memberId,
+    tokenIds.map((targetId) => ({ kind: "api_token", targetId, endedAt })),
+  );
 }

@@ -30,14 +30,14 @@ import {
 } from "../../node-pools/index.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { assessQuota } from "../../quotas/index.ts";
-import { refuseUnsupported } from "../../resources/capabilities.ts";
+import { refuseUnsupported } from "../../resources/platform-config.ts";
 import { findCluster, hasRecord, type ProjectedCluster } from "../../resources/project/index.ts";
 import { createObject, type WriteResult } from "../../resources/write/index.ts";
 import { annotateSentCidrs, maskCidrs } from "../authorized-cidrs.ts";
+import { unknownVersion } from "../kubernetes-version.ts";
 import { auditCluster } from "../present.ts";
-import { clustersOf } from "../resource.ts";
 import type { CreateClusterBody } from "../schema.ts";
-import { unknownVersion } from "../upgrade-step.ts";
+import { clustersOf } from "../write.ts";
 
 /** The ids and names of a create, which its caller generates. */
 interface CreateIdentity {

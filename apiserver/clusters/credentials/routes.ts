@@ -1,6 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { attachment } from "../../http/contract/attachment.ts";
+import { attachment } from "../../http/contract/download.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
@@ -8,8 +8,7 @@ import { locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
-import { readAdminKubeconfig } from "./admin-kubeconfig.ts";
-import { planNextGeneration } from "./increment.ts";
+import { planNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
 
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 

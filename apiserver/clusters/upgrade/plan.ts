@@ -1,9 +1,8 @@
 import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../../resources/project/index.ts";
-import { withoutPrefix } from "../desired-version.ts";
+import { findClusterStep, withoutPrefix } from "../kubernetes-version.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
-import { findClusterStep } from "../upgrade-step.ts";
-import { MAX_WORKERS_ERROR_LENGTH } from "./schema.ts";
+import { MAX_WORKERS_ERROR_LENGTH } from "../schema.ts";
 
 /**
  * What an upgrade (spec 4.21) writes: the full version of the next step; nothing when that is desired already, or when the

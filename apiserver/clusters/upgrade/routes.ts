@@ -5,10 +5,10 @@ import type { Router } from "../../http/contract/router.ts";
 import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
+import { upgradeAccepted, upgradeBody } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
 import { countWorkers, planUpgrade } from "./plan.ts";
-import { upgradeAccepted, upgradeBody } from "./schema.ts";
 
 /** The upgrade of a cluster; a PUT with another k8s_version does the same. */
 export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {

@@ -4,7 +4,7 @@ import {
   type ConfigMapDeps,
   type ConfigMapReader,
   createConfigMapReader,
-} from "../../resources/config-map-reader.ts";
+} from "../../resources/platform-config.ts";
 
 export type CatalogueReader = ConfigMapReader<VersionCatalogue>;
 

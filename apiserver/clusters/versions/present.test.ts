@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
-import { findUpgradeStep } from "../upgrade-step.ts";
+import { findUpgradeStep } from "../kubernetes-version.ts";
 import { presentCatalogue, presentUpgrades } from "./present.ts";
 
 const CATALOGUE: VersionCatalogue = [

@@ -5,9 +5,9 @@ import {
   parseKubernetesVersion,
   type VersionCatalogue,
 } from "../../../shared/crd/kubernetes-version.ts";
-import { toTimestamp } from "../../http/contract/rest-form.ts";
-import { listUpgrades } from "../upgrade-step.ts";
-import type { kubernetesVersionRecord } from "./schema.ts";
+import { toTimestamp } from "../../http/contract/fields.ts";
+import { listUpgrades } from "../kubernetes-version.ts";
+import type { kubernetesVersionRecord } from "../schema.ts";
 
 export type KubernetesVersionRecord = z.output<typeof kubernetesVersionRecord>;
 

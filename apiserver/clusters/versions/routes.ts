@@ -1,13 +1,12 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { positionPageQuery, toPositionPage } from "../../http/contract/position-page.ts";
+import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireCluster } from "../../resources/write/index.ts";
-import { withoutPrefix } from "../desired-version.ts";
-import { findInstalling } from "../upgrade-step.ts";
+import { findInstalling, withoutPrefix } from "../kubernetes-version.ts";
+import { kubernetesVersionPage } from "../schema.ts";
 import type { CatalogueReader } from "./catalogue.ts";
 import { positionOfVersion, presentCatalogue, presentUpgrades } from "./present.ts";
-import { kubernetesVersionPage } from "./schema.ts";
 
 const tag = "Catalogues";
 

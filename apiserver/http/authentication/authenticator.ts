@@ -1,12 +1,10 @@
 import { hash } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
-import type { Logger } from "../../../shared/program/log.ts";
-import { createRepeatedWarning } from "../../../shared/program/repeated-warning.ts";
+import { createRepeatedWarning, type Logger } from "../../../shared/program/log.ts";
 import { ApiError } from "../errors.ts";
 import { explainToken, show } from "./explain-token.ts";
 import type { IssuerConfig } from "./issuer-config.ts";
-import { explainIssuerFault } from "./issuer-faults.ts";
-import { createIssuerKeys, type IssuerKeys } from "./issuer-keys.ts";
+import { createIssuerKeys, explainIssuerFault, type IssuerKeys } from "./issuer-keys.ts";
 import { ALGORITHMS } from "./key-set.ts";
 import type { CarriedGroups, Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
 import { requireAccessToken, toCarriedGroups, toPrincipal } from "./token-claims.ts";

@@ -7,10 +7,10 @@ import {
   readGroups,
   readRoles,
   readSubject,
+  toUserId,
   type VerifiedToken,
 } from "./token-claims.ts";
 import { badClaim, missingClaim } from "./token-refusal.ts";
-import { toUserId } from "./user-id.ts";
 
 const MAX_SHOWN_CHARACTERS = 200;
 

@@ -5,8 +5,7 @@ import { afterEach, expect, test } from "vitest";
 import { findFreePort } from "../../../e2e/platform/programs/free-port.ts";
 import { createAuthority } from "../../webhooks/sending/testing-receiver.ts";
 import { issuerSchema } from "./issuer-config.ts";
-import { explainIssuerFault } from "./issuer-faults.ts";
-import { createIssuerKeys } from "./issuer-keys.ts";
+import { createIssuerKeys, explainIssuerFault } from "./issuer-keys.ts";
 
 const NO_KEY = "its key set has no key for RS256, ES256, PS256, EdDSA";
 const open: (() => Promise<unknown>)[] = [];

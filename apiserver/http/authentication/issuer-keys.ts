@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
-import type { ConfiguredIssuer } from "./issuer-config.ts";
-import { createKeySetReader, requireUsableKey } from "./key-set.ts";
+import { type ConfiguredIssuer, discoveryUrlOf } from "./issuer-config.ts";
+import { createKeySetReader, DocumentError, requireUsableKey } from "./key-set.ts";
 
 /** The least time between two reads of the keys, however many unknown key ids are presented. */
 const COOLDOWN_MS = 30_000;
@@ -20,7 +20,7 @@ export interface IssuerKeys {
   load(signal: AbortSignal): Promise<void>;
 }
 
-export interface IssuerKeysOptions {
+interface IssuerKeysOptions {
   nowMs?: () => number;
   /** Gets every failure to read the keys, at whatever time; `hasKeys`: those of an earlier read are known. */
   onFailure?: (error: unknown, state: { hasKeys: boolean }) => void;
@@ -96,4 +96,29 @@ export function createIssuerKeys(
       }
     },
   };
+}
+
+/**
+ * Why the keys of an issuer cannot be read, as one sentence that says what to correct. `hasKeys`: those of an earlier read
+ * are known.
+ */
+export function explainIssuerFault(
+  config: Pick<ConfiguredIssuer, "issuer" | "jwksUrl">,
+  error: unknown,
+  { hasKeys }: { hasKeys: boolean },
+): string {
+  const where = config.jwksUrl ?? discoveryUrlOf(config);
+  const effect = hasKeys
+    ? "so that only the keys that are known are accepted"
+    : "so that nobody can sign in with it";
+  return `The keys of the issuer ${config.issuer} cannot be read (${describe(error)}), ${effect}: check MARINA_OIDC_ISSUERS and that this program can reach ${where}.`;
+}
+
+/** The code of a network error, else the message; that of an invalid document is one of ours. */
+function describe(error: unknown): string {
+  if (error instanceof DocumentError) return error.message;
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return String(cause);
+  const isNetwork = "code" in cause && typeof cause.code === "string";
+  return isNetwork ? String(cause.code) : cause.message.replace(/\.$/, "");
 }

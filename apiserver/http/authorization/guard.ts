@@ -2,8 +2,7 @@ import type { Queryable } from "../../db/client.ts";
 import { DEFAULT_STAFF_ROLE } from "../authentication/issuer-config.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { ApiError, notFound } from "../errors.ts";
-import type { Membership } from "./membership.ts";
-import { hasPermission, type Permission, scopeOf } from "./permissions.ts";
+import { hasPermission, type Membership, type Permission, scopeOf } from "./permissions.ts";
 
 /** What the caller may do, as read in the transaction of a change; it stays true until that transaction ends. */
 export interface ConfirmedAccess {

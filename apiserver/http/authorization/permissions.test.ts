@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { GROUP_ROLES } from "../group-roles.ts";
-import type { Role } from "./permissions.ts";
-import { hasPermission, PERMISSIONS, type Permission, permissionsOf, rightsOf } from "./permissions.ts";
+import {
+  hasPermission,
+  PERMISSIONS,
+  type Permission,
+  permissionsOf,
+  type Role,
+  rightsOf,
+} from "./permissions.ts";
 
 describe("roles and permissions", () => {
   test("an owner holds every permission", () => {

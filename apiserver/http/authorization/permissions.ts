@@ -98,7 +98,7 @@ export function scopeOf(permission: Permission): Scope | undefined {
 }
 
 /** Whether a scope grants a permission. Every scope of a resource also grants reading it. */
-export function grants(scope: Scope, permission: Permission): boolean {
+function grants(scope: Scope, permission: Permission): boolean {
   const needed = scopeOf(permission);
   if (needed === undefined) return false;
   return needed === scope || needed === `${scope.slice(0, scope.indexOf(":"))}:read`;
@@ -119,4 +119,18 @@ export function rightsOfToken(token: {
         scopes.some((scope) => grants(scope, permission)),
     ),
   );
+}
+
+/** The principal's place in the organization that the path names. */
+export interface Membership {
+  memberId: string;
+  orgId: string;
+  /** The role held there; of a token, its own. */
+  role: Role;
+  /** What the principal may do now. */
+  rights: ReadonlySet<Permission>;
+  /** Absent of a token. */
+  source?: MemberSource;
+  /** Of a membership by a group: when it ends, unless another token carries the group. */
+  endsAt?: Date | null;
 }

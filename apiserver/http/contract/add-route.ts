@@ -16,7 +16,7 @@ import { handleUnknownMethod } from "../handle-error.ts";
 import type { Once } from "../idempotency/run-once.ts";
 import type { RequestLimits } from "../limits.ts";
 import { findHolders } from "./byte-budget.ts";
-import { type CallFor, createCall, isDryRun, toOrigin } from "./call.ts";
+import { type CallFor, createCall, isDryRun, toOrigin } from "./caller.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { Router } from "./router.ts";
 import { type RequestKind, runTenantWork } from "./tenant-work.ts";

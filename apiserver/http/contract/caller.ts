@@ -1,8 +1,27 @@
+import type { Context } from "hono";
 import type { Database, Queryable } from "../../db/client.ts";
-import { sendTogether } from "../../db/send-together.ts";
-import type { Origin } from "../authentication/principal.ts";
-import { type Preconditions, requireMatch } from "./etag.ts";
+import { sendTogether } from "../../db/statement.ts";
+import { type Origin, type Principal, principalKey } from "../authentication/principal.ts";
+import {
+  type Access,
+  type ConfirmedAccess,
+  confirmAccess,
+  requireAnyPermission,
+} from "../authorization/guard.ts";
+import type { Membership, Permission } from "../authorization/permissions.ts";
+import type { HttpEnv } from "../env.ts";
+import {
+  type Attempt,
+  type Once,
+  type OnceOptions,
+  runOnce,
+  type StoreOnce,
+} from "../idempotency/run-once.ts";
+import { readJsonBody } from "./body.ts";
+import { type Preconditions, readPreconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
+import type { Operation } from "./operation.ts";
+import type { Router } from "./router.ts";
 import type { TenantWork } from "./tenant-work.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
@@ -36,7 +55,7 @@ export function asAuthorized(origin: Origin): Caller {
 }
 
 /** One change of a record in Postgres; `C` is what the caller may do. */
-export interface RecordChange<R, T, C> {
+interface RecordChange<R, T, C> {
   /**
    * The record, under a lock that is held until the transaction ends: its own, or that of the organization's row, which the
    * confirmation of the caller's right holds. Its statements go out behind those of the confirmation. Throws 404.
@@ -61,7 +80,7 @@ interface ChangeRequest {
  * Changes a record in one transaction: confirms the caller's right, locks the record, compares the conditions of the
  * request (412) and the fields that cannot be changed (422), and applies the change. Throws what these steps throw.
  */
-export function changeRecord<R, T, C>(
+function changeRecord<R, T, C>(
   db: Database,
   caller: Caller<C>,
   { preconditions, body }: ChangeRequest,
@@ -74,4 +93,162 @@ export function changeRecord<R, T, C>(
     if (fixed !== undefined) requireUnchanged(fixed(record), (body ?? {}) as Record<string, unknown>);
     return apply(tx, record, confirmed);
   });
+}
+
+interface TransactOptions<T> extends Pick<OnceOptions, "secret"> {
+  /** Runs after the commit, before the response is sent; not for a repetition. Must not throw. */
+  afterCommit?: (result: T) => Promise<void>;
+}
+
+/** What a handler gets besides the Hono context; `C` is what the caller may do, as confirmed in a transaction. */
+interface SignedInCall<P, Q, B, C = unknown> {
+  requestId: string;
+  /** Path parameters; UUIDs in lower case. */
+  params: P;
+  query: Q;
+  /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
+  readBody: () => Promise<B>;
+  origin: Origin;
+  /** Who changes something: `confirm` comes first in every transaction that `transact` and `change` do not make. */
+  caller: Caller<C>;
+  /**
+   * Runs a POST whose effect lies in Postgres, at most once per Idempotency-Key: the caller's right is confirmed, then
+   * `effect`, its audit row and the response that a repeated request gets are one transaction. Call it after readBody.
+   * Throws 422 idempotency_key_reused, 409 operation_in_progress, and what `caller.confirm` and `effect` throw.
+   */
+  transact: <T, R extends Response>(
+    effect: (tx: Queryable, attempt: Pick<Attempt, "id">, confirmed: C) => Promise<T>,
+    respond: (result: T) => R,
+    options?: TransactOptions<T>,
+  ) => Promise<Once<R>>;
+  /** Runs a PUT or DELETE whose effect lies in Postgres: see changeRecord. Call it after readBody. */
+  change: <R, T>(change: RecordChange<R, T, C>) => Promise<T>;
+  /** Like `transact`, for a POST with an effect outside Postgres: `run` looks for the result of an earlier attempt. */
+  runOnce: <R extends Response>(
+    options: OnceOptions,
+    run: (attempt: Attempt) => Promise<R>,
+  ) => Promise<Once<R>>;
+}
+
+/** What a handler gets for a request by a member of the organization in the path. */
+export interface OrganizationCall<P, Q, B> extends SignedInCall<P, Q, B, ConfirmedAccess> {
+  orgId: string;
+  membership: Membership;
+  /** Throws 403 naming the permission, which `caller.confirm` then confirms too; for those that depend on the body. */
+  requirePermission: (permission: Permission) => void;
+}
+
+export type CallFor<A extends Access, P, Q, B> = A extends "signed-in" | "user" | "platform-admin"
+  ? SignedInCall<P, Q, B>
+  : OrganizationCall<P, Q, B>;
+
+type SignedIn = SignedInCall<unknown, unknown, unknown>;
+type InOrganization = OrganizationCall<unknown, unknown, unknown>;
+
+/** Makes the call of a request that has passed all checks. */
+export function createCall(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  work: TenantWork,
+): SignedIn | InOrganization {
+  const principal = c.get("principal");
+  if (principal === undefined) throw new Error(`${operation.operationId} has authenticated nobody`);
+  const origin = toOrigin(c, operation, principal);
+  const membership = c.get("membership");
+  if (membership === undefined)
+    return createSignedInCall(router, operation, c, { origin, confirm: async () => undefined, work }, work);
+
+  const required: Permission[] = [];
+  const caller: Caller<ConfirmedAccess> = {
+    origin,
+    work,
+    async confirm(tx) {
+      const { orgId } = membership;
+      const confirmed = await confirmAccess(router.access, operation.access, { principal, orgId }, tx);
+      for (const permission of required) confirmed.requirePermission(permission);
+      return confirmed;
+    },
+  };
+  return {
+    ...createSignedInCall(router, operation, c, caller, work),
+    orgId: membership.orgId,
+    membership,
+    requirePermission(permission) {
+      requireAnyPermission(principal, membership, [permission]);
+      required.push(permission);
+    },
+  };
+}
+
+function createSignedInCall<C>(
+  router: Router,
+  operation: Operation,
+  c: Context<HttpEnv>,
+  caller: Caller<C>,
+  work: TenantWork,
+): SignedInCall<unknown, unknown, unknown, C> {
+  let body: { value: unknown; json: unknown } | undefined;
+  const { principal } = caller.origin;
+  const query: unknown = c.req.valid("query" as never);
+
+  const runKeyed = async <R extends Response>(
+    options: OnceOptions,
+    run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<R>,
+  ): Promise<Once<R>> => {
+    const request = {
+      scope: `${principalKey(principal)} ${c.req.method} ${c.req.path}${new URL(c.req.url).search}`,
+      userId: principal.userId,
+      key: c.req.header("idempotency-key"),
+      body: body?.json,
+      isDryRun: isDryRun(query),
+    };
+    return (await runOnce(c, router.idempotency, request, options, run)) as Once<R>;
+  };
+  return {
+    requestId: c.get("requestId"),
+    params: c.req.valid("param" as never),
+    query,
+    async readBody() {
+      if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
+      const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
+      body = await readJsonBody(c, operation.body, limits);
+      await work.begin();
+      return body.value;
+    },
+    origin: caller.origin,
+    caller,
+    runOnce: runKeyed,
+    change: (change) =>
+      changeRecord(router.db, caller, { preconditions: readPreconditions(c), body: body?.value }, change),
+    transact: (effect, respond, { afterCommit, ...options } = {}) =>
+      runKeyed(options, async ({ id }, storeResponse) => {
+        const { result, response } = await transactAs(router.db, caller, async (tx, confirmed) => {
+          const result = await effect(tx, { id }, confirmed);
+          return { result, response: await storeResponse(tx, respond(result)) };
+        });
+        await afterCommit?.(result);
+        return response;
+      }),
+  };
+}
+
+/** Whether `dry_run` is set, the only query parameter that this layer knows: a dry run keeps no Idempotency-Key. */
+export function isDryRun(query: unknown): boolean {
+  return typeof query === "object" && query !== null && "dry_run" in query && query.dry_run === true;
+}
+
+/** The author of what this request changes. */
+export function toOrigin(
+  c: Context<HttpEnv>,
+  { access }: Pick<Operation, "access">,
+  principal: Principal,
+): Origin {
+  return {
+    principal,
+    requestId: c.get("requestId"),
+    clientRequestId: c.get("clientRequestId"),
+    sourceAddress: c.get("sourceAddress"),
+    ...(access === "platform-admin" ? { asStaff: true } : {}),
+  };
 }

@@ -1,5 +1,10 @@
+import "@hono/zod-openapi";
 import { isDeepStrictEqual } from "node:util";
 import { z } from "@hono/zod-openapi";
+import transliterate from "@sindresorhus/transliterate";
+import { readableNameRule, text } from "../../../shared/crd/fields.ts";
+import { adviseForRest, withWireNames } from "../../../shared/crd/rest-words.ts";
+import { withRules } from "../../../shared/crd/rule.ts";
 import { type ErrorDetail, validationFailed } from "../errors.ts";
 import { lowerCaseIds } from "./validate.ts";
 
@@ -75,4 +80,51 @@ export function requireUnchanged<T extends Readonly<Record<string, unknown>>>(
 ): void {
   const [first, ...others] = findImmutableChanges(record, sent);
   if (first !== undefined) throw validationFailed([first, ...others]);
+}
+
+const HIDDEN = "\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029";
+
+/** One line of text with a visible character, for clients: every name that it refuses is refused here too. */
+export const NAME_PATTERN = `^[^${HIDDEN}]*[^\\s${HIDDEN}][^${HIDDEN}]*$`;
+
+/** A name for people in a body: 1 to `maxLength` characters (code points), on one line and not blank. */
+export function nameField(maxLength: number, description: string, example?: string) {
+  return withRules(text(1, maxLength, description), [readableNameRule]).openapi({
+    pattern: NAME_PATTERN,
+    ...(example === undefined ? {} : { example }),
+  });
+}
+
+/** The namespace of an organization, which REST does not show. */
+const NAMESPACE = /\borg-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
+/** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
+export function toRestWords(message: string): string {
+  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another place");
+}
+
+/** `2026-11-21T09:00:00Z`: how Kubernetes writes every metav1.Time. */
+const SECONDS_LENGTH = 20;
+
+/**
+ * A time of a custom resource (RFC 3339) as the interface writes it, in UTC with milliseconds; null for none. The form
+ * that Kubernetes itself writes is not parsed: a page of 50 clusters has some hundred of them.
+ */
+export function toTimestamp(time: string | undefined): string | null {
+  if (time === undefined) return null;
+  if (time.length === SECONDS_LENGTH && time.endsWith("Z")) return `${time.slice(0, -1)}.000Z`;
+  return new Date(time).toISOString();
+}
+
+/**
+ * The slug of a name: lower-case letters and digits, accents dropped, other letters of alphabets in those of ASCII, everything
+ * else one hyphen, at most `maxLength` characters. Empty for a name without any such letter (`日本`).
+ */
+export function slugOf(name: string, maxLength: number): string {
+  return transliterate(name.normalize("NFKD").replaceAll(/\p{Mark}/gu, ""))
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replace(/^-/, "")
+    .slice(0, maxLength)
+    .replace(/-$/, "");
 }

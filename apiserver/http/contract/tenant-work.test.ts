@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
 import { currentTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
-import type { Membership } from "../authorization/membership.ts";
+import type { Membership } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
 import { type RequestKind, runTenantWork, type TenantLimits } from "./tenant-work.ts";

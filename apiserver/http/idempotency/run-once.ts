@@ -5,7 +5,6 @@ import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
-import { canonicalJson } from "./json-value.ts";
 import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "./store.ts";
 
 declare const RAN_ONCE: unique symbol;
@@ -37,7 +36,7 @@ export interface OnceOptions {
 }
 
 /** One POST: its caller and path, its Idempotency-Key if any, and its body. */
-export interface KeyedRequest {
+interface KeyedRequest {
   scope: string;
   userId: string;
   key: string | undefined;
@@ -149,4 +148,17 @@ function replay(c: Context<HttpEnv>, { status, headers, body }: StoredResponse):
   return body === ""
     ? c.body(null, status as StatusCode, headers)
     : c.body(body, status as ContentfulStatusCode, headers);
+}
+
+/** The text of a JSON value by which equal values have equal texts, whatever their blanks and the order of their keys. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, entry: unknown) =>
+    isObject(entry)
+      ? Object.fromEntries(Object.entries(entry).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+      : entry,
+  );
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

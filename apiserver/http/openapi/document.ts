@@ -1,7 +1,6 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
-import { MAX_TIME_LENGTH } from "../contract/fields.ts";
+import { MAX_TIME_LENGTH, toRestWords } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
-import { toRestWords } from "../contract/rest-form.ts";
 import type { SentEvent } from "../contract/router.ts";
 import { registerParts } from "./components.ts";
 import { documentOperation } from "./document-operation.ts";

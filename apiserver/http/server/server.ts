@@ -7,7 +7,6 @@ import type { RequestLimits } from "../limits.ts";
 import { toAddressKey } from "../rate-limits/address-key.ts";
 import { isTimeout, refuseConnect, refuseRequest, respondToClientError } from "./client-error.ts";
 import { createProxyCheck, normalizeAddress } from "./source-address.ts";
-import { watchStalls } from "./stalls.ts";
 
 type FetchHandler = Parameters<typeof getRequestListener>[0];
 
@@ -169,4 +168,32 @@ function limitConnectionsPerAddress(
       else openByAddress.set(key, others);
     });
   });
+}
+
+/** How often the event loop is seen to turn; a turn that is late by more than as much again is a stall. */
+const TICK_MS = 250;
+
+interface StallWatch {
+  /** Whether the event loop stood still at some time within the last `ms`. */
+  hasStalled(ms: number): boolean;
+  stop(): void;
+}
+
+/** Notices when this process stands still, so that its clients are not blamed for the time in which it read nothing. */
+function watchStalls(nowMs: () => number = () => performance.now()): StallWatch {
+  let tickedMs = nowMs();
+  let stalledMs = Number.NEGATIVE_INFINITY;
+  const tick = () => {
+    if (nowMs() - tickedMs > 2 * TICK_MS) stalledMs = nowMs();
+    tickedMs = nowMs();
+  };
+  const timer = setInterval(tick, TICK_MS).unref();
+  return {
+    hasStalled(ms) {
+      // Of the timers that are due after a stall, this one may be the last.
+      tick();
+      return nowMs() - stalledMs <= ms;
+    },
+    stop: () => clearInterval(timer),
+  };
 }

@@ -1,16 +1,25 @@
 import { createId } from "../../../shared/program/id.ts";
+import { createKeyedSlots } from "../../../shared/program/limits.ts";
+import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { recordAudit } from "../../audit/index.ts";
-import { chunk } from "../../db/chunk.ts";
 import type { Database, Queryable } from "../../db/client.ts";
-import { sendTogether } from "../../db/send-together.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import { chunk, sendTogether } from "../../db/statement.ts";
+import type { CarriedGroups, Origin, UserPrincipal } from "../../http/authentication/principal.ts";
 import { hasPermission, type Role } from "../../http/authorization/permissions.ts";
 import { ApiError } from "../../http/errors.ts";
-import { lockOrganization } from "../../organizations/index.ts";
+import { lockOrganization, tryLockOrganization } from "../../organizations/index.ts";
 import type { MemberHooks } from "../hooks.ts";
 import { auditMember } from "../present.ts";
 import type { MemberRow } from "../table.ts";
-import { listGrants } from "./grant-store.ts";
+import { lockIssuerOf } from "../user-store.ts";
+import {
+  deleteGrantsOfOthers,
+  listDueOrganizations,
+  listGrants,
+  listOrganizationsOfOthers,
+  renewGrants,
+  type UserGroups,
+} from "./grant-store.ts";
 import { deleteGroupMember, findMembersOf, insertGroupMember, updateGroupMember } from "./member-store.ts";
 import { strongestOf } from "./strongest.ts";
 
@@ -18,13 +27,13 @@ import { strongestOf } from "./strongest.ts";
 export const GROUP_MEMBERSHIPS = "group-memberships";
 
 /** Someone whose groups may have changed what they give, and the address of a token that carried them. */
-export interface GroupPerson {
+interface GroupPerson {
   userId: string;
   email?: string;
 }
 
 /** An organization of which the row is locked, and who changed the ground of memberships: a request, or the service. */
-export interface SettledPlace {
+interface SettledPlace {
   orgId: string;
   author: Origin | "system";
 }
@@ -152,7 +161,7 @@ export function inOpenOrganization<T>(
 }
 
 /** Takes an organization's row lock; false for one that is deleted or being deleted. */
-export async function isLocked(tx: Queryable, orgId: string): Promise<boolean> {
+async function isLocked(tx: Queryable, orgId: string): Promise<boolean> {
   try {
     await lockOrganization(tx, orgId);
     return true;
@@ -160,4 +169,74 @@ export async function isLocked(tx: Queryable, orgId: string): Promise<boolean> {
     if (error instanceof ApiError && (error.code === "not_found" || error.code === "conflict")) return false;
     throw error;
   }
+}
+
+/** One at a time for a user and an organization: those who waited find that nothing is due any more. */
+const turns = createKeyedSlots(1);
+
+/**
+ * Makes a person who signs in a member of the organizations that the groups of the token are mapped to, or lets such a
+ * membership live longer. A token without an e-mail address gives none. A group that a token lacks ends nothing: what an
+ * earlier one gave ends in its own time. Where the person is a member already and the organization is being changed, its
+ * time is prolonged by a later request instead. Uses the organization's share of the connections.
+ */
+export async function takeGroups(
+  db: Database,
+  hooks: MemberHooks,
+  { userId, issuer, email }: UserPrincipal,
+  { names, untilMs }: CarriedGroups,
+): Promise<void> {
+  if (names.length === 0 || email === undefined) return;
+  const carried = { userId, issuer, groups: names, until: new Date(untilMs) };
+  for (const { orgId } of await listDueOrganizations(db, carried))
+    await runForTenant({ tenant: orgId, signal: undefined }, () =>
+      takeGroupsIn(db, hooks, orgId, { ...carried, email }),
+    );
+}
+
+async function takeGroupsIn(
+  db: Database,
+  hooks: MemberHooks,
+  orgId: string,
+  { email, ...carried }: UserGroups & { email: string },
+): Promise<void> {
+  const { userId, issuer } = carried;
+  const release = await turns.take(`${userId} ${orgId}`);
+  try {
+    const [due] = await listDueOrganizations(db, carried, orgId);
+    if (due === undefined) return;
+    await db.transaction(async (tx) => {
+      // The user's row first, as whoever gives the user to another issuer does.
+      if ((await lockIssuerOf(tx, userId)) !== issuer) return;
+      if (!(await (due.isUrgent ? isLocked : tryLockOrganization)(tx, orgId))) return;
+      if ((await listDueOrganizations(tx, carried, orgId)).length === 0) return;
+      await renewGrants(tx, orgId, carried);
+      await settleMembers(tx, hooks, { orgId, author: "system" }, [{ userId, email }]);
+    });
+  } finally {
+    release();
+  }
+}
+
+/**
+ * Ends what the groups of other issuers than this one give a user, who belongs to it from now on. Runs under the user's
+ * row lock, so that no token of the previous issuer gives more.
+ */
+export async function endGroupsOfOtherIssuers(
+  tx: Queryable,
+  hooks: MemberHooks,
+  author: Origin,
+  { userId, issuer }: { userId: string; issuer: string },
+): Promise<{ lostIn: string[] }> {
+  const lostIn: string[] = [];
+  const locked: string[] = [];
+  // What is left in one that is being deleted ends with it, or in its own time.
+  for (const orgId of await listOrganizationsOfOthers(tx, userId, issuer))
+    if (await isLocked(tx, orgId)) locked.push(orgId);
+  await deleteGrantsOfOthers(tx, userId, issuer);
+  for (const orgId of locked) {
+    const { isAccessLost } = await settleMembers(tx, hooks, { orgId, author }, [{ userId }]);
+    if (isAccessLost) lostIn.push(orgId);
+  }
+  return { lostIn };
 }

@@ -1,9 +1,10 @@
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
-import { dependencyUnavailable } from "../../http/errors.ts";
-import { noRegistry } from "../require-registry.ts";
+import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
+import type { RegistryConfig } from "../config.ts";
 import { BackendError, type NamesRequest, type RegistryBackend } from "./backend.ts";
-import { createBackend } from "./create-backend.ts";
+import { createDistribution } from "./distribution.ts";
+import { createHarbor } from "./harbor.ts";
 
 /** Names of one request to the registry. */
 const BATCH = 500;
@@ -55,4 +56,20 @@ export async function* listAllNames(list: (page: NamesRequest) => Promise<string
     if (names.length < BATCH) return;
     after = names.at(-1);
   }
+}
+
+/** The registry that the configuration names. */
+export function createBackend(config: RegistryConfig, now: () => Date): RegistryBackend {
+  return config.kind === "harbor" ? createHarbor(config) : createDistribution(config, now);
+}
+
+/** The registry that the configuration names. Throws 503 when there is none. */
+export function requireRegistry({ registry }: { registry: RegistryConfig | undefined }): RegistryConfig {
+  if (registry !== undefined) return registry;
+  throw noRegistry();
+}
+
+/** 503 for a service without a registry. */
+function noRegistry(): ApiError {
+  return new ApiError("dependency_unavailable", "This service has no container registry.");
 }

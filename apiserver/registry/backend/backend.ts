@@ -1,4 +1,4 @@
-import type { ImageScan } from "../image-scan.ts";
+import type { ImageScan } from "../report.ts";
 import type { RegistryClaims } from "../tokens/sign.ts";
 
 /** Names of one page in ascending order, after `after`. */

@@ -1,8 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { OwnScans } from "./backend.ts";
-import { createHarbor } from "./harbor.ts";
-import { createHarborScans } from "./harbor-scans.ts";
+import { createHarbor, createHarborScans } from "./harbor.ts";
 import { testRegistryContract } from "./testing-contract.ts";
 import { type HarborVulnerability, ROBOT, startTestHarbor, type TestHarbor } from "./testing-harbor.ts";
 

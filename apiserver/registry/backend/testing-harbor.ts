@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
-import { REPORT_TYPE } from "./harbor-scans.ts";
+import { REPORT_TYPE } from "./harbor.ts";
 
 /** A vulnerability in a report of Harbor. */
 export type HarborVulnerability = Record<string, string | string[]>;

@@ -6,7 +6,7 @@ import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { isClusterServed } from "../../resources/project/index.ts";
-import { requireRegistry } from "../require-registry.ts";
+import { requireRegistry } from "../backend/access.ts";
 import { CREDENTIAL_TAG, presentCreated, presentCredential } from "./present.ts";
 import { createCredentialBody, createdCredentialRecord, credentialPage } from "./schema.ts";
 import { countCredentials, insertCredential, listCredentials, removeCredential } from "./store.ts";

@@ -1,7 +1,7 @@
 import { and, eq, type SQL, sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
-import { setExcluded } from "../../db/set-excluded.ts";
+import { setExcluded } from "../../db/statement.ts";
 import type { ScanReport } from "../report.ts";
 import type { ScanError } from "./scan-error.ts";
 import { PRIORITIES } from "./store.ts";

@@ -1,11 +1,10 @@
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { OwnScans } from "../backend/backend.ts";
-import type { ImageScan } from "../image-scan.ts";
 import { repositoryPrefix } from "../names.ts";
+import type { ImageScan } from "../report.ts";
 import { type ClaimedScan, completeScan } from "./claim-store.ts";
-import { findReportTimes, replaceReport, type ScannedImage } from "./report-store.ts";
-import { findScan } from "./store.ts";
+import { findReportTimes, findScan, replaceReport, type ScannedImage } from "./store.ts";
 
 /**
  * Stores what Marina's scanner found, with a row in the audit log when more of it is critical than in the report before;

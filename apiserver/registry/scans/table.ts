@@ -2,8 +2,7 @@ import { sql } from "drizzle-orm";
 import { check, index, integer, jsonb, pgTable, primaryKey, smallint, text, uuid } from "drizzle-orm/pg-core";
 import { time } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
-import type { ScanState } from "../image-scan.ts";
-import type { Summary, Vulnerability } from "../report.ts";
+import type { ScanState, Summary, Vulnerability } from "../report.ts";
 import type { ScanFault } from "./scan-error.ts";
 
 /** The scans of the images in the registry: one row per digest of an organization, whatever tags name it. */

@@ -1,6 +1,6 @@
 import { and, eq, inArray, isNull, lt, or, sql } from "drizzle-orm";
-import { chunk } from "../../db/chunk.ts";
 import type { Queryable } from "../../db/client.ts";
+import { chunk } from "../../db/statement.ts";
 import type { RegistryLimits } from "../config.ts";
 import { registryImages, registryUsage, type UsageRow } from "./table.ts";
 

@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { requireRegistry } from "../require-registry.ts";
+import { requireRegistry } from "../backend/access.ts";
 import { presentRegistryUsage } from "./present.ts";
 import { registryUsageRecord } from "./schema.ts";
 import { findUsage } from "./store.ts";

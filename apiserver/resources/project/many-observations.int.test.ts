@@ -12,6 +12,7 @@ import { auditLog } from "../../audit/table.ts";
 import { connectDatabase, type Queryable } from "../../db/client.ts";
 import { systemEvents } from "../../events/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { createVersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { projectObservations } from "./index.ts";
 import type { ProjectedObject } from "./project.ts";
@@ -24,7 +25,6 @@ import {
   transitions,
 } from "./table.ts";
 import { aCluster, createObservations, createRandom, projected, TRANSITION_TYPES } from "./testing.ts";
-import { createVersionLog } from "./version-log.ts";
 
 let api: TestApp;
 beforeAll(async () => {

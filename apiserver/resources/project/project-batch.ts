@@ -6,7 +6,7 @@ import { toKey } from "../../../shared/kube/object.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
-import { auditVersions } from "./audit-versions.ts";
+import { auditVersions, type VersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
 import { giveWords, needsWord } from "./identity-words.ts";
@@ -14,7 +14,6 @@ import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodeP
 import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 import { projectObservations } from "./upsert.ts";
-import type { VersionLog } from "./version-log.ts";
 
 /** Work of the projector: an object by its key, a deleted object, or the search for objects deleted while unwatched. */
 export type Work =

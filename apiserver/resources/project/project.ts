@@ -5,7 +5,7 @@ import { MANAGER_APISERVER_NETWORK } from "../../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePool, type NodePoolSpec } from "../../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../../shared/crd/node-pool-rules.ts";
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from "../../../shared/kube/kind.ts";
-import { toStorable } from "../../db/storable.ts";
+import { toStorable } from "../../db/statement.ts";
 
 /** Admission enforces this format of labels; an object that bypassed it is not served. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -9,12 +9,12 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { startTestClusters } from "../../testing/service.ts";
+import { createVersionLog } from "./audit-versions.ts";
 import { findCluster, projectObservations } from "./index.ts";
 import { projectBatch } from "./project-batch.ts";
 import { startProjector } from "./projector.ts";
 import { projectedClusters, projectionWatches } from "./table.ts";
 import { projected, readTransitionTypes } from "./testing.ts";
-import { createVersionLog } from "./version-log.ts";
 
 let api: TestApp;
 let orgId: string;

@@ -10,9 +10,9 @@ import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
+import { createVersionLog, type VersionLog } from "./audit-versions.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
-import { createVersionLog, type VersionLog } from "./version-log.ts";
 import { recordWatches } from "./watches.ts";
 
 const BATCH_SIZE = 100;

@@ -1,10 +1,9 @@
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import { poolAmounts } from "../../../shared/crd/quota.ts";
 import type { Queryable } from "../../db/client.ts";
-import { setExcluded } from "../../db/set-excluded.ts";
+import { setExcluded } from "../../db/statement.ts";
 import type { Batch } from "./batches.ts";
-import type { OutsideWriter } from "./project.ts";
-import { isPool, type ProjectedObject, withKeptNodes } from "./project.ts";
+import { isPool, type OutsideWriter, type ProjectedObject, withKeptNodes } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 /** The stored version of one object. */

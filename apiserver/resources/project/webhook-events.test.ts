@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
 import { toEventRow } from "../../events/emit.ts";
-import { bodySchemaOf } from "../../webhooks/catalog-schema.ts";
+import { bodySchemaOf } from "../../webhooks/event-schema.ts";
 import { projected, projectedPool } from "./testing.ts";
 import { webhookEventOf } from "./transitions.ts";
 

@@ -1,6 +1,6 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
-import { withWireNames } from "../../../shared/crd/wire-names.ts";
+import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
 import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ManagedFieldsEntry } from "../../../shared/kube/kind.ts";

@@ -3,15 +3,21 @@ import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
 import { currentTenant } from "../../../shared/program/tenant-context.ts";
 import type { AuditEntry } from "../../audit/index.ts";
-import { runThenRollBack } from "../../db/dry-run.ts";
+import { runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
 import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
-import type { ObjectPatch } from "./kube-write.ts";
-import { deleteLive, isNotApplied, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
+import {
+  deleteLive,
+  isNotApplied,
+  type ObjectPatch,
+  patchLive,
+  requireUnmanaged,
+  toRefusal,
+} from "./kube-write.ts";
 import type { ObjectRef, Resource, WritePlan, WriteRequest, WriteResult } from "./resource.ts";
 import { beingChanged, runInTurn } from "./turn.ts";
 

@@ -1,6 +1,6 @@
 import { GROUP, LABEL_NODE_POOL_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../../shared/crd/names.ts";
 import type { Event } from "../../../shared/kube/core-kinds.ts";
-import { toStorable } from "../../db/storable.ts";
+import { toStorable } from "../../db/statement.ts";
 import type { SystemEventPayload } from "../../events/table.ts";
 
 /** The writer can put any text into `regarding`; the database accepts only UUIDs. */

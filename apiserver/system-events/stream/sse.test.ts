@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { StatusPayload, SystemEventPayload } from "../../events/table.ts";
-import { cursorToPosition, positionToCursor } from "../../http/contract/position-page.ts";
+import { cursorToPosition, positionToCursor } from "../../http/contract/page.ts";
 import { presentEvent } from "../present.ts";
 import { byeRecord, deletedRecord, eventRecord, gapRecord } from "../schema.ts";
 import { describeStream } from "../stream-schema.ts";

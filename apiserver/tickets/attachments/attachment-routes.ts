@@ -4,7 +4,7 @@ import { transactAs } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireRoomForAttachment } from "../limits.ts";
-import { lockTicket, requireTicket } from "../store.ts";
+import { lockTicket, requireOrganizationOf, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
 import type { StoreAccess } from "./objects/use-store.ts";
@@ -16,6 +16,9 @@ import { signDownload, signUpload } from "./stored-file.ts";
 const tag = "Support";
 const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/attachments";
 const RECORD = `${COLLECTION}/{attachmentID}` as const;
+const ADMIN_TAG = "Platform administration";
+const ADMIN_COLLECTION = "/api/v1/admin/tickets/{ticketID}/attachments";
+const ADMIN_RECORD = `${ADMIN_COLLECTION}/{attachmentID}` as const;
 
 /** The attachments of an organization's tickets, for its members. */
 export function addAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
@@ -144,6 +147,139 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const scope = attachmentScope(origin, ticket, "tenant");
       store.requireConfigured();
+      const row = await requireAttachment(deps.db, scope, params.attachmentID);
+      const location = await signDownload(store.use, row);
+      return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });
+    },
+  );
+}
+
+/** The attachments of the tickets of all organizations, those of internal notes too, for the platform's staff. */
+export function addAdminAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
+  addAdminCreate(router, deps, store);
+  addAdminComplete(router, deps, store);
+  addAdminReads(router, deps, store);
+}
+
+function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: ADMIN_COLLECTION,
+      operationId: "createAdminTicketAttachment",
+      tag: ADMIN_TAG,
+      summary: "Announce an attachment of any ticket",
+      description:
+        "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
+      access: "platform-admin",
+      body: createAttachmentBody,
+      responses: {
+        201: {
+          description: "Announced; nobody but the caller sees it until a message has it.",
+          body: newAttachmentRecord,
+          headers: ["Location"],
+        },
+      },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, caller, params, readBody, runOnce }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
+      const file = { filename, contentType, sizeBytes, sha256 };
+      return runOnce({}, async ({ id }) => {
+        const at = deps.now();
+        const place = { orgId, ticketId: params.ticketID, id };
+        const upload = await signUpload(store.use, { ...place, ...file }, at);
+        const row = await transactAs(deps.db, caller, async (tx) => {
+          const ticket = await lockTicket(tx, { orgId }, params.ticketID);
+          const seen = attachmentScope(origin, ticket, "provider");
+          return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
+        });
+        return c.json({ ...presentAttachment(row), upload }, 201, {
+          Location: ADMIN_RECORD.replace("{ticketID}", params.ticketID).replace("{attachmentID}", id),
+        });
+      });
+    },
+  );
+}
+
+function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${ADMIN_RECORD}/complete`,
+      operationId: "completeAdminTicketAttachment",
+      tag: ADMIN_TAG,
+      summary: "Complete the upload of an attachment of any ticket",
+      description: "Compares what was uploaded with what was announced. From then on a message can have it.",
+      access: "platform-admin",
+      responses: { 200: { description: "Completed.", body: attachmentRecord } },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, caller, params, runOnce }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const seen = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
+      const announced = await requireAttachment(deps.db, seen, params.attachmentID);
+      return runOnce({}, async () => {
+        await moveUpload(store.use, announced);
+        const row = await transactAs(deps.db, caller, async (tx) => {
+          const ticket = await lockTicket(tx, { orgId }, params.ticketID);
+          return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
+        });
+        return c.json(presentAttachment(row), 200);
+      });
+    },
+  );
+}
+
+function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_COLLECTION,
+      operationId: "listAdminTicketAttachments",
+      tag: ADMIN_TAG,
+      summary: "List the attachments of any ticket",
+      description:
+        "Those of messages, internal notes included, and the caller's own that no message has yet.",
+      access: "platform-admin",
+      query: pageQuery,
+      responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
+    },
+    async (c, { origin, params, query }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      const rows = await listAttachments(
+        deps.db,
+        attachmentScope(origin, { id: params.ticketID, orgId }, "provider"),
+        query,
+      );
+      return c.json(toPage(rows, query.limit, presentAttachment), 200);
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: ADMIN_RECORD,
+      operationId: "getAdminTicketAttachment",
+      tag: ADMIN_TAG,
+      summary: "Download an attachment of any ticket",
+      description:
+        "Redirects to an address of the object store that gives the bytes for a minute, as a download whatever their type. Send no credential of this API there.",
+      access: "platform-admin",
+      responses: {
+        302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
+      },
+      errors: ["conflict", "attachments_unavailable"],
+    },
+    async (c, { origin, params }) => {
+      const orgId = await requireOrganizationOf(deps.db, params.ticketID);
+      store.requireConfigured();
+      const scope = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
       const location = await signDownload(store.use, row);
       return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });

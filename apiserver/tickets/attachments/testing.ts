@@ -4,7 +4,7 @@ import { createId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import type { TestApp, TestResponse } from "../../testing/app.ts";
 import type { Person, TestOrganization } from "../../testing/issuer.ts";
-import { listMessages } from "../message-store.ts";
+import { listMessages } from "../store.ts";
 import type { AttachmentStorage } from "./config.ts";
 import { type AttachmentRow, ticketAttachments } from "./table.ts";
 

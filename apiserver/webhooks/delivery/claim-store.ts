@@ -1,13 +1,13 @@
-import { sql } from "drizzle-orm";
+import { asc, sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { SentEventType } from "../../events/event-types.ts";
-import type { DeliveryClaim, DeliveryTrigger } from "../table.ts";
+import { type DeliveryClaim, type DeliveryTrigger, type WebhookSecretRow, webhookSecrets } from "../table.ts";
 import { isPausedAfterFailures } from "./endpoint-health.ts";
 import { saveClaims } from "./queue-store.ts";
 
 /** Longer than an attempt with all that belongs to it, so that only what a process has left behind is claimed again. */
-export const LEASE_MS = 60_000;
+const LEASE_MS = 60_000;
 
 /** A delivery that this process attempts. */
 export interface ClaimedDelivery {
@@ -168,4 +168,21 @@ function admit(
 function countLooked(queues: readonly DueQueue[], due: readonly DueDelivery[], limit: number): number {
   if (due.length < limit) return queues.length;
   return queues.findIndex(({ webhookId }) => webhookId === due.at(-1)?.webhookId) + 1;
+}
+
+/** The secrets that sign for these webhooks now, the one in use first. */
+export async function findSigningSecrets(
+  db: Queryable,
+  webhookIds: readonly string[],
+): Promise<Map<string, WebhookSecretRow[]>> {
+  const ids = JSON.stringify([...new Set(webhookIds)]);
+  const rows = await db
+    .select()
+    .from(webhookSecrets)
+    .where(
+      sql`${webhookSecrets.webhookId} in (select value::uuid from json_array_elements_text(${ids}::text::json))
+        and (${webhookSecrets.expiresAt} is null or ${webhookSecrets.expiresAt} > now())`,
+    )
+    .orderBy(asc(webhookSecrets.webhookId), sql`${webhookSecrets.id} desc`);
+  return Map.groupBy(rows, ({ webhookId }) => webhookId);
 }

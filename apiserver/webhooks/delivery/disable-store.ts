@@ -1,6 +1,9 @@
-import { sql } from "drizzle-orm";
+import { and, eq, sql } from "drizzle-orm";
 import { type AuditEntry, recordSystemAudits } from "../../audit/index.ts";
-import type { Queryable } from "../../db/client.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { webhooks } from "../../events/table.ts";
+import { webhookQueues } from "../table.ts";
+import { classifyFailure } from "./endpoint-health.ts";
 
 type DisabledReason = "gone" | "failing";
 
@@ -10,7 +13,7 @@ export function disableGone(tx: Queryable, ids: readonly string[]): Promise<void
 }
 
 /** Like disableGone, for those that have failed for five days. */
-export function disableFailing(tx: Queryable, ids: readonly string[]): Promise<void> {
+function disableFailing(tx: Queryable, ids: readonly string[]): Promise<void> {
   return disableWebhooks(tx, ids, "failing");
 }
 
@@ -32,7 +35,7 @@ async function disableWebhooks(tx: Queryable, ids: readonly string[], reason: Di
 }
 
 /** Rows of the audit log about what Marina itself found or did. */
-export async function auditBySystem(
+async function auditBySystem(
   tx: Queryable,
   facts: readonly { action: string; orgId: string; id: string; after: NonNullable<AuditEntry["after"]> }[],
 ): Promise<void> {
@@ -41,4 +44,54 @@ export async function auditBySystem(
     "webhooks",
     facts.map(({ id, ...fact }) => ({ ...fact, target: { kind: "webhook", id }, result: "done" })),
   );
+}
+
+/**
+ * Disables each webhook that has failed for five days and exhausted the retries of two events, and records once in the
+ * audit log each that has failed for four days.
+ */
+export async function reviewFailing(db: Database): Promise<void> {
+  const failing = await db
+    .select({ id: webhooks.id })
+    .from(webhookQueues)
+    .innerJoin(webhooks, eq(webhooks.id, webhookQueues.webhookId))
+    .where(
+      and(
+        sql`${webhookQueues.failingSince} < now() - interval '4 days'`,
+        sql`${webhooks.enabled} and ${webhooks.deletedAt} is null`,
+      ),
+    );
+  for (const { id } of failing) await db.transaction((tx) => review(tx, id));
+}
+
+async function review(tx: Queryable, id: string): Promise<void> {
+  const [webhook] = await tx
+    .select({
+      orgId: webhooks.orgId,
+      enabled: webhooks.enabled,
+      nowMs: sql<number>`extract(epoch from now())::float8 * 1000`,
+    })
+    .from(webhooks)
+    .where(and(eq(webhooks.id, id), sql`${webhooks.deletedAt} is null`))
+    .for("no key update");
+  const [queue] = await tx.select().from(webhookQueues).where(eq(webhookQueues.webhookId, id)).for("update");
+  if (webhook?.enabled !== true || queue === undefined) return;
+  const { orgId, nowMs } = webhook;
+  const failingSince = queue.failingSince?.toISOString() ?? null;
+  const verdict = classifyFailure(
+    {
+      failingSinceMs: queue.failingSince?.getTime() ?? null,
+      failureReportedAtMs: queue.failureReportedAt?.getTime() ?? null,
+      exhaustedEvents: queue.exhaustedEvents,
+    },
+    nowMs,
+  );
+  if (verdict === "disable") await disableFailing(tx, [id]);
+  if (verdict !== "report") return;
+  await tx
+    .update(webhookQueues)
+    .set({ failureReportedAt: new Date(nowMs) })
+    .where(eq(webhookQueues.webhookId, id));
+  const after = { failing_since: failingSince };
+  await auditBySystem(tx, [{ action: "webhook.fail", orgId, id, after }]);
 }

@@ -3,9 +3,8 @@ import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { emitEvents } from "../../events/emit.ts";
 import { aReplacement } from "../testing.ts";
-import { runFanOut } from "./fan-out-loop.ts";
+import { createWakeup, runFanOut } from "./fan-out-loop.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
-import { createWakeup } from "./wakeup.ts";
 
 let deliveries: TestDeliveries;
 beforeAll(async () => {

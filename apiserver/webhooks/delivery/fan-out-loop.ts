@@ -1,9 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { Database } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { fanOutEvents, listPendingEventIds } from "./fan-out-store.ts";
-import { pause, type Wakeup } from "./wakeup.ts";
 
 /** While no event is pending the database is asked this often, in case a notification was lost. */
 const POLL_MS = 1000;
@@ -57,4 +57,29 @@ export async function runFanOut(
   function warn(error: unknown, text: string): void {
     log.warn({ message: describeDatabaseError(error)?.message ?? messageOf(error) }, text);
   }
+}
+
+/** Wakes a loop that waits. */
+interface Wakeup {
+  wake: () => void;
+  /** Resolves at the next `wake`, or when the signal aborts. */
+  next: () => Promise<void>;
+}
+
+export function createWakeup(signal: AbortSignal): Wakeup {
+  let resolveNext = () => {};
+  signal.addEventListener("abort", () => resolveNext(), { once: true });
+  return {
+    wake: () => resolveNext(),
+    next: () =>
+      new Promise((resolve) => {
+        resolveNext = resolve;
+      }),
+  };
+}
+
+/** Waits, at most until the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0) return;
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

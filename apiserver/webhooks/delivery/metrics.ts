@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from "../../../shared/progra
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../table.ts";
 import type { CompletionResult } from "./completion-store.ts";
-import { type Figures, readDeliveryFigures } from "./figures-store.ts";
+import { type Figures, readDeliveryFigures } from "./queue-store.ts";
 
 /** A scrape counts again once the figures are this old, for many pending deliveries take a while to count. */
 const FIGURES_AGE_MS = 30_000;

@@ -4,7 +4,7 @@ import { DELIVERIES_CHANNEL } from "../../events/emit.ts";
 import type { DeliveryClaim } from "../table.ts";
 import type { EndpointHealth } from "./endpoint-health.ts";
 
-export interface QueueClaims {
+interface QueueClaims {
   webhookId: string;
   /** Those that have not ended. */
   claims: DeliveryClaim[];
@@ -45,7 +45,7 @@ export async function saveClaims(tx: Queryable, queues: readonly QueueClaims[]):
     where queue.webhook_id = input.webhook_id`);
 }
 
-export interface QueueState extends Omit<QueueClaims, "hasRoom"> {
+interface QueueState extends Omit<QueueClaims, "hasRoom"> {
   health: EndpointHealth;
 }
 
@@ -100,4 +100,37 @@ function nextDue(pausedUntil: SQL): SQL {
     )`;
   const soonest = sql`coalesce(least(${toTime("lease_end_ms")}, ${nextPending}), 'infinity')`;
   return sql`nullif(greatest(${pausedUntil}, ${soonest}), 'infinity')`;
+}
+
+/** Counts over all webhooks. */
+export interface Figures {
+  pending: number;
+  oldestSeconds: number;
+  overdueSeconds: number;
+  disabled: Record<"gone" | "failing" | "tenant", number>;
+}
+
+/** Counts pending deliveries, including those that are not made of their event yet, and disabled webhooks. */
+export async function readDeliveryFigures(db: Queryable): Promise<Figures> {
+  const [row] = await db.execute<Omit<Figures, "disabled"> & Figures["disabled"]>(sql`
+    select made.count + awaited.count as pending, greatest(made.age, awaited.age) as "oldestSeconds",
+      greatest(overdue.age, awaited.age) as "overdueSeconds", disabled.*
+    from (
+      select count(*)::float8 as count, coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age
+      from webhook_deliveries where status = 'pending'
+    ) made, (
+      select coalesce(sum(cardinality(pending_webhook_ids)), 0)::float8 as count,
+        coalesce(extract(epoch from now() - min(created_at)), 0)::float8 as age
+      from webhook_events where pending_webhook_ids is not null
+    ) awaited, (
+      select coalesce(greatest(0, extract(epoch from now() - min(due_at))), 0)::float8 as age from webhook_queues
+    ) overdue, (
+      select count(*) filter (where disabled_reason = 'gone')::float8 as gone,
+        count(*) filter (where disabled_reason = 'failing')::float8 as failing,
+        count(*) filter (where disabled_reason is null)::float8 as tenant
+      from webhooks where not enabled and deleted_at is null
+    ) disabled`);
+  if (row === undefined) throw new Error("no figures");
+  const { gone, failing, tenant, ...figures } = row;
+  return { ...figures, disabled: { gone, failing, tenant } };
 }

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { type RequestOptions, request as startRequest } from "node:https";
-import { onAbort } from "./abort-callbacks.ts";
 import { AttemptError } from "./error-class.ts";
 
 export interface Answer {
@@ -90,4 +89,25 @@ export function exchange(options: RequestOptions, limits: ExchangeOptions): Prom
 
 function isClosed(error: NodeJS.ErrnoException): boolean {
   return error.code === "ECONNRESET" || error.code === "EPIPE";
+}
+
+const callbacksOf = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls back when the signal aborts; returns what undoes that. A signal has one listener for all callbacks: to add or
+ * remove one of many listeners takes a signal longer the more there are.
+ */
+export function onAbort(signal: AbortSignal, callback: () => void): () => void {
+  const callbacks = callbacksOf.get(signal) ?? listenOnce(signal);
+  callbacks.add(callback);
+  return () => callbacks.delete(callback);
+}
+
+function listenOnce(signal: AbortSignal): Set<() => void> {
+  const callbacks = new Set<() => void>();
+  callbacksOf.set(signal, callbacks);
+  signal.addEventListener("abort", () => {
+    for (const callback of callbacks) callback();
+  });
+  return callbacks;
 }

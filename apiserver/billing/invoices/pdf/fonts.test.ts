@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readFont } from "./fonts.ts";
+import { readFont } from "./page.ts";
 
 const { toWritable } = readFont("DejaVuSans");
 

@@ -5,8 +5,17 @@ import type { DailyCost } from "../daily-costs.ts";
 import { toInvoiceXml } from "../xml.ts";
 import { type ClusterLines, composeContent, type InvoiceContent, type InvoiceWithLines } from "./content.ts";
 import { drawFirstPage } from "./draw-first-page.ts";
-import { readFont } from "./fonts.ts";
-import { COLORS, type Fonts, MARGIN, PAGE_HEIGHT, PdfPage, RIGHT, ROW_HEIGHT, WIDTH } from "./page.ts";
+import {
+  COLORS,
+  type Fonts,
+  MARGIN,
+  PAGE_HEIGHT,
+  PdfPage,
+  RIGHT,
+  ROW_HEIGHT,
+  readFont,
+  WIDTH,
+} from "./page.ts";
 
 /** The media type of the document for people. */
 export const PDF = "application/pdf";

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { StaticCredentials, WebIdentity } from "../config.ts";
-import type { SendToStore } from "./http.ts";
-import { StoreError } from "./store-error.ts";
+import { type SendToStore, StoreError } from "./http.ts";
 
 /** Temporary credentials are taken anew this long before they end, so that no address outlives them. */
 const RENEW_BEFORE_MS = 20 * 60_000;

@@ -1,8 +1,7 @@
 import { AwsV4Signer } from "aws4fetch";
 import type { AttachmentStorage } from "../config.ts";
 import { createCredentials } from "./credentials.ts";
-import { createStoreSender, type StoreResponse } from "./http.ts";
-import { StoreError } from "./store-error.ts";
+import { createStoreSender, StoreError, type StoreResponse } from "./http.ts";
 
 /** What the bytes of an upload must be. */
 export interface UploadTerms {

@@ -2,8 +2,8 @@ import { keepFor } from "../../../../shared/program/keep-for.ts";
 import { Counter, type Registry } from "../../../../shared/program/metrics.ts";
 import type { Deps } from "../../../deps.ts";
 import { ApiError } from "../../../http/errors.ts";
+import { StoreError, type StoreFailure } from "./http.ts";
 import { createObjectStore, type ObjectStore } from "./object-store.ts";
-import { StoreError, type StoreFailure } from "./store-error.ts";
 
 /** How long a check of the bucket counts: an address to a store that is down is worth nothing. */
 const CHECK_AGE_MS = 10_000;

@@ -1,0 +1,87 @@
+import type { Deps } from "../deps.ts";
+import type { PeriodicJob } from "../work/periodic.ts";
+import { sendAlerts } from "./budget-alerts/send-alerts.ts";
+import { closeMonth, closeOrganizationOrLog } from "./invoices/close.ts";
+import { finishClose, listOpenCloses, listWaiting, requestFirstClose } from "./invoices/close-store.ts";
+import { closesAt, monthBefore, monthOf, monthOfPeriod, periodOf } from "./month.ts";
+import { publishPackages } from "./packages/changes.ts";
+import { followRegistry, followSharedStorage, type ListStoredImages } from "./usage/figures.ts";
+import { purgeNotes } from "./usage/ledger-store.ts";
+import { createLedgerMetrics } from "./usage/metrics.ts";
+import { runRound } from "./usage/round.ts";
+
+const CLOSES_EVERY_MS = 30_000;
+const WAITING_EVERY_MS = 600_000;
+const WAITING_PER_PAGE = 100;
+const ALERTS_EVERY_MS = 60_000;
+const PACKAGES_EVERY_MS = 60_000;
+const USAGE_EVERY_MS = 10_000;
+const FIGURES_EVERY_MS = 60_000;
+const PURGE_EVERY_MS = 3_600_000;
+
+/** Closes months that have ended or that the staff asks for, and issues invoices for which nothing is missing any more. */
+export function invoiceJobs(deps: Deps): PeriodicJob[] {
+  return [
+    { name: "month-closes", everyMs: CLOSES_EVERY_MS, run: (signal) => runCloses(deps, signal) },
+    { name: "waiting-invoices", everyMs: WAITING_EVERY_MS, run: (signal) => issueWaiting(deps, signal) },
+  ];
+}
+
+/** Runs every close that was asked for and is not finished. */
+export async function runCloses(deps: Deps, signal: AbortSignal): Promise<void> {
+  const now = deps.now();
+  const last = monthBefore(monthOf(now));
+  if (now >= closesAt(last)) await requestFirstClose(deps.db, periodOf(last), now);
+  for (const close of await listOpenCloses(deps.db)) {
+    await closeMonth(deps, monthOfPeriod(close.period), signal);
+    if (signal.aborted) return;
+    await finishClose(deps.db, close, deps.now());
+  }
+}
+
+/** Issues the invoices that waited and for which nothing is missing any more. What fails is tried again in the next run. */
+export async function issueWaiting(deps: Deps, signal: AbortSignal): Promise<void> {
+  let cursor: string | undefined;
+  do {
+    const found = await listWaiting(deps.db, { cursor, limit: WAITING_PER_PAGE });
+    for (const { orgId, period } of found.slice(0, WAITING_PER_PAGE)) {
+      if (signal.aborted) return;
+      await closeOrganizationOrLog(deps, orgId, monthOfPeriod(period));
+    }
+    cursor = found.length > WAITING_PER_PAGE ? found[WAITING_PER_PAGE - 1]?.id : undefined;
+  } while (cursor !== undefined);
+}
+
+/** Compares the spend of organizations with their budgets. */
+export function budgetJobs(deps: Deps): PeriodicJob[] {
+  return [{ name: "budget-alerts", everyMs: ALERTS_EVERY_MS, run: (signal) => sendAlerts(deps, signal) }];
+}
+
+/** Keeps the published packages equal to those in Postgres. */
+export function packageJobs(deps: Deps): PeriodicJob[] {
+  return [
+    { name: "packages", everyMs: PACKAGES_EVERY_MS, run: (signal) => publishPackages(deps, { signal }) },
+  ];
+}
+
+/**
+ * Write the ledger of usage: what was projected of clusters and node pools, and the figures of the shared storage and the
+ * registry; and remove old notes.
+ */
+export function usageJobs(deps: Deps, listStoredImages: ListStoredImages): PeriodicJob[] {
+  const ledgerDeps = { ...deps, ledgerMetrics: createLedgerMetrics(deps.metrics) };
+  return [
+    { name: "usage-ledger", everyMs: USAGE_EVERY_MS, run: (signal) => runRound(ledgerDeps, signal) },
+    {
+      name: "usage-figures",
+      everyMs: FIGURES_EVERY_MS,
+      run: (signal) => followSharedStorage(ledgerDeps, signal),
+    },
+    {
+      name: "usage-registry",
+      everyMs: FIGURES_EVERY_MS,
+      run: () => followRegistry(ledgerDeps, listStoredImages),
+    },
+    { name: "usage-purge", everyMs: PURGE_EVERY_MS, run: () => purgeNotes(deps.db) },
+  ];
+}

@@ -1,0 +1,114 @@
+import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import type { Metered, NewEvidence } from "./evidence.ts";
+import { type Meters, metersOf } from "./meters.ts";
+import {
+  endUse,
+  followUse,
+  type SeenCluster,
+  type SeenPool,
+  type UseEnd,
+  useOfControlPlane,
+  useOfMachine,
+  useOfStatus,
+} from "./uses.ts";
+
+/**
+ * What a Cluster shows that the ledger does not have yet. Its control plane and its package count from its first Ready
+ * to its end, whatever happens in between; after the first Ready also what its status names, each use from when it was
+ * first seen.
+ */
+export function findClusterEvidence(
+  { object, uid, organizationId, clusterId, clusterName, end }: SeenCluster,
+  meters: Meters,
+  now: Date,
+): NewEvidence[] {
+  const { firstReadyAt } = object.status ?? {};
+  if (firstReadyAt === undefined) return [];
+  const subject = { organizationId, subject: clusterId, objectUid: uid };
+  const metered = { ...subject, clusterId, clusterName, nodePoolId: null };
+  const controlPlane = { ...metered, kind: "control_plane" } as const;
+  const resources = { ...metered, kind: "cluster_resources" } as const;
+  const use = useOfControlPlane(object.spec);
+  const first = new Date(firstReadyAt);
+  if (end !== undefined)
+    return [
+      ...endUse(controlPlane, meters, { use, first, end }),
+      ...endUse(resources, meters, { use: {}, first, end }),
+    ];
+  return [
+    ...followUse(controlPlane, meters, use, { first, now }),
+    ...followUse(resources, meters, useOfStatus(object.status), { first: now, now }),
+  ];
+}
+
+type GoneMachine = NonNullable<NodePoolStatus["goneMachines"]>[number];
+
+/** What the ledger holds of a pool. */
+interface PoolMeters {
+  meters: Meters;
+  /** The uids of the machines of the pool that it says are in use. */
+  running: ReadonlySet<string>;
+  /** The last instant at which everything that exists was seen and written to the ledger. */
+  lastSeenAt: Date;
+}
+
+/**
+ * What a NodePool shows of its machines that the ledger does not have yet. A machine counts from its creation, once it
+ * has or had a node, until it is deleted. One that the pool no longer lists ended when it was last seen.
+ */
+export function findMachineEvidence(
+  pool: SeenPool,
+  { meters, running, lastSeenAt }: PoolMeters,
+  now: Date,
+): NewEvidence[] {
+  const { machines = [], goneMachines = [] } = pool.object.status ?? {};
+  const listed = new Set([...machines, ...goneMachines].map(({ uid }) => uid));
+  const lostEnd = pool.end ?? ({ at: lastSeenAt, reason: "not_seen" } as const);
+  return [
+    ...goneMachines.flatMap((machine) => findGone(toMetered(pool, machine.uid), meters, machine, pool)),
+    ...machines.flatMap((machine) => findPresent(toMetered(pool, machine.uid), meters, machine, pool, now)),
+    ...[...running]
+      .filter((uid) => !listed.has(uid))
+      .flatMap((uid) => end(toMetered(pool, uid), meters, lostEnd)),
+  ];
+}
+
+function findGone(metered: Metered, meters: Meters, machine: GoneMachine, { plan }: SeenPool): NewEvidence[] {
+  return endUse(metered, meters, {
+    use: machine.hadNode ? useOfMachine(machine, plan) : {},
+    first: new Date(machine.createdAt),
+    end: { at: new Date(machine.goneAt), reason: "ended" },
+  });
+}
+
+function findPresent(
+  metered: Metered,
+  meters: Meters,
+  machine: NodePoolMachine,
+  { plan, end: poolEnd }: SeenPool,
+  now: Date,
+): NewEvidence[] {
+  const isCounted = machine.node !== undefined && machine.vcpus !== undefined;
+  const use = isCounted ? useOfMachine(machine, plan) : {};
+  const first = new Date(machine.createdAt);
+  if (poolEnd !== undefined) return endUse(metered, meters, { use, first, end: poolEnd });
+  const isKnown = metersOf(meters, metered.kind, metered.subject).length > 0;
+  return isCounted || !isKnown ? followUse(metered, meters, use, { first, now }) : [];
+}
+
+function end(metered: Metered, meters: Meters, at: UseEnd): NewEvidence[] {
+  return endUse(metered, meters, { use: {}, first: at.at, end: at });
+}
+
+function toMetered(pool: SeenPool, machineUID: string): Metered {
+  const { organizationId, clusterId, clusterName, nodePoolId, uid } = pool;
+  return {
+    organizationId,
+    kind: "machine",
+    subject: machineUID,
+    objectUid: uid,
+    clusterId,
+    clusterName,
+    nodePoolId,
+  };
+}

@@ -1,0 +1,48 @@
+import { Hono } from "hono";
+import { expect, test } from "vitest";
+import { acceptedType, attachment, JSON_TYPE } from "./download.ts";
+
+const app = new Hono().get("/", (c) => c.text(acceptedType(c, [JSON_TYPE, "text/csv", "application/pdf"])));
+
+test.each([
+  [undefined, JSON_TYPE],
+  ["", JSON_TYPE],
+  ["*/*", JSON_TYPE],
+  ["application/*", JSON_TYPE],
+  ["text/csv", "text/csv"],
+  ["Text/CSV; header=present", "text/csv"],
+  ["text/*", "text/csv"],
+  ["text/csv;q=0.5, application/pdf", "application/pdf"],
+  ["application/pdf, application/json", "application/pdf"],
+  ["application/json, application/pdf", JSON_TYPE],
+  ["image/png, text/csv;q=0.1, */*;q=0.01", "text/csv"],
+  ["text/csv;q=0", JSON_TYPE],
+  ["image/png", JSON_TYPE],
+  [",;q=,;;/", JSON_TYPE],
+])("Accept: %s is answered with %s", async (accept, type) => {
+  const headers = accept === undefined ? undefined : { accept };
+  const response = await app.request("/", { ...(headers && { headers }) });
+  expect(await response.text()).toBe(type);
+});
+
+test.each([
+  ["production", "production-kubeconfig.yaml"],
+  ["my cluster", "my-cluster-kubeconfig.yaml"],
+  ["../../etc/passwd", "etc-passwd-kubeconfig.yaml"],
+  ['a"; filename=evil.exe; x="', "a-filename-evil.exe-x-kubeconfig.yaml"],
+  [".hidden", "hidden-kubeconfig.yaml"],
+  ["///", "kubeconfig.yaml"],
+  ["a\u200d\u200d\u202eb\u200d", "a-b-kubeconfig.yaml"],
+])("the file of %j is %s", (record, name) => {
+  expect(attachment(record, "kubeconfig.yaml")).toBe(`attachment; filename=${name}`);
+});
+
+test.each(["می\u200cخواهم", "क्\u200dष"])("the joiner of %j is kept in filename*", (record) => {
+  expect(attachment(record, "k.yaml")).toContain(`filename*=UTF-8''${encodeURIComponent(record)}-k.yaml`);
+});
+
+test("letters beyond ASCII are kept in filename*, and nothing else is", () => {
+  expect(attachment("Zürich 日本/\u202Egpj", "k.yaml")).toBe(
+    "attachment; filename=\"Z?rich-??-gpj-k.yaml\"; filename*=UTF-8''Z%C3%BCrich-%E6%97%A5%E6%9C%AC-gpj-k.yaml",
+  );
+});

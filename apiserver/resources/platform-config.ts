@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  type Capability,
+  type ClassCapabilitiesByPlan,
+  classCapabilitiesSchema,
+  DEFAULT_PLAN,
+  findUnsupportedReason,
+  type PlanCapabilities,
+} from "../../shared/crd/class-capabilities.ts";
+import { CAPABILITIES_CONFIG_MAP, CAPABILITIES_KEY } from "../../shared/crd/names.ts";
+import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { messageOf } from "../../shared/program/errors.ts";
+import { runForAll } from "../../shared/program/tenant-context.ts";
+import type { Deps } from "../deps.ts";
+import { dependencyUnavailable, type ErrorDetail } from "../http/errors.ts";
+import type { ProjectedCluster } from "./project/index.ts";
+
+const MAX_AGE_MS = 30_000;
+/** How long a response that can do without it waits for the first read. */
+const FIRST_READ_MS = 2_000;
+/** After a failed read the next one in the background waits this long: each request would retry and log otherwise. */
+const RETRY_AFTER_MS = 5_000;
+
+/** What is read from one ConfigMap of the platform. */
+interface ConfigMapSource<T> {
+  name: string;
+  key: string;
+  /** For messages: "the catalogue of Kubernetes versions". */
+  what: string;
+  /** Before the first read. */
+  initial: T;
+  /** Of the text under the key, undefined while there is none. Throws an Error that names the fault. */
+  parse: (text: string | undefined) => T;
+}
+
+export interface ConfigMapReader<T> {
+  /** For a write: at most 30 s old. Throws 503 when it cannot be read. */
+  read(): Promise<T>;
+  /** The last value known, refreshed in the background at most every 5 s while that fails; `initial` before the first read. */
+  readKnown(): Promise<T>;
+}
+
+export type ConfigMapDeps = Pick<Deps, "kube" | "now" | "log"> & {
+  config: Pick<Deps["config"], "platformNamespace">;
+};
+
+/** Reads a ConfigMap of the platform and keeps it for 30 s. */
+export function createConfigMapReader<T>(
+  deps: ConfigMapDeps,
+  { name, key, what, initial, parse }: ConfigMapSource<T>,
+): ConfigMapReader<T> {
+  let known: { value: T; atMs: number } | undefined;
+  let running: Promise<T> | undefined;
+  let failedAtMs = Number.NEGATIVE_INFINITY;
+
+  async function fetchValue(): Promise<T> {
+    const map = await deps.kube.get(configMapKind, deps.config.platformNamespace, name);
+    const value = parse(map?.data?.[key]);
+    known = { value, atMs: deps.now().getTime() };
+    return value;
+  }
+
+  /** Reads and writes share it, so it is not cut off after the time that a read waits. */
+  function refresh(): Promise<T> {
+    running ??= runForAll(() => fetchValue())
+      .catch(noteFailure)
+      .finally(() => {
+        running = undefined;
+      });
+    return running;
+  }
+
+  function noteFailure(error: unknown): never {
+    failedAtMs = deps.now().getTime();
+    deps.log.warn({ message: messageOf(error) }, `${what} cannot be read`);
+    throw error;
+  }
+
+  const isFresh = () => known !== undefined && deps.now().getTime() - known.atMs < MAX_AGE_MS;
+  const hasJustFailed = () => deps.now().getTime() - failedAtMs < RETRY_AFTER_MS;
+
+  return {
+    async read() {
+      if (known !== undefined && isFresh()) return known.value;
+      try {
+        return await refresh();
+      } catch (error) {
+        throw dependencyUnavailable(what.replace(/^t/, "T"), error);
+      }
+    },
+    async readKnown() {
+      const isDue = !isFresh() && !hasJustFailed();
+      const refreshed = isDue ? refresh().catch(() => undefined) : undefined;
+      if (known !== undefined) return known.value;
+      const waited = sleep(FIRST_READ_MS, undefined, { ref: false });
+      return (await Promise.race([refreshed, waited])) ?? initial;
+    },
+  };
+}
+
+export type CapabilitiesReader = Pick<ConfigMapReader<ClassCapabilitiesByPlan>, "readKnown">;
+
+/** Reads what the operator publishes of the cluster classes. Nothing is refused on account of what is not known. */
+export function createCapabilitiesReader(deps: ConfigMapDeps): CapabilitiesReader {
+  return createConfigMapReader(deps, {
+    name: CAPABILITIES_CONFIG_MAP,
+    key: CAPABILITIES_KEY,
+    what: "what the cluster classes can do",
+    initial: {},
+    parse: (text) => (text === undefined ? {} : classCapabilitiesSchema.parse(JSON.parse(text))),
+  });
+}
+
+/** What a new cluster with this plan can have; undefined = not known. */
+export function findPlanCapabilities(
+  published: ClassCapabilitiesByPlan,
+  plan: string | null | undefined,
+): PlanCapabilities | undefined {
+  const name = plan ?? DEFAULT_PLAN;
+  return Object.hasOwn(published, name) ? published[name] : undefined;
+}
+
+/** What a cluster can have; not known when its class is another one than new clusters with its plan get. */
+export function findClusterCapabilities(
+  published: ClassCapabilitiesByPlan,
+  { object: { spec, status } }: ProjectedCluster,
+): PlanCapabilities | undefined {
+  const capabilities = findPlanCapabilities(published, spec.plan);
+  return status?.clusterClass === undefined || capabilities?.class === status.clusterClass
+    ? capabilities
+    : undefined;
+}
+
+/** Refuses a field that needs a capability which is known to be missing; empty = it does not. */
+export function refuseUnsupported(field: string, capability: Capability | undefined): ErrorDetail[] {
+  const reason = findUnsupportedReason(capability);
+  if (reason === undefined) return [];
+  const message = `is not supported; leave it out, or ask the platform's operator ("${reason}")`;
+  return [{ field, code: "unsupported", message }];
+}
