@@ -7,7 +7,6 @@ export {
   ensureNamespaceSoon,
   hasLimits,
   OBJECT_QUOTA,
-  objectLimitsOf,
   organizationNamespace,
 } from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
