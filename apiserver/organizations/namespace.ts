@@ -105,8 +105,11 @@ export async function ensureNamespace(
   if (namespace !== undefined && (await isNamespaceReady(db, orgId))) return name;
   const limitsByQuota = objectLimitsOf(effective, config.maxClusterAccessesPerOrganization);
   const write = namespace === undefined ? applyFirstQuota : applyObjectQuota;
-  for (const [quota, counts] of Object.entries(limitsByQuota))
-    await write(kube, { namespace: name, name: quota }, counts, options);
+  await Promise.all(
+    Object.entries(limitsByQuota).map(([quota, counts]) =>
+      write(kube, { namespace: name, name: quota }, counts, options),
+    ),
+  );
   await ensureInventory(kube, { namespace: name, orgId }, options);
   await markNamespaceReady(db, orgId);
   return name;
