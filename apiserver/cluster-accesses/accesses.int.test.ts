@@ -8,7 +8,7 @@ import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { auditLog } from "../audit/table.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
-import { ACCESS_QUOTA, applyAccessQuota, readAccessLimit } from "../organizations/index.ts";
+import { ACCESS_QUOTA, applyObjectQuota, hasLimits } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
 import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
@@ -236,17 +236,21 @@ describe("issuing a kubeconfig", () => {
 
   test("is 422 quota_exceeded when the organization has all the accesses that it may have", async () => {
     const { kube, config } = api.deps;
-    const setLimit = (limit: number) => applyAccessQuota(kube, cluster.namespace, limit);
-    const readCounted = async () => {
+    const countsOf = (limit: number) => ({ "count/clusteraccesses.cloud.marina.dev": limit });
+    const place = { namespace: cluster.namespace, name: ACCESS_QUOTA };
+    const setLimit = (limit: number) => applyObjectQuota(kube, place, countsOf(limit));
+    const isCounted = async () => {
       const quota = await kube.get(resourceQuotaKind, cluster.namespace, ACCESS_QUOTA);
       const hard = quota?.status?.hard;
-      return hard && readAccessLimit({ spec: { hard } });
+      return hard !== undefined && hasLimits({ spec: { hard } }, countsOf(0));
     };
-    onTestFinished(() => setLimit(config.maxClusterAccessesPerOrganization));
+    onTestFinished(async () => {
+      await setLimit(config.maxClusterAccessesPerOrganization);
+    });
     // kube-apiserver enforces a limit after it was counted, and a job of another test may restore the old one.
     const refused = await waitFor("the limit to be enforced", async () => {
       await setLimit(0);
-      if ((await readCounted()) !== 0) return undefined;
+      if (!(await isCounted())) return undefined;
       const response = await asOwner("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
       return response.status === 503 ? undefined : response;
     });

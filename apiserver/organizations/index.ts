@@ -1,12 +1,13 @@
 export { organizationJobs } from "./jobs.ts";
 export {
   ACCESS_QUOTA,
-  applyAccessQuota,
+  applyObjectQuota,
   ensureInventory,
   ensureNamespace,
   ensureNamespaceSoon,
+  hasLimits,
+  OBJECT_QUOTA,
   organizationNamespace,
-  readAccessLimit,
 } from "./namespace.ts";
 export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";

@@ -4,21 +4,22 @@ import {
   MANAGER_APISERVER,
   MANAGER_OPERATOR,
 } from "../../shared/crd/names.ts";
-import { formatLimits } from "../../shared/crd/quota.ts";
+import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import { toKey } from "../../shared/kube/object.ts";
 import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import {
-  ACCESS_QUOTA,
-  applyAccessQuota,
+  applyObjectQuota,
   ensureNamespace,
+  hasLimits,
   limitsOn,
+  objectLimitsOf,
   organizationNamespace,
-  readAccessLimit,
 } from "./namespace.ts";
 import { findDeletedOrganizations, listWithoutNamespace, readAllQuotas } from "./store.ts";
 
@@ -50,28 +51,42 @@ async function ensureMissing(deps: Deps): Promise<void> {
 async function ensureAll(deps: Deps): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
   const limitsByName = new Map(namespaces.map((namespace) => [namespace.metadata.name, limitsOn(namespace)]));
-  for (const { orgId, effective } of await readAllQuotas(deps.db, deps.config.quotas)) {
+  const quotas = await readAllQuotas(deps.db, deps.config.quotas);
+  for (const { orgId, effective } of quotas) {
     if (limitsByName.get(organizationNamespace(orgId)) !== formatLimits(effective))
       await ensureNamespace(deps, orgId);
   }
-  await ensureAccessQuotas(
+  await ensureObjectQuotas(
     deps,
     namespaces.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
+    new Map(quotas.map(({ orgId, effective }) => [orgId, effective])),
   );
 }
 
 /**
- * Writes quotas that are missing or differ from the configured limit; also in Namespaces that Marina did not make. One that
- * fails, because its Namespace was deleted meanwhile, delays no other.
+ * Writes the limits of objects that are missing or differ from the organization's; also in Namespaces that Marina did not make,
+ * which get those of an organization for which no quotas are set. One that fails, because its Namespace was deleted meanwhile,
+ * delays no other.
  */
-async function ensureAccessQuotas({ kube, config }: Deps, namespaces: readonly Namespace[]): Promise<void> {
-  const quotas = await kube.listAll(resourceQuotaKind, { fieldSelector: `metadata.name=${ACCESS_QUOTA}` });
-  const limits = new Map(quotas.map((quota) => [quota.metadata.namespace, readAccessLimit(quota)]));
-  const limit = config.maxClusterAccessesPerOrganization;
+async function ensureObjectQuotas(
+  { kube, config }: Deps,
+  namespaces: readonly Namespace[],
+  quotasByOrg: ReadonlyMap<string, QuotaAmounts>,
+): Promise<void> {
+  const labelSelector = `${LABEL_MANAGED_BY}=${MANAGER_APISERVER}`;
+  const live = await kube.listAll(resourceQuotaKind, { labelSelector });
+  const quotas = new Map(live.map((quota) => [toKey(quota.metadata.namespace, quota.metadata.name), quota]));
   const errors: unknown[] = [];
-  for (const { metadata } of namespaces)
-    if (limits.get(metadata.name) !== limit)
-      await applyAccessQuota(kube, metadata.name, limit).catch((error: unknown) => errors.push(error));
+  for (const { metadata } of namespaces) {
+    const amounts = quotasByOrg.get(metadata.labels?.[LABEL_ORG_ID] ?? "") ?? config.quotas;
+    const limits = objectLimitsOf(amounts, config.maxClusterAccessesPerOrganization);
+    for (const [name, counts] of Object.entries(limits)) {
+      const quota = quotas.get(toKey(metadata.name, name));
+      if (quota !== undefined && hasLimits(quota, counts)) continue;
+      const place = { namespace: metadata.name, name };
+      await applyObjectQuota(kube, place, counts).catch((error: unknown) => errors.push(error));
+    }
+  }
   if (errors.length > 0) throw errors[0];
 }
 

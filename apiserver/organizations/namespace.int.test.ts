@@ -7,11 +7,12 @@ import { createId } from "../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { organizationJobs } from "./jobs.ts";
 import {
-  ACCESS_QUOTA,
-  applyAccessQuota,
+  applyObjectQuota,
   ensureNamespace,
+  hasLimits,
+  OBJECT_QUOTA,
+  objectLimitsOf,
   organizationNamespace,
-  readAccessLimit,
 } from "./namespace.ts";
 import { organizations } from "./table.ts";
 
@@ -38,31 +39,69 @@ test("a Namespace that a dying process did not create is created by the job, onc
   expect(again?.metadata.resourceVersion).toBe(created?.metadata.resourceVersion);
 });
 
-test("a Namespace whose creation was interrupted gets its limit of accesses and its inventory from the job", async () => {
-  const { db, kube, config } = api.deps;
+/** The limits that the organization of a Namespace has by its quotas, which are the default ones. */
+const limitsOfDefault = () =>
+  objectLimitsOf(api.deps.config.quotas, api.deps.config.maxClusterAccessesPerOrganization);
+
+async function insertOrganization(name: string): Promise<string> {
   const id = createId();
-  await db.insert(organizations).values({ id, name: "Half", slug: `half-${id.slice(-8)}` });
+  await api.deps.db.insert(organizations).values({ id, name, slug: `${name}-${id.slice(-8)}` });
+  return id;
+}
+
+/** The names of the quotas in a Namespace that have the limits of the organization. */
+async function listLimited(namespace: string): Promise<string[]> {
+  const quotas = await api.deps.kube.listAll(resourceQuotaKind, { namespace });
+  const limits = limitsOfDefault();
+  return quotas
+    .filter((quota) => hasLimits(quota, limits[quota.metadata.name] ?? {}))
+    .map(({ metadata }) => metadata.name)
+    .sort();
+}
+
+const QUOTAS = ["marina-cluster-accesses", "marina-clusters"];
+
+test("a Namespace whose creation was interrupted gets its limits of objects and its inventory from the job", async () => {
+  const { db, kube, config } = api.deps;
+  const id = await insertOrganization("half");
   const apply: typeof kube.apply = () => Promise.reject(new Error("interrupted"));
   await expect(ensureNamespace({ db, config, kube: { ...kube, apply } }, id)).rejects.toThrow("interrupted");
   const name = organizationNamespace(id);
   expect(await kube.get(namespaceKind, undefined, name)).toBeDefined();
   const [missing] = organizationJobs(api.deps);
   await missing?.run(new AbortController().signal);
-  const quota = await kube.get(resourceQuotaKind, name, ACCESS_QUOTA);
-  expect(quota && readAccessLimit(quota)).toBe(config.maxClusterAccessesPerOrganization);
+  expect(await listLimited(name)).toEqual(QUOTAS);
   expect(await kube.get(storageInventoryKind, name, STORAGE_INVENTORY_NAME)).toBeDefined();
 });
 
-test("an organization's Namespace limits its accesses, and the job restores a limit that was deleted or changed", async () => {
+test("the limits of a new Namespace hold at once, whoever counts first", async () => {
   const { db, kube, config } = api.deps;
-  const limit = config.maxClusterAccessesPerOrganization;
-  const id = createId();
-  await db.insert(organizations).values({ id, name: "Limited", slug: `limited-${id.slice(-8)}` });
-  const namespace = await ensureNamespace(api.deps, id);
-  const readLimit = async () => {
-    const quota = await kube.get(resourceQuotaKind, namespace, ACCESS_QUOTA);
-    return quota && readAccessLimit(quota);
+  const id = await insertOrganization("counted");
+  let isFirst = true;
+  // As kube-controller-manager writes a status while it does not know the kind: kube-apiserver refuses every object then.
+  const mergePatch: typeof kube.mergePatch = async (kind, namespace, name, patch, options) => {
+    if (isFirst) {
+      isFirst = false;
+      const hard = { ...limitsOfDefault()[name] };
+      const status = { hard: Object.fromEntries(Object.keys(hard).map((key) => [key, "1"])) };
+      await kube.mergePatch(kind, namespace, name, { status }, options);
+    }
+    return kube.mergePatch(kind, namespace, name, patch, options);
   };
+  const namespace = await ensureNamespace({ db, config, kube: { ...kube, mergePatch } }, id);
+  const quotas = await kube.listAll(resourceQuotaKind, { namespace });
+  expect(isFirst).toBe(false);
+  expect(quotas.map(({ metadata }) => metadata.name).sort()).toEqual(QUOTAS);
+  for (const { metadata, status } of quotas) {
+    const counts = Object.keys(limitsOfDefault()[metadata.name] ?? {});
+    expect(status?.used).toEqual(Object.fromEntries(counts.map((key) => [key, "0"])));
+    expect(Object.keys(status?.hard ?? {}).sort()).toEqual(counts.sort());
+  }
+});
+
+test("an organization's Namespace limits its objects, and the job restores limits that were deleted or changed", async () => {
+  const { kube } = api.deps;
+  const namespace = await ensureNamespace(api.deps, await insertOrganization("limited"));
   const job = organizationJobs(api.deps).find(({ name }) => name === "all-namespaces");
   // It fails when another test removes a Namespace that it has listed.
   const runJob = () =>
@@ -70,11 +109,14 @@ test("an organization's Namespace limits its accesses, and the job restores a li
       await job?.run(new AbortController().signal);
       return true;
     });
-  expect(await readLimit()).toBe(limit);
-  await applyAccessQuota(kube, namespace, 3000);
+  expect(await listLimited(namespace)).toEqual(QUOTAS);
+  for (const name of QUOTAS) {
+    const raised = Object.fromEntries(Object.keys(limitsOfDefault()[name] ?? {}).map((key) => [key, 3000]));
+    await applyObjectQuota(kube, { namespace, name }, raised);
+  }
   await runJob();
-  expect(await readLimit()).toBe(limit);
-  await kube.delete(resourceQuotaKind, namespace, ACCESS_QUOTA);
+  expect(await listLimited(namespace)).toEqual(QUOTAS);
+  await kube.delete(resourceQuotaKind, namespace, OBJECT_QUOTA);
   await runJob();
-  expect(await readLimit()).toBe(limit);
+  expect(await listLimited(namespace)).toEqual(QUOTAS);
 });

@@ -1,3 +1,4 @@
+import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import {
   ANNOTATION_QUOTAS,
@@ -5,7 +6,8 @@ import {
   LABEL_ORG_ID,
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
-import { formatLimits } from "../../shared/crd/quota.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import {
@@ -15,6 +17,7 @@ import {
   resourceQuotaKind,
 } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import type { Kind } from "../../shared/kube/kind.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
@@ -23,14 +26,23 @@ import { isNamespaceReady, markNamespaceReady, readQuotas } from "./store.ts";
 /** The ResourceQuota in each organization's Namespace that limits its ClusterAccesses, by REST and by kubectl. */
 export const ACCESS_QUOTA = "marina-cluster-accesses";
 
+/** The ResourceQuota in each organization's Namespace that limits its Clusters and NodePools, by REST and by kubectl. */
+export const OBJECT_QUOTA = "marina-clusters";
+
 /** The count of objects of a custom resource, as a ResourceQuota names it. */
-const RESOURCE = `count/${clusterAccessKind.plural}.${clusterAccessKind.group}`;
+const countOf = ({ plural, group }: Pick<Kind<unknown>, "plural" | "group">) => `count/${plural}.${group}`;
+
+/** How many objects of each kind a Namespace may hold, by the name of their count. */
+type ObjectCounts = Readonly<Record<string, number>>;
 
 /** The suffixes of a whole number (k8s.io/apimachinery, resource.Quantity, DecimalSI). */
 const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, G: 1e9 };
 
 /** How long a request waits for the Namespace of its organization before it leaves it to the job. */
 const REQUEST_TIMEOUT_MS = 2000;
+
+/** What an organization may have beside twice its quota of clusters, or of node pools. */
+const SPARE_OBJECTS = 20;
 
 type NamespaceDeps = Pick<Deps, "kube" | "db" | "config">;
 
@@ -45,8 +57,25 @@ export function limitsOn({ metadata }: Namespace): string | undefined {
 }
 
 /**
+ * How many objects an organization's Namespace may hold, by the name of the ResourceQuota. Of clusters and node pools more than
+ * the organization's quotas allow: one that exceeds them says so in its status, and one that is being deleted counts.
+ */
+export function objectLimitsOf(
+  { clusters, nodePools }: QuotaAmounts,
+  maxClusterAccesses: number,
+): Readonly<Record<string, ObjectCounts>> {
+  return {
+    [ACCESS_QUOTA]: { [countOf(clusterAccessKind)]: maxClusterAccesses },
+    [OBJECT_QUOTA]: {
+      [countOf(clusterKind)]: 2 * clusters + SPARE_OBJECTS,
+      [countOf(nodePoolKind)]: 2 * nodePools + SPARE_OBJECTS,
+    },
+  };
+}
+
+/**
  * Makes sure that the organization's Namespace exists and carries the organization's limits, and returns its name: call
- * it before the first write into it. A new one gets its limit of accesses and its StorageInventory too; what an
+ * it before the first write into it. A new one gets its limits of objects and its StorageInventory too; what an
  * interrupted call has left out, the next one does. Throws 409 conflict while an earlier Namespace of that name is being
  * deleted, or a KubeError.
  */
@@ -74,7 +103,13 @@ export async function ensureNamespace(
     await kube.mergePatch(namespaceKind, undefined, name, { metadata: { annotations } }, writeOptions);
   }
   if (namespace !== undefined && (await isNamespaceReady(db, orgId))) return name;
-  await applyAccessQuota(kube, name, config.maxClusterAccessesPerOrganization, options);
+  const limitsByQuota = objectLimitsOf(effective, config.maxClusterAccessesPerOrganization);
+  const write = namespace === undefined ? applyFirstQuota : applyObjectQuota;
+  await Promise.all(
+    Object.entries(limitsByQuota).map(([quota, counts]) =>
+      write(kube, { namespace: name, name: quota }, counts, options),
+    ),
+  );
   await ensureInventory(kube, { namespace: name, orgId }, options);
   await markNamespaceReady(db, orgId);
   return name;
@@ -93,24 +128,67 @@ export async function ensureNamespaceSoon(
   }
 }
 
-/** How many accesses a quota allows; undefined when it does not say. Kubernetes shows a limit of 2000 as "2k". */
-export function readAccessLimit({ spec }: Pick<ResourceQuota, "spec">): number | undefined {
-  const [, digits, suffix = ""] = /^(\d+)([kMG]?)$/.exec(spec?.hard?.[RESOURCE] ?? "") ?? [];
+/** Whether a quota limits exactly these counts. Kubernetes shows a limit of 2000 as "2k". */
+export function hasLimits({ spec }: Pick<ResourceQuota, "spec">, counts: ObjectCounts): boolean {
+  const hard = spec?.hard ?? {};
+  return (
+    Object.keys(hard).length === Object.keys(counts).length &&
+    Object.entries(counts).every(([resource, limit]) => parseCount(hard[resource]) === limit)
+  );
+}
+
+function parseCount(text = ""): number | undefined {
+  const [, digits, suffix = ""] = /^(\d+)([kMG]?)$/.exec(text) ?? [];
   return digits === undefined ? undefined : Number(digits) * (MULTIPLES[suffix] ?? 1);
 }
 
-/** Writes the limit of ClusterAccess objects in a Namespace. Throws a KubeError. */
-export async function applyAccessQuota(
+interface QuotaPlace {
+  namespace: string;
+  name: string;
+}
+
+/** Writes the limits of objects in a Namespace. Throws a KubeError. */
+export async function applyObjectQuota(
   kube: Pick<KubeClient, "apply">,
-  namespace: string,
-  limit: number,
+  place: QuotaPlace,
+  counts: ObjectCounts,
+  options: { timeoutMs?: number } = {},
+): Promise<ResourceQuota> {
+  const quota = {
+    metadata: { ...place, labels: { [LABEL_MANAGED_BY]: MANAGER_APISERVER } },
+    spec: { hard: mapCounts(counts, (resource) => String(counts[resource])) },
+  };
+  return kube.apply(resourceQuotaKind, quota, { fieldManager: MANAGER_APISERVER, force: true, ...options });
+}
+
+/**
+ * Writes the limits of objects in a Namespace that has none yet, and that it has none: they hold at once. kube-controller-manager
+ * counts a moment later, but kinds that it does not know yet minutes later, until when kube-apiserver refuses every object.
+ */
+async function applyFirstQuota(
+  kube: Pick<KubeClient, "apply" | "mergePatch">,
+  place: QuotaPlace,
+  counts: ObjectCounts,
   options: { timeoutMs?: number } = {},
 ): Promise<void> {
-  const quota = {
-    metadata: { namespace, name: ACCESS_QUOTA, labels: { [LABEL_MANAGED_BY]: MANAGER_APISERVER } },
-    spec: { hard: { [RESOURCE]: String(limit) } },
-  };
-  await kube.apply(resourceQuotaKind, quota, { fieldManager: MANAGER_APISERVER, force: true, ...options });
+  for (;;) {
+    const { metadata, spec, status } = await applyObjectQuota(kube, place, counts, options);
+    if (Object.keys(counts).every((resource) => status?.used?.[resource] !== undefined)) return;
+    const { resourceVersion } = metadata;
+    const counted = { hard: spec?.hard, used: { ...mapCounts(counts, () => "0"), ...status?.used } };
+    const patch = { metadata: { resourceVersion }, status: counted };
+    const write = { fieldManager: MANAGER_APISERVER, subresource: "status" as const, ...options };
+    try {
+      await kube.mergePatch(resourceQuotaKind, place.namespace, place.name, patch, write);
+      return;
+    } catch (error) {
+      if (!(error instanceof KubeError && error.isConflict)) throw error;
+    }
+  }
+}
+
+function mapCounts(counts: ObjectCounts, toText: (resource: string) => string): Record<string, string> {
+  return Object.fromEntries(Object.keys(counts).map((resource) => [resource, toText(resource)]));
 }
 
 /** Makes sure that the StorageInventory of an organization exists in its Namespace. Rejects with a KubeError. */

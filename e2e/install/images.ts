@@ -111,7 +111,10 @@ export function writeMixedChart(dir: string, behind: Behind): string {
   cpSync(CHART, chart, { recursive: true, dereference: true });
   if (behind === "policies") {
     const previous = existsSync(sourcesIn(dir)) ? sourcesIn(dir) : ROOT;
-    for (const file of ["templates/platform/policies.yaml", "files/validating-admission-policy.yaml"])
+    const template = "templates/platform/policies.yaml";
+    const text = readFileSync(join(previous, "charts", "marina", template), "utf8");
+    const files = [...text.matchAll(/"(files\/[^"]+)"/g)].flatMap(([, file = ""]) => file);
+    for (const file of [template, ...files])
       cpSync(join(previous, "charts", "marina", file), join(chart, file), { dereference: true });
     return chart;
   }

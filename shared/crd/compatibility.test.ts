@@ -70,6 +70,24 @@ test.each<[string, (all: Manifest[]) => void, string]>([
         .spec.validations.push({ expression: "false" }),
     "a new rule: false",
   ],
+  [
+    "a new rule for Marina's own programs",
+    (all) => find(all, "programs.cloud.marina.dev").spec.validations.push({ expression: "false" }),
+    "a new rule: false",
+  ],
+  [
+    "another account of a program",
+    (all) => {
+      const [condition] = find(all, "reserved.cloud.marina.dev").spec.matchConditions;
+      condition.expression = condition.expression.replace("marina-operator", "marina-controller");
+    },
+    "it no longer excepts system:serviceaccount:marina-system:marina-operator",
+  ],
+  [
+    "a policy that holds for Marina's programs, too",
+    (all) => delete find(all, "reserved.cloud.marina.dev").spec.matchConditions,
+    "it no longer excepts system:serviceaccount:marina-system:marina-apiserver",
+  ],
 ])("%s is a break", (_, change, expected) => {
   const changed = manifests();
   change(changed);
@@ -80,6 +98,10 @@ test.each<[string, (all: Manifest[]) => void]>([
   ["a new optional field", (all) => (specOf(all).properties.motto = { type: "string" })],
   ["a wider bound", (all) => (specOf(all).properties.vcpus.maximum = 256)],
   ["another description", (all) => (specOf(all).description = "A pool.")],
+  [
+    "a new rule for others than Marina's programs",
+    (all) => find(all, "reserved.cloud.marina.dev").spec.validations.push({ expression: "false" }),
+  ],
 ])("%s is not a break", (_, change) => {
   const changed = manifests();
   change(changed);

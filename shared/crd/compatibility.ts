@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { findSchemaBreaks, type SchemaNode } from "./schema-compatibility.ts";
@@ -6,6 +6,8 @@ import { findSchemaBreaks, type SchemaNode } from "./schema-compatibility.ts";
 const CURRENT = join(import.meta.dirname, "..", "..", "crds");
 /** The definitions of the last release, replaced only when a release is made. */
 const RELEASED = join(CURRENT, "released");
+/** The folder, in each of both, of what an installation has beside the definitions. */
+const POLICY = "policy";
 
 type Node = Record<string, unknown>;
 
@@ -62,14 +64,32 @@ function compareVersions(before: Node, after: Node, where: string): string[] {
   return [...new Set(breaks)];
 }
 
-/** A new validation may reject objects of every kind that the policy matches. */
+/**
+ * A new validation may reject objects of every kind that the policy matches. One that excepts Marina's programs must go on to
+ * except those of the last release, which write while an upgrade is under way; what it keeps from others may change.
+ */
 function comparePolicies(before: Node, after: Node, key: string): string[] {
+  const programs = exceptedPrograms(before);
+  if (programs.length > 0) {
+    const still = exceptedPrograms(after);
+    return programs
+      .filter((program) => !still.includes(program))
+      .map((program) => `${key}: it no longer excepts ${program}`);
+  }
   const expressionsOf = (policy: Node) =>
     nodesOf(policy.validations).map(({ expression }) => String(expression));
   const known = expressionsOf(before);
   return expressionsOf(after)
     .filter((expression) => !known.includes(expression))
     .map((expression) => `${key}: a new rule: ${expression}`);
+}
+
+/** The users for whom a condition of the policy says that it does not apply to them. */
+function exceptedPrograms({ matchConditions }: Node): string[] {
+  return nodesOf(matchConditions).flatMap(({ expression }) => {
+    const [, users] = /^!\(request\.userInfo\.username in \[([^\]]*)\]\)$/.exec(String(expression)) ?? [];
+    return users === undefined ? [] : users.split(",").map((user) => user.trim().replaceAll("'", ""));
+  });
 }
 
 function schemaOf(version: Node): SchemaNode {
@@ -96,9 +116,11 @@ function nodesOf(value: unknown): Node[] {
   return listOf(value).map(nodeOf);
 }
 
-/** Every manifest of the YAML files in a folder. */
+/** Every manifest of the YAML files in a folder, and of the policies in it. */
 export function readManifests(folder: string): Node[] {
-  return readdirSync(folder)
+  const policies = join(folder, POLICY);
+  const beside = existsSync(policies) ? readdirSync(policies).map((file) => join(POLICY, file)) : [];
+  return [...readdirSync(folder), ...beside]
     .filter((file) => file.endsWith(".yaml"))
     .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), "utf8")))
     .map((document) => nodeOf(document.toJS()));
@@ -115,5 +137,6 @@ if (import.meta.main) {
     rmSync(RELEASED, { recursive: true, force: true });
     for (const file of readdirSync(CURRENT).filter((name) => name.endsWith(".yaml")))
       cpSync(join(CURRENT, file), join(RELEASED, file));
+    cpSync(join(CURRENT, POLICY), join(RELEASED, POLICY), { recursive: true });
   }
 }

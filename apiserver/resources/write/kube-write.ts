@@ -1,5 +1,6 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
+import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
 import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
@@ -139,10 +140,13 @@ export function isNotApplied(error: unknown): boolean {
 
 /**
  * The error for the client when the Kubernetes API refuses an object as invalid: 422 with a detail per field that
- * REST knows. `wireNames` maps paths inside `spec` to wire names. Any other error is returned unchanged.
+ * REST knows; or because the Namespace holds as many as it may: 422 quota_exceeded. `wireNames` maps paths inside `spec` to
+ * wire names. Any other error is returned unchanged.
  */
 export function toRefusal(error: unknown, wireNames: Readonly<Record<string, string>>): unknown {
-  if (!(error instanceof KubeError) || !error.isInvalid) return error;
+  if (!(error instanceof KubeError)) return error;
+  if (error.isQuotaExceeded) return objectQuotaExceeded(error);
+  if (!error.isInvalid) return error;
   const details = (error.details?.causes ?? []).map(({ field = "", reason, message = "" }): ErrorDetail => {
     const path = field.replace(/^spec\.?/, "").replaceAll(/\[.*/g, "");
     return { field: wireNames[path] ?? "body", code: codeOf(reason), message: withWireNames(message) };
@@ -150,6 +154,26 @@ export function toRefusal(error: unknown, wireNames: Readonly<Record<string, str
   const [first, ...others] = details;
   if (first !== undefined) return validationFailed([first, ...others]);
   return validationFailed([{ field: "body", code: "invalid_format", message: error.kubeMessage }]);
+}
+
+/** Those that exceed the organization's quotas, and those that are being deleted, count in a Namespace. */
+function objectQuotaExceeded(cause: KubeError): ApiError {
+  const isPool = cause.details?.kind === nodePoolKind.plural;
+  const noun = isPool ? "node pools" : "clusters";
+  return new ApiError(
+    "quota_exceeded",
+    `The organization has as many ${noun} as it may, those that wait for a quota and those that are being deleted included. Delete unused ones, or ask the platform's operator for a higher quota.`,
+    {
+      details: [
+        {
+          field: isPool ? "node_pools" : "clusters",
+          code: "out_of_range",
+          message: `there are as many ${noun} as there may be`,
+        },
+      ],
+      cause,
+    },
+  );
 }
 
 function codeOf(reason: string | undefined): DetailCode {

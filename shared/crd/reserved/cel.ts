@@ -45,9 +45,12 @@ const differs = (part: Part, key: string) =>
 export const sets = (part: Entries, key: string) =>
   `(${quote(key)} in variables.${part} && ${differs(part, quote(key))})`;
 
+/** An entry is removed from an object that goes on. */
+export const removes = (part: Entries, key: string) =>
+  `(!(${quote(key)} in variables.${part}) && ${quote(key)} in variables.${part}Before)`;
+
 /** An entry is set, has another value than before, or is removed. */
-export const changes = (part: Entries, key: string) =>
-  `(${sets(part, key)} || (!(${quote(key)} in variables.${part}) && ${quote(key)} in variables.${part}Before))`;
+export const changes = (part: Entries, key: string) => `(${sets(part, key)} || ${removes(part, key)})`;
 
 /** An entry whose key begins with the prefix is set, or has another value than before. */
 export const setsPrefix = (part: Entries, prefix: string) =>

@@ -3,6 +3,7 @@ import { createId } from "../../program/id.ts";
 import {
   ANNOTATION_DELETE_MISSING_POOLS,
   ANNOTATION_HOLD,
+  ANNOTATION_IDENTITY,
   ANNOTATION_RECREATE,
   ANNOTATION_RELEASE,
   ANNOTATION_REPLACE_PREFIX,
@@ -50,6 +51,8 @@ beforeAll(async () => {
   // The operator deletes an access that has expired.
   const spec = { ttlSeconds: 604_800 };
   await make(world, "clusteraccesses/jane", { labels: HOLDER, finalizers: [FINALIZER], spec });
+  const confirmed = { annotations: { [ANNOTATION_IDENTITY]: "refused" }, finalizers: [FINALIZER], spec };
+  await make(world, "clusteraccesses/joe", confirmed);
   return () => opened.close();
 });
 
@@ -165,7 +168,35 @@ const annotations: Attempt[] = [
 
 const WHOSE = "say whose access it is, by which it is revoked";
 
+const CONFIRMED = "says whether Marina has confirmed whose access it is: leave it as it is";
+
 const accesses: Attempt[] = [
+  ...(["engineer", "breakGlass", "restore", "admin"] as const).flatMap((who): Attempt[] => [
+    [
+      who,
+      "removes the word about an access",
+      merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, null)),
+      CONFIRMED,
+    ],
+    [
+      who,
+      "removes all annotations of an access",
+      jsonPatch("clusteraccesses/joe", { op: "remove", path: "/metadata/annotations" }),
+      CONFIRMED,
+    ],
+  ]),
+  ["engineer", "replaces an access without the word about it", replace("clusteraccesses/joe"), CONFIRMED],
+  [
+    "engineer",
+    "changes the word about an access",
+    merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, "known")),
+    "are set by Marina alone",
+  ],
+  [
+    "operator",
+    "removes the word about an access",
+    merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, null)),
+  ],
   ...Object.keys(HOLDER).flatMap((name): Attempt[] => [
     [
       "engineer",

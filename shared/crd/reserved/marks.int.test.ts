@@ -44,6 +44,9 @@ beforeAll(async () => {
   await make(world, "clusters/now", { managedFields: [entryOf("marina-apiserver", "2126-01-01T00:00:00Z")] });
   await make(world, "clusters/bare", {});
   await make(world, "nodepools/bare", {});
+  // The operator deletes an access that has expired.
+  await make(world, "clusteraccesses/bare", { spec: { ttlSeconds: 604_800 } });
+  await make(world, "storageinventories/shared-storage", {});
   return () => opened.close();
 });
 
@@ -147,7 +150,14 @@ const managers: Attempt[] = [
   ],
   ["gitops", "creates with an entry of Marina", create("clusters", backedUp), MANAGERS],
   ["gitops", "adds an entry of Marina", update("clusters/bare", { metadata: backedUp }), MANAGERS],
-  ["restore", "adds the entries of a backup", update("nodepools/bare", { metadata: backedUp })],
+  // The second patch of Velero, after the create.
+  ...["clusters/bare", "nodepools/bare", "clusteraccesses/bare", "storageinventories/shared-storage"].map(
+    (path): Attempt => [
+      "restore",
+      `adds the entries of a backup to ${path}`,
+      merge(path, { metadata: backedUp }),
+    ],
+  ),
   [
     "restore",
     "adds the entries of a backup with a change",

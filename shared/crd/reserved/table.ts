@@ -30,6 +30,7 @@ import {
   OVERFILLS_METADATA,
   REMOVES_FINALIZER,
   RESETS_MANAGERS,
+  removes,
   renumbers,
   SETS_IDENTITY,
   SETS_STATUS_ID,
@@ -219,6 +220,13 @@ export const reservations: readonly ReservedWrite[] = [
     writes: anyOf(...HOLDER_LABELS.map((label) => changes("labels", label))),
     right: "identity",
     message: `the labels ${HOLDER_LABELS.join(", ")} say whose access it is, by which it is revoked: leave them as they are`,
+  },
+  {
+    what: `the removal of the annotation \`${ANNOTATION_IDENTITY}\` from an access`,
+    resources: ["clusteraccesses"],
+    on: "object",
+    writes: removes("annotations", ANNOTATION_IDENTITY),
+    message: `metadata.annotations[${ANNOTATION_IDENTITY}] says whether Marina has confirmed whose access it is: leave it as it is, also in a manifest that replaces the object`,
   },
   {
     what: "a `spec.subject` that is the id of a user",

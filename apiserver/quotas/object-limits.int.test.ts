@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { nodePoolSpec } from "../../shared/crd/testing.ts";
+import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
+import { applyObjectQuota, hasLimits, OBJECT_QUOTA } from "../organizations/index.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
+import { readUse } from "./store.ts";
+import { BODY, POOL } from "./testing.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusters: string;
+let count = 0;
+
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+beforeEach(async () => {
+  orgId = await api.createOrganization();
+  clusters = `/api/v1/organizations/${orgId}/clusters`;
+});
+
+/** A body whose plan the stack does not have, so that no machine is ever created for it. */
+function aBody() {
+  count += 1;
+  return { ...BODY, name: `Cluster ${count}` };
+}
+
+async function createCluster(): Promise<{ id: string; pools: string }> {
+  const response = await api.request("POST", clusters, { body: aBody() });
+  expect(response.status).toBe(202);
+  return { id: response.body.id, pools: `${clusters}/${response.body.id}/nodepools` };
+}
+
+function setQuotas(limits: Record<string, number>) {
+  return api.request("PUT", `/api/v1/admin/organizations/${orgId}/quotas`, { as: "staff", body: limits });
+}
+
+const placeOf = () => ({ namespace: `org-${orgId}`, name: OBJECT_QUOTA });
+const countsOf = (clusterCount: number, poolCount: number) => ({
+  "count/clusters.cloud.marina.dev": clusterCount,
+  "count/nodepools.cloud.marina.dev": poolCount,
+});
+
+/** Whether kube-apiserver enforces these limits. */
+async function isInForce(counts: Record<string, number>): Promise<boolean> {
+  const { namespace, name } = placeOf();
+  const quota = await api.deps.kube.get(resourceQuotaKind, namespace, name);
+  const hard = quota?.status?.hard;
+  return hard !== undefined && hasLimits({ spec: { hard } }, counts);
+}
+
+test("the number of objects in a Namespace is limited for kubectl, too: twenty pools where the quota allows none", async () => {
+  const { kube } = api.deps;
+  await setQuotas({ node_pools: 0 });
+  await waitFor("the limit to be in force", () => isInForce(countsOf(220, 20)));
+  const create = (name: string) =>
+    kube.create(
+      nodePoolKind,
+      { metadata: { namespace: `org-${orgId}`, name }, spec: nodePoolSpec },
+      { fieldManager: "test" },
+    );
+  await Promise.all(Array.from({ length: 20 }, (_, index) => create(`pool-${index}`)));
+  await expect(create("one-more")).rejects.toMatchObject({ isQuotaExceeded: true });
+  await kube.delete(nodePoolKind, `org-${orgId}`, "pool-0");
+  await waitFor("room for another", () => create("one-more").catch(() => undefined));
+});
+
+test("a Namespace that is full is 422 quota_exceeded by REST, leaves no reservation, and rises with the quota", async () => {
+  const { id, pools } = await createCluster();
+  // A job of another test may restore the limit.
+  const whileFull = (path: string, body: () => object) =>
+    waitFor(`${path} to be refused`, async () => {
+      await applyObjectQuota(api.deps.kube, placeOf(), countsOf(1, 0));
+      if (!(await isInForce(countsOf(1, 0)))) return undefined;
+      const response = await api.request("POST", path, { body: body() });
+      return response.status < 300 ? undefined : response;
+    });
+  for (const path of [clusters, `${clusters}?dry_run=true`]) {
+    const { status, body } = await whileFull(path, aBody);
+    expect(status).toBe(422);
+    expect(body.error).toMatchObject({ code: "quota_exceeded", details: [{ field: "clusters" }] });
+  }
+  const { status, body } = await whileFull(pools, () => POOL);
+  expect(status).toBe(422);
+  expect(body.error).toMatchObject({ code: "quota_exceeded", details: [{ field: "node_pools" }] });
+  expect(await readUse(api.deps.db, orgId)).toMatchObject({ clusters: 1, nodePools: 0 });
+  await setQuotas({ clusters: 3 });
+  await waitFor("the new limit to be in force", () => isInForce(countsOf(26, 1020)));
+  expect((await createCluster()).id).not.toBe(id);
+});
