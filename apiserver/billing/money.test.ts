@@ -6,6 +6,7 @@ import {
   formatCents,
   formatMicroEuros,
   formatPrice,
+  formatQuantity,
   parseMicroEuros,
   priceInCents,
   toEuros,
@@ -99,6 +100,22 @@ test("the price of a second is shown to 12 decimals", () => {
   const use = { priceMicroEuros: 5_000_000n, unitSeconds: 1n, unitSize: 1n };
   expect(formatPrice(use, 2_678_400)).toBe("0.000001866786");
 });
+
+test.each([
+  [5_000_000n, 2_678_400n, 1n, "1.000000000000", "5.000000000000000000"],
+  [5_000_000n, 1n, 1n, "0.000000373357", "0.000001866785000000"],
+  [1n, -86_400n, 1n, "-0.032258064516", "-0.000000032258064516"],
+  [5_000_000n, 2_678_400n << 30n, 1n << 30n, "1.000000000000", "5.000000000000000000"],
+  [0n, 7n, 1n, "0.000002613501", "0.000000000000000000"],
+])(
+  "at %d millionths a month, %d seconds of units of %d are %s units and months, which cost %s",
+  (priceMicroEuros, unitSeconds, unitSize, quantity, price) => {
+    expect(formatQuantity({ priceMicroEuros, unitSeconds, unitSize }, 2_678_400)).toEqual({
+      quantity,
+      price,
+    });
+  },
+);
 
 const microEuros = fc.bigInt({ min: 0n, max: 10n ** 12n });
 const month = fc

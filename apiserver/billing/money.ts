@@ -108,6 +108,18 @@ export function formatPrice(use: PricedUse, monthSeconds: number): string {
   return formatDecimal(divideUse(scaled, monthSeconds, 1n), AMOUNT_DECIMALS);
 }
 
+/**
+ * A use as a decimal of units and whole months, rounded to 12 decimals, and the price of exactly that quantity in EUR, which
+ * has 18 and is not rounded again.
+ */
+export function formatQuantity(use: PricedUse, monthSeconds: number): { quantity: string; price: string } {
+  const scaled = divideUse({ ...use, priceMicroEuros: 10n ** BigInt(AMOUNT_DECIMALS) }, monthSeconds, 1n);
+  return {
+    quantity: formatDecimal(scaled, AMOUNT_DECIMALS),
+    price: formatDecimal(scaled * use.priceMicroEuros, AMOUNT_DECIMALS + PRICE_DECIMALS),
+  };
+}
+
 function divideUse(use: PricedUse, monthSeconds: number, divisor: bigint): bigint {
   if (!(monthSeconds > 0)) throw new RangeError(`a month of ${monthSeconds} seconds`);
   return divideHalfUp(use.priceMicroEuros * use.unitSeconds, BigInt(monthSeconds) * use.unitSize * divisor);

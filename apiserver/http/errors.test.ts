@@ -15,6 +15,7 @@ describe("error codes", () => {
     ["forbidden", 403],
     ["not_found", 404],
     ["method_not_allowed", 405],
+    ["not_acceptable", 406],
     ["already_exists", 409],
     ["managed_elsewhere", 409],
     ["precondition_failed", 412],

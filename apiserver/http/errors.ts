@@ -5,6 +5,7 @@ const STATUS_BY_CODE = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  not_acceptable: 406,
   conflict: 409,
   already_exists: 409,
   cluster_not_ready: 409,

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, isNull } from "drizzle-orm";
+import { and, asc, eq, gt, isNotNull, isNull } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
@@ -26,6 +26,15 @@ export async function listOpenCloses(db: Queryable): Promise<{ period: string; r
     .from(monthCloses)
     .where(isNull(monthCloses.finishedAt))
     .orderBy(asc(monthCloses.period));
+}
+
+/** Whether a close of a month is finished, and none is under way. */
+export async function isClosed(db: Queryable, period: string): Promise<boolean> {
+  const rows = await db
+    .select({ period: monthCloses.period })
+    .from(monthCloses)
+    .where(and(eq(monthCloses.period, period), isNotNull(monthCloses.finishedAt)));
+  return rows.length > 0;
 }
 
 /** Records that a close is finished, unless it was asked for again meanwhile. */

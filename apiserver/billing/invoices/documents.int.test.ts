@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { createId } from "../../../shared/program/id.ts";
 import type { TestApp } from "../../testing/app.ts";
+import { runCloses } from "../jobs.ts";
 import { type Month, parseMonth } from "../month.ts";
-import { insertUsage, startInvoicingApp } from "../testing.ts";
+import { insertUsage, startInvoicingApp, TEST_SUPPLIER } from "../testing.ts";
 import type { UsageInterval } from "../usage/interval.ts";
 import { closeMonth } from "./close.ts";
+import { FOCUS_CSV } from "./focus.ts";
 import { findInvoiceBefore, listInvoices, readDailyCosts } from "./store.ts";
 
 const REFERENCES = { buyer_reference: "Department 7", purchase_order: "PO-1" };
@@ -37,6 +40,18 @@ const setProfile = (body: object = PROFILE) =>
   api.request("PUT", `${organization}/billing/profile`, { body });
 const list = async () => (await api.request("GET", `${organization}/billing/invoices`)).body.items;
 const close = (month: Month = JANUARY) => closeMonth(api.deps, month);
+const run = () => runCloses(api.deps, new AbortController().signal);
+
+/** The rows of a response in the columns of FOCUS 1.0, by column. */
+async function readFocus(path: string): Promise<Record<string, string>[]> {
+  const { headers, body } = await api.request("GET", path, { headers: { accept: FOCUS_CSV } });
+  expect(headers.get("content-type")).toBe(FOCUS_CSV);
+  const lines: string[] = body.trimEnd().split("\r\n");
+  const [columns = [], ...rows] = lines.map((line) =>
+    [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map(([, cell = ""]) => cell),
+  );
+  return rows.map((row) => Object.fromEntries(columns.map((column, index) => [column, row[index] ?? ""])));
+}
 
 describe("an invoice", () => {
   test("as CSV has its lines with everything to recompute them", async () => {
@@ -113,6 +128,81 @@ describe("an invoice", () => {
     expect(days).toHaveLength(31);
     expect(await findInvoiceBefore(db, second)).toEqual(first);
     expect(await findInvoiceBefore(db, first)).toBeUndefined();
+  });
+});
+
+describe("in the columns of FOCUS 1.0", () => {
+  test("an invoice has its lines, VAT and credit notes, and a closed month what was issued for it and in it", async () => {
+    await use({ clusterId: createId(), clusterName: "production", quantity: 3n });
+    await close();
+    const [{ id, number }] = await list();
+    const invoice = `${organization}/billing/invoices/${id}`;
+    const month = { BillingPeriodStart: "2026-01-01T00:00:00Z", x_DocumentNumber: number };
+    const charges = [
+      { ...month, ChargeCategory: "Usage", BilledCost: "3.00", ChargePeriodStart: "2026-01-10T00:00:00Z" },
+      { ...month, ChargeCategory: "Tax", BilledCost: "0.57", ChargePeriodStart: "2026-01-01T00:00:00Z" },
+    ];
+    expect(await readFocus(invoice)).toMatchObject(charges);
+    const credit = { invoice_id: id, reason: "A test.", lines: [{ description: "vCPU", amount_cents: 100 }] };
+    const path = `/api/v1/admin/organizations/${orgId}/credit-notes`;
+    expect((await api.request("POST", path, { as: "staff", body: credit })).status).toBe(201);
+    const later = { BillingPeriodStart: "2026-02-01T00:00:00Z", ChargeClass: "Correction" };
+    const credited = [
+      { ...later, ChargeCategory: "Usage", BilledCost: "-1.00", ChargePeriodStart: "2026-01-01T00:00:00Z" },
+      { ...later, ChargeCategory: "Tax", BilledCost: "-0.19" },
+    ];
+    expect(await readFocus(invoice)).toMatchObject([...charges, ...credited]);
+    expect(await readFocus(`${organization}/billing/usage?month=2026-01`)).toMatchObject(charges);
+    api.deps.now = () => at("2026-03-01T06:00:00");
+    await run();
+    expect(await readFocus(`${organization}/billing/usage?month=2026-02`)).toMatchObject(credited);
+    const other = await api.createOrganization();
+    expect(await readFocus(`/api/v1/organizations/${other}/billing/usage?month=2026-02`)).toEqual([]);
+    const headers = { accept: FOCUS_CSV };
+    const foreign = `/api/v1/organizations/${other}/billing/invoices/${id}`;
+    expect((await api.request("GET", foreign, { headers })).status).toBe(404);
+  });
+
+  test("a closed month without an invoice has its lines, and a month that is not closed is 406", async () => {
+    await use();
+    await setProfile({ ...PROFILE, country: null });
+    await api.request("POST", "/api/v1/admin/billing/close?month=2026-01", { as: "staff" });
+    await run();
+    const usage = `${organization}/billing/usage`;
+    expect(await readFocus(`${usage}?month=2026-01`)).toMatchObject([
+      {
+        ChargeCategory: "Usage",
+        BilledCost: "1.00",
+        InvoiceIssuerName: TEST_SUPPLIER.name,
+        x_DocumentNumber: "",
+      },
+    ]);
+    const open = await api.request("GET", `${usage}?month=2026-05`, { headers: { accept: FOCUS_CSV } });
+    expect(open).toMatchObject({
+      status: 406,
+      body: {
+        error: {
+          code: "not_acceptable",
+          message: "2026-05 is not closed. Offered: application/json, text/csv.",
+        },
+      },
+    });
+  });
+
+  test("another profile of CSV is 406 with what is offered, for tenants and staff", async () => {
+    await use();
+    await close();
+    const [{ id }] = await list();
+    const headers = { accept: "text/csv;profile=focus-9" };
+    for (const [path, as] of [
+      [`${organization}/billing/usage?month=2026-01`, "alice"],
+      [`${organization}/billing/invoices/${id}`, "alice"],
+      [`/api/v1/admin/billing/invoices/${id}`, "staff"],
+    ] as const) {
+      const { status, body } = await api.request("GET", path, { as, headers });
+      expect(status).toBe(406);
+      expect(body.error.message).toContain(FOCUS_CSV);
+    }
   });
 });
 

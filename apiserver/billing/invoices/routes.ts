@@ -11,6 +11,8 @@ import { CSV } from "../csv.ts";
 import { monthBefore, monthOf, periodOf } from "../month.ts";
 import { dryRunClose } from "./close.ts";
 import { listWaiting, requestClose } from "./close-store.ts";
+import { FOCUS_CSV, toFocusCsv } from "./focus.ts";
+import { readInvoiceCharges } from "./focus-store.ts";
 import type { InvoiceWithLines } from "./pdf/content.ts";
 import { PDF } from "./pdf/write.ts";
 import {
@@ -24,6 +26,7 @@ import {
   closeQuery,
   closeRecord,
   dryCloseRecord,
+  focusForm,
   invoicePage,
   invoiceRecord,
   waitingInvoicePage,
@@ -57,6 +60,7 @@ const readResponses = {
         maxLength: 268_435_456,
         example: "invoice_number,month,adjustment\r\n",
       },
+      focusForm,
       {
         mediaType: XML,
         description: "The invoice of EN 16931, in the syntax UN/CEFACT Cross Industry Invoice.",
@@ -75,7 +79,8 @@ const readResponses = {
 } as const;
 
 const FORMS_NOTE =
-  "With `Accept: text/csv`, its lines as a file; with `Accept: application/xml`, the electronic invoice (EN 16931); " +
+  "With `Accept: text/csv`, its lines as a file; with `Accept: text/csv;profile=focus-1.0`, its charges and those of its " +
+  "credit notes in the columns of FOCUS 1.0; with `Accept: application/xml`, the electronic invoice (EN 16931); " +
   "with `Accept: application/pdf`, a document with the electronic invoice inside (Factur-X).";
 
 /** Operations on invoices. */
@@ -109,6 +114,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       description: FORMS_NOTE,
       access: "billing:read",
       responses: readResponses,
+      errors: ["not_acceptable"],
     },
     async (c, { orgId, params }) => {
       const invoice = await findInvoice(deps.db, orgId, params.invoiceID);
@@ -145,6 +151,7 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       description: FORMS_NOTE,
       access: "platform-admin",
       responses: readResponses,
+      errors: ["not_acceptable"],
     },
     async (c, { params }) => respond(c, deps, await findAnyInvoice(deps.db, params.invoiceID)),
   );
@@ -158,7 +165,7 @@ async function presentPage({ db }: Deps, rows: readonly Invoice[], { limit }: Pa
 async function respond(c: Context<HttpEnv>, deps: Deps, invoice: Invoice | undefined) {
   if (invoice === undefined) throw notFound("invoice");
   const lines = await readInvoiceLines(deps.db, invoice);
-  const form = acceptedType(c, [JSON_TYPE, CSV, XML, PDF]);
+  const form = acceptedType(c, [JSON_TYPE, CSV, FOCUS_CSV, XML, PDF]);
   if (form === JSON_TYPE) {
     const creditedOn = await readCredited(deps.db, [invoice]);
     return c.json(presentInvoice(invoice, lines, creditedOn(invoice)), 200);
@@ -169,8 +176,12 @@ async function respond(c: Context<HttpEnv>, deps: Deps, invoice: Invoice | undef
   return c.body(content, 200, headers) as never;
 }
 
-async function writeFile(deps: Deps, form: typeof CSV | typeof XML | typeof PDF, one: InvoiceWithLines) {
+type InvoiceFile = typeof CSV | typeof FOCUS_CSV | typeof XML | typeof PDF;
+
+async function writeFile(deps: Deps, form: InvoiceFile, one: InvoiceWithLines) {
   switch (form) {
+    case FOCUS_CSV:
+      return { suffix: "focus.csv", content: toFocusCsv(await readInvoiceCharges(deps.db, one)) };
     case CSV:
       return { suffix: "lines.csv", content: toInvoiceCsv(one.invoice, one.lines) };
     case XML:

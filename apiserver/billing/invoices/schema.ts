@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
+import type { FileForm } from "../../http/contract/operation.ts";
 import { pageQuery, pageSchema } from "../../http/contract/page.ts";
 import {
   centsField,
@@ -9,6 +10,8 @@ import {
   monthField,
   monthSchema,
 } from "../fields-schema.ts";
+import { monthOfPeriod } from "../month.ts";
+import { FOCUS_CSV, toFocusCsv, toLineRows } from "./focus.ts";
 import { WAITING_REASONS } from "./table.ts";
 import { VAT_CASES } from "./vat.ts";
 
@@ -75,6 +78,39 @@ const EXAMPLE_LINE = {
   amount_cents: 2000,
   first_day: "2026-10-01",
   last_day: "2026-10-31",
+};
+
+const EXAMPLE_CHARGES = toLineRows(
+  {
+    orgId: SUMMARY.org_id,
+    accountName: "Example Ltd",
+    providerName: "Marina Cloud GmbH",
+    billingPeriod: monthOfPeriod("2026-10-01"),
+    documentNumber: SUMMARY.number,
+  },
+  [
+    {
+      period: "2026-10-01",
+      adjustment: false,
+      clusterId: EXAMPLE_LINE.cluster_id,
+      clusterName: EXAMPLE_LINE.cluster_name,
+      resourceType: "vcpu",
+      unitPriceEUR: EXAMPLE_LINE.unit_price_eur,
+      unitSeconds: BigInt(EXAMPLE_LINE.unit_seconds),
+      amountCents: BigInt(EXAMPLE_LINE.amount_cents),
+      firstDay: EXAMPLE_LINE.first_day,
+      lastDay: EXAMPLE_LINE.last_day,
+    },
+  ],
+);
+
+/** Charges in the columns of FOCUS 1.0. */
+export const focusForm: FileForm = {
+  mediaType: FOCUS_CSV,
+  description:
+    "One row for each line with the days of its price, for its VAT, and for each line of a credit note, in the columns of FOCUS 1.0.",
+  maxLength: 268_435_456,
+  example: toFocusCsv(EXAMPLE_CHARGES),
 };
 
 const dayField = (description: string) =>

@@ -121,6 +121,19 @@ export async function findInvoice(db: Queryable, orgId: string, id: string): Pro
   return row;
 }
 
+/** The invoice of an organization for the month of a first day. */
+export async function findInvoiceOfPeriod(
+  db: Queryable,
+  orgId: string,
+  period: string,
+): Promise<Invoice | undefined> {
+  const [row] = await db
+    .select()
+    .from(invoices)
+    .where(and(eq(invoices.orgId, orgId), eq(invoices.period, period)));
+  return row;
+}
+
 /** One invoice of any organization. */
 export async function findAnyInvoice(db: Queryable, id: string): Promise<Invoice | undefined> {
   const [row] = await db.select().from(invoices).where(eq(invoices.id, id));

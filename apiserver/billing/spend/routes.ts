@@ -1,8 +1,11 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
+import { acceptedType, attachment, JSON_TYPE, notAcceptable } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { CSV } from "../csv.ts";
+import { FOCUS_CSV, toFocusCsv } from "../invoices/focus.ts";
+import { readMonthCharges } from "../invoices/focus-store.ts";
+import { focusForm } from "../invoices/schema.ts";
 import { monthOf } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
 import { presentForecast, presentSpend, toUsageCsv } from "./present.ts";
@@ -10,6 +13,7 @@ import { forecastRecord, spendRecord, usageQuery } from "./schema.ts";
 
 const tag = "Billing";
 const BILLING = "/api/v1/organizations/{orgID}/billing";
+const FORMS = [JSON_TYPE, CSV, FOCUS_CSV] as const;
 
 /** Operations on what an organization spends. */
 export function addSpendRoutes(router: Router, deps: Deps): void {
@@ -23,7 +27,9 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       summary: "Get the usage of a month",
       description:
         "By cluster, node pool, resource type, unit price and day; what it amounts to is what the invoice will say. " +
-        "With `Accept: text/csv`, all rows as a file, without pages.",
+        "With `Accept: text/csv`, all rows as a file, without pages. With `Accept: text/csv;profile=focus-1.0`, what a closed " +
+        "month is billed, in the columns of FOCUS 1.0: its invoice, or its lines where none was issued, and the credit notes " +
+        "that were issued in it.",
       access: "billing:read",
       query: usageQuery,
       responses: {
@@ -37,17 +43,26 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
               maxLength: 268_435_456,
               example: "date,cluster_id,cluster_name,node_pool_id,resource_type\r\n",
             },
+            focusForm,
           ],
           headers: ["Content-Disposition"],
         },
       },
+      errors: ["not_acceptable"],
     },
     async (c, { orgId, query: { month: asked, ...page } }) => {
       const now = deps.now();
       const month = asked ?? monthOf(now);
+      const form = acceptedType(c, FORMS);
+      if (form === FOCUS_CSV) {
+        const charges = await readMonthCharges(deps, orgId, month);
+        if (charges === undefined) throw notAcceptable(`${month.name} is not closed.`, [JSON_TYPE, CSV]);
+        const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "focus.csv") };
+        return c.body(toFocusCsv(charges), 200, headers) as never;
+      }
       const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now };
-      if (acceptedType(c, [JSON_TYPE, CSV]) === CSV) {
-        const headers = { "Content-Type": CSV, "Content-Disposition": attachment(month.name, "usage.csv") };
+      if (form === CSV) {
+        const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "usage.csv") };
         return c.body(toUsageCsv(spend), 200, headers) as never;
       }
       return c.json(presentSpend(spend, page), 200);

@@ -1,8 +1,16 @@
 import { Hono } from "hono";
 import { expect, test } from "vitest";
+import { ApiError } from "../errors.ts";
 import { acceptedType, attachment, JSON_TYPE } from "./download.ts";
 
 const app = new Hono().get("/", (c) => c.text(acceptedType(c, [JSON_TYPE, "text/csv", "application/pdf"])));
+const FOCUS = "text/csv;profile=focus-1.0";
+const profiled = new Hono()
+  .get("/", (c) => c.text(acceptedType(c, [JSON_TYPE, "text/csv", FOCUS])))
+  .onError((error, c) => {
+    const { status, message } = error instanceof ApiError ? error : new ApiError("internal", String(error));
+    return c.text(message, status);
+  });
 
 test.each([
   [undefined, JSON_TYPE],
@@ -23,6 +31,40 @@ test.each([
   const headers = accept === undefined ? undefined : { accept };
   const response = await app.request("/", { ...(headers && { headers }) });
   expect(await response.text()).toBe(type);
+});
+
+test.each([
+  [FOCUS, FOCUS],
+  ["Text/CSV; charset=utf-8; Profile=focus-1.0", FOCUS],
+  ['text/csv; profile="focus-1.0"', FOCUS],
+  [`application/json;q=0.5, ${FOCUS}`, FOCUS],
+  [`${FOCUS};q=0.5, application/json`, JSON_TYPE],
+  [`${FOCUS}, text/csv;q=0.5`, FOCUS],
+  ["text/csv", "text/csv"],
+  ["text/csv;profile=", "text/csv"],
+  ["text/*", "text/csv"],
+  ["text/csv;q=0, text/*", JSON_TYPE],
+  ["text/csv;profile=focus-9, text/csv;q=0.1", "text/csv"],
+  ["text/csv;profile=focus-9, application/json;q=0.1", JSON_TYPE],
+  ["text/csv;profile=focus-9, */*;q=0.1", JSON_TYPE],
+  ["text/csv;profile=focus-9;q=0", JSON_TYPE],
+  ["application/json;profile=focus-9", JSON_TYPE],
+  ["image/png;profile=focus-1.0", JSON_TYPE],
+])("where a form has a profile, Accept: %s is answered with %s", async (accept, type) => {
+  const response = await profiled.request("/", { headers: { accept } });
+  expect(await response.text()).toBe(type);
+});
+
+test.each([
+  "text/csv;profile=focus-9",
+  "text/csv;profile=FOCUS-1.0",
+  'text/csv;profile="focus-1.0, focus-1.1"',
+  "text/csv;profile=focus-1.1, image/png",
+  "TEXT/CSV;PROFILE=https://focus.finops.org/1.0",
+])("Accept: %s alone is 406 with what is offered", async (accept) => {
+  const response = await profiled.request("/", { headers: { accept } });
+  expect(response.status).toBe(406);
+  expect(await response.text()).toContain(`Offered: application/json, text/csv, ${FOCUS}.`);
 });
 
 test.each([

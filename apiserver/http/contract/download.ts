@@ -1,19 +1,72 @@
 import { create } from "content-disposition";
 import type { Context } from "hono";
 import { accepts } from "hono/accepts";
+import { ApiError } from "../errors.ts";
 
 export const JSON_TYPE = "application/json";
 
+/** What stands in the name of a form between its media type and its profile (RFC 6906). */
+const PROFILE = ";profile=";
+const ANY = "*/*";
+const RANGE = /\/\*$/;
+/** No form has this name. */
+const NONE = "";
+
+/** What the client accepts: the name of a form, or a range of media types. */
+interface Accepted {
+  name: string;
+  q: number;
+}
+
 /**
- * The form of a response to send: of the media types that an operation offers, the one that the client's Accept ranks
- * first (RFC 9110, 12.5.1), and of equal ones the one it names first. The first one offered where it names none of them.
+ * The form of a response to send: of the forms that an operation offers, the one that the client's Accept ranks first
+ * (RFC 9110, 12.5.1), and of equal ones the one it names first. The first one offered where it names none of them. A form is
+ * a media type, or one with a profile as `text/csv;profile=focus-1.0`; other parameters are of no importance. Throws 406 where
+ * Accept names another profile of an offered media type, and nothing that is offered.
  */
-export function acceptedType<MediaType extends string>(
-  c: Context,
-  offered: readonly [MediaType, ...MediaType[]],
-): MediaType {
-  const accepted = accepts(c, { header: "Accept", supports: [...offered], default: offered[0] });
-  return offered.find((type) => type === accepted) ?? offered[0];
+export function acceptedType<Form extends string>(c: Context, offered: readonly [Form, ...Form[]]): Form {
+  let all: Accepted[] = [];
+  const found = accepts(c, {
+    header: "Accept",
+    supports: [...offered],
+    default: NONE,
+    match: (accepted) => {
+      all = accepted.map(({ type, params, q }) => ({ name: nameForm(type, params, offered), q }));
+      return findFirst(all, offered) ?? NONE;
+    },
+  });
+  const wanted = all.filter(({ q }) => q > 0).map(({ name }) => name);
+  if (found === NONE && wanted.some((name) => name.includes(PROFILE)) && !wanted.includes(ANY))
+    throw notAcceptable("Accept names a profile that is not offered.", offered);
+  return offered.find((form) => form === found) ?? offered[0];
+}
+
+/** 406; its message says why, and which forms are offered. */
+export function notAcceptable(why: string, offered: readonly string[]): ApiError {
+  return new ApiError("not_acceptable", `${why} Offered: ${offered.join(", ")}.`);
+}
+
+/** Names of types and parameters are case-insensitive. A media type without profiles here is named without one. */
+function nameForm(type: string, params: Record<string, string>, offered: readonly string[]): string {
+  const mediaType = type.toLowerCase();
+  const key = Object.keys(params).find((one) => one.toLowerCase() === "profile");
+  const isProfiled = offered.some((form) => form.startsWith(mediaType + PROFILE));
+  return key === undefined || !isProfiled ? mediaType : mediaType + PROFILE + params[key];
+}
+
+function findFirst(all: readonly Accepted[], offered: readonly string[]): string | undefined {
+  const named = new Set(all.map(({ name }) => name));
+  const ranked = all
+    .filter(({ q }) => q > 0)
+    .toSorted((a, b) => b.q - a.q || Number(RANGE.test(a.name)) - Number(RANGE.test(b.name)));
+  for (const { name } of ranked) {
+    const range = name.slice(0, -1);
+    const form = RANGE.test(name)
+      ? offered.find((one) => one.startsWith(range) && !one.includes(PROFILE) && !named.has(one))
+      : offered.find((one) => one === name);
+    if (form !== undefined) return form;
+  }
+  return undefined;
 }
 
 /**

@@ -19,6 +19,7 @@ const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   forbidden: "The caller does not have the permission.",
   not_found: "The record does not exist, or the caller cannot see it.",
   method_not_allowed: "This path does not support this method.",
+  not_acceptable: "Accept names a form of the response that is not offered; the message says which are.",
   conflict: "The record was changed concurrently, or its state does not allow this.",
   already_exists: "The name is taken.",
   cluster_not_ready: "The cluster has never been running.",

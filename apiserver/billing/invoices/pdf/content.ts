@@ -230,8 +230,8 @@ function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
   }));
 }
 
-/** With the days of its price, unless they are the whole month. */
-function describeLine({ resourceType, adjustment, period, firstDay, lastDay }: InvoiceLine): string {
+/** What a line is for, with the days of its price, unless they are the whole month. */
+export function describeLine({ resourceType, adjustment, period, firstDay, lastDay }: InvoiceLine): string {
   const { name, start, end } = monthOfPeriod(period);
   const label = labelOf(resourceType);
   if (adjustment) return `${label}, correction of ${name}`;

@@ -1,0 +1,87 @@
+import { and, asc, eq, gte, lt, type SQL } from "drizzle-orm";
+import type { Queryable } from "../../db/client.ts";
+import type { Deps } from "../../deps.ts";
+import { findOrganization } from "../../organizations/index.ts";
+import { type Month, periodOf } from "../month.ts";
+import { readRatingSource } from "../rating/read.ts";
+import { isClosed } from "./close-store.ts";
+import { composeLines } from "./compose.ts";
+import {
+  type CreditNoteOfPeriod,
+  type FocusRow,
+  toCreditNoteRows,
+  toInvoiceRows,
+  toLineRows,
+} from "./focus.ts";
+import type { InvoiceWithLines } from "./pdf/content.ts";
+import { findInvoiceOfPeriod, readInvoiceLines } from "./store.ts";
+import { creditNoteLines, creditNotes, invoices } from "./table.ts";
+
+/** Who provides what is used where no supplier is configured. */
+const PLATFORM = "Marina";
+
+/** The charges of an invoice, and those of every credit note on it. */
+export async function readInvoiceCharges(db: Queryable, one: InvoiceWithLines): Promise<FocusRow[]> {
+  const { orgId, id } = one.invoice;
+  const notes = await readCreditNotes(db, orgId, eq(creditNotes.invoiceId, id));
+  return [...toInvoiceRows(one), ...notes.flatMap(toCreditNoteRows)];
+}
+
+/**
+ * What an organization is billed for a month: the charges of the invoice of that month, or of its lines where none was issued,
+ * and those of the credit notes that were issued in it. undefined: the month is not closed.
+ */
+export function readMonthCharges(
+  { db, config: { invoicing } }: Pick<Deps, "db" | "config">,
+  orgId: string,
+  month: Month,
+): Promise<FocusRow[] | undefined> {
+  return db.transaction(
+    async (tx) => {
+      const invoice = await findInvoiceOfPeriod(tx, orgId, periodOf(month));
+      if (invoice === undefined && !(await isClosed(tx, periodOf(month)))) return undefined;
+      const charges =
+        invoice === undefined
+          ? await readUninvoiced(tx, { orgId, month, providerName: invoicing?.supplier.name ?? PLATFORM })
+          : toInvoiceRows({ invoice, lines: await readInvoiceLines(tx, invoice) });
+      const isOfMonth = and(gte(creditNotes.issuedAt, month.start), lt(creditNotes.issuedAt, month.end));
+      const notes = await readCreditNotes(tx, orgId, isOfMonth);
+      return [...charges, ...notes.flatMap(toCreditNoteRows)];
+    },
+    { isolationLevel: "repeatable read", accessMode: "read only" },
+  );
+}
+
+async function readUninvoiced(
+  tx: Queryable,
+  { orgId, month, providerName }: { orgId: string; month: Month; providerName: string },
+): Promise<FocusRow[]> {
+  const organization = await findOrganization(tx, orgId);
+  const lines = composeLines(await readRatingSource(tx, orgId, month), []);
+  const accountName = organization?.name ?? null;
+  return toLineRows({ orgId, accountName, providerName, billingPeriod: month, documentNumber: null }, lines);
+}
+
+/** Credit notes of an organization, the oldest first. */
+async function readCreditNotes(
+  db: Queryable,
+  orgId: string,
+  condition: SQL | undefined,
+): Promise<CreditNoteOfPeriod[]> {
+  const rows = await db
+    .select({
+      note: creditNotes,
+      correctedPeriod: invoices.period,
+      description: creditNoteLines.description,
+      amountCents: creditNoteLines.amountCents,
+    })
+    .from(creditNotes)
+    .innerJoin(invoices, eq(invoices.id, creditNotes.invoiceId))
+    .innerJoin(creditNoteLines, eq(creditNoteLines.creditNoteId, creditNotes.id))
+    .where(and(eq(creditNotes.orgId, orgId), eq(invoices.orgId, orgId), condition))
+    .orderBy(asc(creditNotes.id), asc(creditNoteLines.position));
+  const notes = Map.groupBy(rows, ({ note }) => note.id);
+  return [...notes.values()].flatMap((lines) =>
+    lines.slice(0, 1).map(({ note, correctedPeriod }) => ({ ...note, correctedPeriod, lines })),
+  );
+}
