@@ -76,24 +76,25 @@ test("an apply of a new object fails with a conflict when one exists, and leaves
   expect(after?.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
 });
 
-test("the Event about a removed annotation is recorded although a later step fails, and those of the plan are not", async () => {
+test("the Events about a removed annotation and a step are recorded although a later step fails, those of the plan are not", async () => {
   const metadata = { name: "asked", namespace: api.namespace, annotations: { "example.com/asked": "1" } };
   const asked = await api.client.create(configMapKind, { metadata }, { fieldManager: "person" });
-  const events = (reason: string): RecordedEvent[] => [
-    {
-      regarding: { apiVersion: "v1", kind: "ConfigMap", namespace: api.namespace, name: "asked" },
-      type: "Normal",
-      reason,
-      action: "Test",
-      note: "",
-    },
-  ];
+  const eventOf = (reason: string): RecordedEvent => ({
+    regarding: { apiVersion: "v1", kind: "ConfigMap", namespace: api.namespace, name: "asked" },
+    type: "Normal",
+    reason,
+    action: "Test",
+    note: "",
+  });
   const { reasons, error } = await applyAndListEvents(asked, {
-    metadata: { dropAnnotations: ["example.com/asked"], events: events("Answered") },
-    apply: [stepOf("asked", {}, true)],
-    events: events("Applied"),
+    metadata: { dropAnnotations: ["example.com/asked"], events: [eventOf("Answered")] },
+    apply: [
+      { ...stepOf("made", {}, true), event: eventOf("Made") },
+      { ...stepOf("asked", {}, true), event: eventOf("MadeAgain") },
+    ],
+    events: [eventOf("Applied")],
   });
   expect(error).toBeInstanceOf(StepError);
-  expect(reasons).toEqual(["Answered"]);
+  expect(reasons).toEqual(["Answered", "Made"]);
   expect((await read("asked"))?.metadata.annotations ?? {}).toEqual({});
 });

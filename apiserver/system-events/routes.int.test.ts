@@ -66,7 +66,7 @@ describe("the stream (section 4.20)", () => {
       collectGarbage();
       return stream.environment.deref() !== undefined;
     };
-    await expect.poll(isHeld, { timeout: 60_000 }).toBe(false);
+    await expect.poll(isHeld).toBe(false);
     await stream.body?.cancel();
   });
 
@@ -77,7 +77,7 @@ describe("the stream (section 4.20)", () => {
     expect(stream.headers.get("x-accel-buffering")).toBe("no");
     expect(stream.headers.get("etag")).toBeNull();
     // Earlier events are not sent; the stream starts at the position of its first read of the table.
-    await expect.poll(() => nudge(clusterId, stream), { timeout: 60_000 }).toBeGreaterThan(0);
+    await expect.poll(() => nudge(clusterId, stream)).toBeGreaterThan(0);
     expect(stream.messages.every(({ data }) => data.status === "nudge")).toBe(true);
   });
 
@@ -92,7 +92,7 @@ describe("the stream (section 4.20)", () => {
       message: body.status_message,
     };
     for (const stream of [first, resumed]) {
-      await expect.poll(() => stream.states.length, { timeout: 60_000 }).toBe(1);
+      await expect.poll(() => stream.states.length).toBe(1);
       expect(stream.states).toMatchObject([
         { event: "status", id: undefined, data: { ...state, cluster_id: clusterId } },
       ]);
@@ -105,12 +105,12 @@ describe("the stream (section 4.20)", () => {
     const stream = await open(clusterId, newest);
     const expected = Array.from({ length: 40 }, (_, index) => `s${index}`);
     await Promise.all(expected.map((status) => append(clusterId, status)));
-    await expect.poll(() => stream.messages.length, { timeout: 60_000 }).toBe(40);
+    await expect.poll(() => stream.messages.length).toBe(40);
     expect(new Set(stream.messages.map(({ data }) => data.status))).toEqual(new Set(expected));
     const ids = stream.messages.map(({ id }) => id ?? 0);
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
     const half = await open(clusterId, ids[19]);
-    await expect.poll(() => half.messages.length, { timeout: 60_000 }).toBe(20);
+    await expect.poll(() => half.messages.length).toBe(20);
     expect(half.messages).toEqual(stream.messages.slice(20));
   });
 
@@ -118,7 +118,7 @@ describe("the stream (section 4.20)", () => {
     const clusterId = await createCluster();
     const newest = await findNewest(clusterId);
     const stream = await open(clusterId, newest + 1_000);
-    await expect.poll(() => stream.messages.map(({ event }) => event), { timeout: 60_000 }).toEqual(["gap"]);
+    await expect.poll(() => stream.messages.map(({ event }) => event)).toEqual(["gap"]);
   });
 
   test("of another cluster has no events of this one", async () => {
@@ -127,7 +127,7 @@ describe("the stream (section 4.20)", () => {
     const stream = await open(one, newest);
     await append(other, "secret");
     await append(one, "own");
-    await expect.poll(() => stream.messages.length, { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => stream.messages.length).toBe(1);
     expect(stream.messages[0]?.data.status).toBe("own");
   });
 
@@ -138,7 +138,7 @@ describe("the stream (section 4.20)", () => {
     await append(one, "first");
     for (const status of ["a", "b", "c"]) await append(other, status);
     await append(one, "second");
-    await expect.poll(() => stream.messages.length, { timeout: 60_000 }).toBe(2);
+    await expect.poll(() => stream.messages.length).toBe(2);
     expect(stream.messages.map(({ id }) => id)).toEqual([before + 1, before + 2]);
   });
 
@@ -237,17 +237,17 @@ describe("the harvester (section 6.2)", () => {
         "reason" in payload && payload.reason === "SeenByTest" ? [payload.count] : [],
       );
     };
-    await expect.poll(counts, { timeout: 60_000 }).toEqual([1]);
+    await expect.poll(counts).toEqual([1]);
     const series = { count: 2, lastObservedTime: now };
     await kube.mergePatch(eventKind, namespace, "own", { series }, { fieldManager: "test" });
-    await expect.poll(counts, { timeout: 60_000 }).toEqual([1, 2]);
+    await expect.poll(counts).toEqual([1, 2]);
     stop.abort();
     await harvester.stopped;
 
     const again = new AbortController();
     const second = startHarvester(api.deps, again.signal);
     await kube.create(eventKind, event("later", uid), { fieldManager: "test" });
-    await expect.poll(counts, { timeout: 60_000 }).toEqual([1, 2, 1]);
+    await expect.poll(counts).toEqual([1, 2, 1]);
     again.abort();
     await second.stopped;
   });

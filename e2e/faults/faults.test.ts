@@ -104,8 +104,10 @@ test("without the Kubernetes API, cluster writes return 503 with Retry-After, re
   } finally {
     await stack.part("kube-apiserver").start();
   }
+  // By a key: a request may be answered with 503 whose cluster was created.
+  const key = { "idempotency-key": "once-it-is-back" };
   const accepted = await waitFor("writes to be accepted again", async () => {
-    const response = await alice.request("POST", clusters, aCluster("refused"));
+    const response = await alice.request("POST", clusters, aCluster("refused"), key);
     return response.status === 202 ? response : undefined;
   });
   await waitForRunning(`${clusters}/${cluster.id}`);

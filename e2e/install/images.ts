@@ -39,6 +39,8 @@ export interface NextVersion {
   version: string;
   /** The SQL of each, by its name without a number. */
   migrations: Record<string, string>;
+  /** The default of its chart for `migrate.deadlineSeconds`; undefined: that of this tree. */
+  deadlineSeconds?: number;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface NextVersion {
 export async function writeNextVersion(
   dir: string,
   helm: string,
-  { version, migrations }: NextVersion,
+  { version, migrations, deadlineSeconds }: NextVersion,
 ): Promise<string> {
   const image = join(imagesOf(dir), version);
   cpSync(join(imagesOf(dir), VERSION), image, { recursive: true });
@@ -62,7 +64,18 @@ export async function writeNextVersion(
     writeFileSync(join(folder, `${tag}.sql`), sql);
   }
   writeFileSync(file, JSON.stringify(journal));
-  return packageChart(dir, helm, { chart: CHART, version });
+  const chart =
+    deadlineSeconds === undefined ? CHART : copyChart(join(dir, `chart-${version}`), deadlineSeconds);
+  return packageChart(dir, helm, { chart, version });
+}
+
+/** The chart of this tree with another deadline of migrations, in this folder. */
+function copyChart(folder: string, deadlineSeconds: number): string {
+  cpSync(CHART, folder, { recursive: true, dereference: true });
+  const file = join(folder, "values.yaml");
+  const values = readFileSync(file, "utf8");
+  writeFileSync(file, values.replace(/^( +deadlineSeconds:) .*$/m, `$1 ${deadlineSeconds}`));
+  return folder;
 }
 
 async function packageChart(

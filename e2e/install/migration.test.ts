@@ -24,6 +24,8 @@ const AFTER_NEXT: NextVersion = {
 const BROKEN: NextVersion = {
   version: "0.4.0",
   migrations: { ...AFTER_NEXT.migrations, broken: "select 1 / 0" },
+  // It fails at its deadline, before its Pods have failed often enough.
+  deadlineSeconds: 45,
 };
 
 let stack: Stack;
@@ -49,8 +51,7 @@ beforeAll(async () => {
   operator = playPostgresOperator(stack.info, NAMESPACE, `marina/marina:${VERSION}`);
   await operator.begin();
   const one = { replicas: 1 };
-  // One that fails does so at its deadline, before its Pods have failed often enough.
-  values = { ...requiredValues(stack.info), apiserver: one, operator: one, migrate: { deadlineSeconds: 45 } };
+  values = { ...requiredValues(stack.info), apiserver: one, operator: one };
 });
 afterAll(() => stack?.stop());
 
@@ -136,8 +137,7 @@ describe.each([
     beforeAll(() => {
       const cloudNativePG = { enabled: true, apiserverSecret: APISERVER_SECRET };
       const database = { cloudNativePG };
-      // The database of the first way has been made long before.
-      way = open(release, { ...values, database, migrate: { deadlineSeconds: 300 } });
+      way = open(release, { ...values, database });
     });
     afterAll(async () => {
       await way.remove();

@@ -1,10 +1,17 @@
 import { beforeAll, expect, test } from "vitest";
+import { loadConnection } from "../../shared/kube/connection.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
+const transport = createTransport({
+  connection: loadConnection(stack.kubeconfig),
+  qps: 1000,
+  burst: 1000,
+});
 
 const OWN = "clusters.cloud.marina.dev";
 const POOLS = "nodepools.cloud.marina.dev";
@@ -58,7 +65,10 @@ beforeAll(async () => {
     );
     return allowed.flat().every((verbs) => verbs.length > 0);
   });
-  return () => kubectl(["delete", "clusterrolebinding", ...EVERYWHERE.map((role) => `chart-roles-${role}`)]);
+  return async () => {
+    await transport.close();
+    await kubectl(["delete", "clusterrolebinding", ...EVERYWHERE.map((role) => `chart-roles-${role}`)]);
+  };
 });
 
 async function createNamespace(name: string): Promise<string> {
@@ -70,22 +80,28 @@ async function createNamespace(name: string): Promise<string> {
 
 /** The verbs that the API server allows the user on each of the resources. */
 async function readAllowed(user: string, resources: readonly string[], place: string): Promise<string[][]> {
-  const reviews = resources.flatMap((resource) => {
-    const [full = "", subresource] = resource.split("/");
-    const [plural = "", ...group] = full.split(".");
-    const target = { namespace: place, group: group.join("."), resource: plural, subresource };
-    return ALL.map((verb) => {
-      const spec = { user: `chart-roles:${user}`, resourceAttributes: { ...target, verb } };
-      return JSON.stringify({ apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec });
-    });
-  });
-  const args = ["create", "-f", "-", "-o", 'jsonpath={.status.allowed}{"\\n"}'];
-  const { stdout } = await kubectl(args, { stdin: reviews.join("\n---\n") });
-  const answers = stdout.trim().split("\n");
-  expect(answers).toHaveLength(reviews.length);
-  return resources.map((_resource, row) =>
-    ALL.filter((_verb, column) => answers[row * ALL.length + column] === "true"),
+  return Promise.all(
+    resources.map(async (resource) => {
+      const [full = "", subresource] = resource.split("/");
+      const [plural = "", ...group] = full.split(".");
+      const target = { namespace: place, group: group.join("."), resource: plural, subresource };
+      const answers = await Promise.all(
+        ALL.map((verb) =>
+          isAllowed({ user: `chart-roles:${user}`, resourceAttributes: { ...target, verb } }),
+        ),
+      );
+      return ALL.filter((_verb, column) => answers[column] === true);
+    }),
   );
+}
+
+/** The word of a SubjectAccessReview. */
+async function isAllowed(spec: object): Promise<unknown> {
+  const review = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec };
+  const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+  const { status, body } = await transport.request({ method: "POST", path, body: review });
+  if (status !== 201) throw new Error(JSON.stringify(body));
+  return (body as { status: { allowed: boolean } }).status.allowed;
 }
 
 const READS = ["get", "list", "watch"];

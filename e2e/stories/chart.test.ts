@@ -5,7 +5,14 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { OLDEST_VERSION } from "../../shared/kube/server-version.ts";
 import { OPERATOR_HEAP_GROWTH } from "../platform/stack/marina.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
-import { pathOfChart, REQUIRED_VALUES, renderChart, runHelm, type Values } from "../testing/chart.ts";
+import {
+  pathOfChart,
+  REQUIRED_VALUES,
+  type Rendered,
+  renderChart,
+  runHelm,
+  type Values,
+} from "../testing/chart.ts";
 import { VALUE_SETS, WITHOUT_DEFINITIONS } from "../testing/chart-values.ts";
 import { installForeignDefinitions } from "../testing/infrastructure-provider.ts";
 import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";
@@ -30,14 +37,28 @@ afterAll(async () => {
 
 const render = (values: Values) => renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });
 
+/** What was accepted: most objects are the same whatever the values, and are sent once. */
+const accepted = new Set<string>();
+
+/** Sends the objects that are new in a dry run; returns those that were not accepted. */
+async function findRefused(objects: readonly Rendered[]): Promise<string[]> {
+  const fresh = objects.map((object) => JSON.stringify(object)).filter((text) => !accepted.has(text));
+  if (fresh.length === 0) return [];
+  const faults = await kubeconform.findFaults(fresh.map((text) => JSON.parse(text)));
+  const applying = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", "-"];
+  const stdin = fresh.join("\n---\n");
+  const { stdout } = await kubectl([...applying, "--namespace", NAMESPACE], { stdin });
+  const written = stdout.trim().split("\n");
+  if (faults.length > 0 || written.length !== fresh.length) return [...faults, ...written];
+  for (const text of fresh) accepted.add(text);
+  return [];
+}
+
 describe("every object is accepted by the Kubernetes API, and names no field that its schema does not know", () => {
   test.each(VALUE_SETS)("%s", async (_, values) => {
     const { objects } = await render({ ...WITHOUT_DEFINITIONS, ...values });
-    expect(await kubeconform.findFaults(objects)).toEqual([]);
-    const text = objects.map((object) => JSON.stringify(object)).join("\n---\n");
-    const applying = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--filename", "-"];
-    const { stdout } = await kubectl([...applying, "--namespace", NAMESPACE], { stdin: text });
-    expect(stdout.trim().split("\n")).toHaveLength(objects.length);
+    expect(objects.length).toBeGreaterThan(20);
+    expect(await findRefused(objects)).toEqual([]);
   });
 });
 

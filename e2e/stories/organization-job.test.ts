@@ -8,7 +8,7 @@ import { parse } from "yaml";
 import { createId } from "../../shared/program/id.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import { ensureSecrets } from "../platform/stack/secrets.ts";
-import { kubectl, readStack } from "../platform/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import type { UserName } from "../platform/stack/users.ts";
 import { readCredential } from "../testing/credentials.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
@@ -26,6 +26,10 @@ beforeAll(async () => {
   await kubectl(["create", "namespace", namespace]);
   const rights = await readFile(join(EXAMPLE, "rights.yaml"), "utf8");
   await kubectl(["apply", "-f", "-"], { stdin: rights.replaceAll("flux-clusters", namespace) });
+  // The authorizer of the API server learns of a binding after it is written.
+  const mayWrite = ["auth", "can-i", "patch", "configmaps/organization", `--namespace=${namespace}`];
+  const as = `--as=system:serviceaccount:${namespace}:organization`;
+  await waitFor("the rights of the Job", () => kubectl([...mayWrite, as]));
 });
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--wait=false"]);

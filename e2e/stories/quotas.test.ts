@@ -84,7 +84,8 @@ describe.concurrent("effects and quotas", () => {
     });
     const deletion = await alice.request("DELETE", `${cluster}?dry_run=true`);
     expect(deletion.body).toMatchObject({ status: "deleting", effects: { nodes_removed: 1 } });
-    expect((await alice.request("GET", cluster)).body.status).toBe("running");
+    // The status of the cluster is written after that of its pool; one that was deleted would never run again.
+    await waitForRunning(cluster, 1);
     await alice.request("DELETE", cluster);
   });
 
@@ -136,7 +137,9 @@ describe.concurrent("effects and quotas", () => {
         : undefined;
     });
     expect(refusedGrowth).toMatchObject({ status: "ready", desired_nodes: 4, current_nodes: 2 });
-    expect((await alice.request("GET", `${path}/${first.id}`)).body).toMatchObject({ status: "running" });
+    await waitFor("its cluster to run on", async () => {
+      return (await alice.request("GET", `${path}/${first.id}`)).body.status === "running";
+    });
 
     // A quota below the current use: nothing stops. Then a sufficient one: both continue by themselves.
     await setQuotas({ nodes: 1 });

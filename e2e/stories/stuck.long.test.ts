@@ -110,9 +110,12 @@ describe.concurrent("what is stuck says so", () => {
       TOLD,
     );
     await expectReported(engineer, stuck, "Reconciling", pattern);
-    const cluster = await engineer.getCluster("waiting");
+    // The status of the cluster is another one than that of its pool.
+    const cluster = await waitFor("the cluster to scale", async () => {
+      const found = await engineer.getCluster("waiting");
+      return found.status?.phase === "Scaling" ? found : undefined;
+    });
     expect(statusOf(cluster, "Ready")).toBe("True");
-    expect(cluster.status?.phase).toBe("Scaling");
   });
 
   test("a blocked deletion", { timeout: 600_000 }, async () => {

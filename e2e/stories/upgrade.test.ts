@@ -73,8 +73,11 @@ test("an upgrade goes one minor at a time, control plane first, and the cluster 
   const seen = await samples.stop();
   expect(seen.filter(({ ready }) => ready !== "True")).toEqual([]);
   expect([...new Set(seen.map(({ version }) => version))]).toEqual(["1.34.2", "1.35.1"]);
-  const machines = await client.listAll(machineKind, { namespace });
-  expect([...new Set(machines.map(({ spec }) => spec.version))]).toEqual(["v1.35.1"]);
+  // The cluster is of the new version before the last machine of the former one is gone.
+  await waitFor("machines of the new version alone", async () => {
+    const machines = await client.listAll(machineKind, { namespace });
+    return machines.length === 4 && machines.every(({ spec }) => spec.version === "v1.35.1");
+  });
   const after = await engineer.getCluster("old");
   expect(after.status?.transitions).toMatchObject([
     { sequence: 1, type: "Ready", version: "1.34.2" },

@@ -20,8 +20,8 @@ async function readPublished() {
 
 test("the operator publishes what the classes can do, the gate for taints included, and again when it is changed", async () => {
   const whole = { default: { class: expect.any(String), authorizedCIDRs: true, nodeTaints: true } };
-  await expect.poll(readPublished, { timeout: 60_000 }).toMatchObject(whole);
+  await expect.poll(readPublished).toMatchObject(whole);
   const name = [configMapKind, settings.platformNamespace, CAPABILITIES_CONFIG_MAP] as const;
   await api.client.mergePatch(...name, { data: { [CAPABILITIES_KEY]: "{}" } }, TEST);
-  await expect.poll(readPublished, { timeout: 60_000 }).toMatchObject(whole);
+  await expect.poll(readPublished).toMatchObject(whole);
 });

@@ -80,10 +80,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       decision.ok && isObserved(observed, pending) && rejection.fault === undefined && missing.length === 0,
   };
   const plan = composeClusterPlan(done, input, now);
-  const foreign = done.foreignPool === undefined ? [] : [composeForeignPoolEvent(observed, done.foreignPool)];
   return {
     ...plan,
-    events: [...plan.events, ...foreign],
     metadata: findMetadataChange(observed, organization.id),
     requeueAfterMs: earliest([
       plan.requeueAfterMs,
@@ -107,8 +105,6 @@ function findMetadataChange(observed: ObservedCluster, organizationId: string): 
 interface Steps {
   apply: Step[];
   remove: Step[];
-  /** An entry that is not a pool of this cluster and that `remove` takes out of the topology. */
-  foreignPool?: string;
   /** For how many ms the cluster is not applied yet. */
   waitMs?: number;
 }
@@ -171,7 +167,8 @@ function planSteps(
   const foreign = capi?.state.poolNames.find((name) => !ours.has(name));
   const object = capi?.object;
   if (foreign === undefined || object === undefined) return { apply: lock, remove: [] };
-  return { apply: lock, remove: [removePoolEntry(object, foreign)], foreignPool: foreign };
+  const event = composeForeignPoolEvent(observed, foreign);
+  return { apply: lock, remove: [{ ...removePoolEntry(object, foreign), event }] };
 }
 
 interface Rejection {

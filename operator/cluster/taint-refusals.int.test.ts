@@ -74,12 +74,10 @@ async function refuseTaints(): Promise<void> {
   await client.create(bindingKind, { metadata: { name: namespace }, spec }, TEST);
   const probe = { metadata: { name: "probe", namespace }, spec: { paused: true } };
   await expect
-    .poll(
-      () =>
-        client
-          .create(capiClusterKind, probe, { ...TEST, dryRun: true })
-          .catch((error: KubeError) => error.kubeMessage),
-      { timeout: 20_000 },
+    .poll(() =>
+      client
+        .create(capiClusterKind, probe, { ...TEST, dryRun: true })
+        .catch((error: KubeError) => error.kubeMessage),
     )
     .toContain("refused by the test");
 }

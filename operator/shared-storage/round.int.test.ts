@@ -2,16 +2,21 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import { INDEX_ORGANIZATION, indexByOrganization } from "../../shared/crd/organization.ts";
 import { type StorageInventory, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { configMapKind, type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { objectKey } from "../../shared/kube/object.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
 import { createDirectoryDriver } from "./directory.ts";
 import { createPoolList } from "./pool-list.ts";
 import { type RoundDeps, runRound } from "./round.ts";
+import { runInventory } from "./run.ts";
 import { anInventory, GIB } from "./testing.ts";
 
 const START = new Date("2026-03-01T12:00:00Z");
@@ -35,7 +40,10 @@ beforeEach(async () => {
   const inventories = createStore<StorageInventory>();
   inventories.set(anInventory());
   deps = {
-    caches: { inventories, namespaces: createStore<Namespace>() },
+    caches: {
+      inventories,
+      namespaces: createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization }),
+    },
     client: api.client,
     pools: createPoolList(),
     driver: createDirectoryDriver(root),
@@ -52,20 +60,24 @@ beforeEach(async () => {
   };
 });
 
+/** Notes the reasons of the Events that are recorded. */
+function makeContext(reasons: string[] = []): RunContext {
+  return {
+    client: api.client,
+    recorder: { record: ({ reason }) => reasons.push(reason) },
+    finalizer: "example.com/none",
+    fieldManager: "marina-operator",
+    statusFieldManager: "test",
+    onWritten: () => undefined,
+    signal,
+  };
+}
+
 /** One round, this many days after the first; resolves to the keys that it had reconciled. */
 async function runAfter(days: number): Promise<string[]> {
   now = new Date(START.getTime() + days * 24 * 3600_000);
   const keys: string[] = [];
-  const context: RunContext = {
-    client: api.client,
-    recorder: { record: () => undefined },
-    finalizer: "example.com/none",
-    fieldManager: "marina-operator",
-    statusFieldManager: "marina-operator",
-    onWritten: () => undefined,
-    signal,
-  };
-  const result = await runRound(deps, { add: (key) => keys.push(key) }, context);
+  const result = await runRound(deps, { add: (key) => keys.push(key) }, makeContext());
   expect(result).toEqual({ requeueAfterMs: 60_000 });
   return keys;
 }
@@ -110,3 +122,40 @@ test("a pool stays while there is no inventory at all", async () => {
   await runAfter(8);
   expect(await listFolders()).toEqual([`org-${orgId}`]);
 });
+
+test.each([
+  ["StorageCreated", async () => deps.driver.removePool(orgId, signal)],
+  ["QuotaChanged", async () => undefined],
+])(
+  "%s is recorded once, although somebody else wrote the inventory before its status",
+  async (reason, prepare) => {
+    const { namespace, client } = api;
+    const { inventories, namespaces } = deps.caches;
+    namespaces.set({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: namespace, labels: { [LABEL_ORG_ID]: orgId } },
+    });
+    const metadata = { name: "shared-storage", namespace };
+    const spec = { quotaBytes: 2 * GIB };
+    const old = await client.create(storageInventoryKind, { metadata, spec }, MANAGER);
+    onTestFinished(() => client.delete(storageInventoryKind, namespace, metadata.name));
+    const patch = { metadata: { annotations: { "example.com/note": "another version" } } };
+    await client.mergePatch(storageInventoryKind, namespace, metadata.name, patch, MANAGER);
+    await prepare();
+    await runAfter(0);
+
+    const reasons: string[] = [];
+    const run = (inventory: StorageInventory) => {
+      inventories.set(inventory);
+      return runInventory({ ...deps, defaultQuotaBytes: GIB }, objectKey(inventory), makeContext(reasons));
+    };
+    await expect(run(old)).rejects.toMatchObject({ isConflict: true });
+    // The operator of the stack writes its status, too: the namespace is of no organization for it.
+    await waitFor("its status", async () => {
+      await run((await client.get(storageInventoryKind, namespace, metadata.name)) ?? old);
+      return true;
+    });
+    expect(reasons).toEqual([reason]);
+  },
+);

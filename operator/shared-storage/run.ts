@@ -17,8 +17,8 @@ import type { PoolList } from "./pool-list.ts";
 import { type InventoryDecision, reconcileInventory } from "./reconcile.ts";
 import { composeInventoryStatus, formatBytes, type InventoryOutcome } from "./status.ts";
 
-/** What the reconcile did to the storage before it wrote the status. */
-type StorageChange = "created" | "limited";
+/** What a reconcile does to the storage before it writes the status. */
+type StorageChange = (InventoryDecision & { orgId: string })["kind"];
 
 interface InventoryEvent {
   type: "Normal" | "Warning";
@@ -55,16 +55,16 @@ export async function runInventory(
   if (decision.kind === "ignore") return undefined;
   const outcome =
     decision.kind === "report" ? decision.outcome : await change(deps, decision, key, context.signal);
+  // At once: where somebody else has written the inventory, its status is written later, when nothing is to be changed.
+  if (decision.kind !== "report" && outcome.kind === "observed")
+    context.recorder.record(composeChangeEvent(inventory, decision.kind, decision.quotaBytes));
   const status = composeInventoryStatus(inventory, outcome, deps.now());
-  const done = decision.kind === "report" ? undefined : CHANGES[decision.kind];
-  const events = status === undefined ? [] : composeInventoryEvents(inventory, status, done);
+  const events = status === undefined ? [] : composeInventoryEvents(inventory, status);
   await applyPlan({ ...context, kind: storageInventoryKind }, inventory, composePlan({ status, events }));
   return decision.kind !== "report" && outcome.kind === "failed"
     ? { requeueAfterMs: RETRY_AFTER_MS }
     : undefined;
 }
-
-const CHANGES = { create: "created", limit: "limited" } as const satisfies Record<string, StorageChange>;
 
 /** Changes the storage; the figures published are those that it reports afterwards. */
 async function change(
@@ -89,40 +89,54 @@ async function change(
   }
 }
 
-/**
- * The Events of an inventory: its pool was created, its limit changed or reached, or the storage stopped doing what is wanted.
- */
+/** The Event of an inventory whose pool was created or has got another limit, in bytes. */
+export function composeChangeEvent(
+  inventory: StorageInventory,
+  change: StorageChange,
+  quotaBytes: number,
+): RecordedEvent {
+  const limit = formatBytes(quotaBytes);
+  return composeEvent(
+    inventory,
+    change === "create"
+      ? {
+          type: "Normal",
+          reason: "StorageCreated",
+          action: "Create",
+          note: `The shared storage was created with a limit of ${limit}.`,
+        }
+      : {
+          type: "Normal",
+          reason: "QuotaChanged",
+          action: "Update",
+          note: `The limit of the shared storage is ${limit}.`,
+        },
+  );
+}
+
+/** The Events of an inventory with its next status: its limit was reached, or the storage stopped doing what is wanted. */
 export function composeInventoryEvents(
-  { metadata, status: last }: StorageInventory,
+  inventory: StorageInventory,
   next: StorageInventoryStatus,
-  change: StorageChange | undefined,
 ): RecordedEvent[] {
+  const { status: last } = inventory;
   const events: InventoryEvent[] = [];
-  const ready = findCondition(next.conditions, "Ready");
-  const isReady = ready?.status === "True";
-  const limit = formatBytes(next.quotaBytes ?? 0);
-  if (isReady && change === "created") {
-    const note = `The shared storage was created with a limit of ${limit}.`;
-    events.push({ type: "Normal", reason: "StorageCreated", action: "Create", note });
-  }
-  if (isReady && change === "limited") {
-    const note = `The limit of the shared storage is ${limit}.`;
-    events.push({ type: "Normal", reason: "QuotaChanged", action: "Update", note });
-  }
   if (!isFull(last) && isFull(next)) {
-    const note = `The shared storage has reached its limit of ${limit}.`;
+    const note = `The shared storage has reached its limit of ${formatBytes(next.quotaBytes ?? 0)}.`;
     events.push({ type: "Warning", reason: "QuotaReached", action: "Observe", note });
   }
+  const ready = findCondition(next.conditions, "Ready");
   const before = findCondition(last?.conditions, "Ready");
   if (ready?.status === "False" && before?.reason !== ready.reason) {
     const { reason, message: note } = ready;
     events.push({ type: "Warning", reason, action: "Observe", note });
   }
-  const about = {
-    regarding: referTo(storageInventoryKind, metadata),
-    labels: { [LABEL_SOURCE]: "operator" },
-  };
-  return events.map((event) => ({ ...about, ...event }));
+  return events.map((event) => composeEvent(inventory, event));
+}
+
+function composeEvent({ metadata }: StorageInventory, event: InventoryEvent): RecordedEvent {
+  const regarding = referTo(storageInventoryKind, metadata);
+  return { regarding, labels: { [LABEL_SOURCE]: "operator" }, ...event };
 }
 
 function isFull(status: StorageInventoryStatus | undefined): boolean {

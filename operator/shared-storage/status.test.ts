@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { StorageInventoryStatus } from "../../shared/crd/storage-inventory.ts";
 import { StorageError } from "./driver.ts";
-import { composeInventoryEvents } from "./run.ts";
+import { composeChangeEvent, composeInventoryEvents } from "./run.ts";
 import { composeInventoryStatus, type InventoryOutcome } from "./status.ts";
 import { anInventory, GIB, ORG_ID } from "./testing.ts";
 
@@ -84,17 +85,20 @@ describe("the Events of an inventory", () => {
   const full = written(compose(first, found(minutesLater(1), 100 * GIB), minutesLater(1)));
   const one = written(compose(first, found(minutesLater(1), 5, GIB), minutesLater(1)));
 
-  test.each<[string, Parameters<typeof composeInventoryEvents>, string[]]>([
-    ["a new pool", [anInventory(), first, "created"], ["Normal StorageCreated"]],
-    ["a new limit", [anInventory({}, first), one, "limited"], ["Normal QuotaChanged"]],
-    ["a limit that is reached", [anInventory({}, first), full, undefined], ["Warning QuotaReached"]],
-    ["a limit that stays reached", [anInventory({}, full), full, undefined], []],
-    ["a failure", [anInventory({}, first), failed, undefined], ["Warning StorageUnavailable"]],
-    ["a change that failed", [anInventory({}, first), failed, "limited"], ["Warning StorageUnavailable"]],
-    ["a failure that lasts", [anInventory({}, failed), failed, undefined], []],
-    ["figures that moved", [anInventory({}, first), { ...first, usedBytes: 6 }, undefined], []],
-  ])("tell %s", (_name, args, expected) => {
-    const events = composeInventoryEvents(...args);
+  test.each<[string, RecordedEvent[], string[]]>([
+    ["a new pool", [composeChangeEvent(anInventory(), "create", GIB)], ["Normal StorageCreated"]],
+    ["a new limit", [composeChangeEvent(anInventory({}, first), "limit", GIB)], ["Normal QuotaChanged"]],
+    ["a new limit in figures", composeInventoryEvents(anInventory({}, first), one), []],
+    [
+      "a limit that is reached",
+      composeInventoryEvents(anInventory({}, first), full),
+      ["Warning QuotaReached"],
+    ],
+    ["a limit that stays reached", composeInventoryEvents(anInventory({}, full), full), []],
+    ["a failure", composeInventoryEvents(anInventory({}, first), failed), ["Warning StorageUnavailable"]],
+    ["a failure that lasts", composeInventoryEvents(anInventory({}, failed), failed), []],
+    ["figures that moved", composeInventoryEvents(anInventory({}, first), { ...first, usedBytes: 6 }), []],
+  ])("tell %s", (_name, events, expected) => {
     expect(events.map(({ type, reason }) => `${type} ${reason}`)).toEqual(expected);
     for (const { regarding } of events)
       expect(regarding).toMatchObject({ kind: "StorageInventory", uid: "u" });

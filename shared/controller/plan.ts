@@ -5,7 +5,12 @@ import { messageOf } from "../program/errors.ts";
 import type { RecordedEvent, Recorder } from "./recorder.ts";
 
 /** One change of another object. */
-export type Step =
+export type Step = Change & {
+  /** What the change means to people: recorded once it is made, for no later plan knows of it. */
+  event?: RecordedEvent;
+};
+
+type Change =
   /**
    * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of any owner,
    * stays unchanged, and the step fails with a conflict.
@@ -116,6 +121,7 @@ async function applySteps<T extends KubeObject>(context: PlanContext<T>, steps: 
     } catch (error) {
       throw new StepError(step, error);
     }
+    if (step.event !== undefined) context.recorder.record(step.event);
   }
 }
 

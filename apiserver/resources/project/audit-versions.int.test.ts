@@ -179,5 +179,5 @@ test("each change by REST, kubectl, scale, apply and patch is in the audit log o
     settings = after;
   }
   expect(written.length).toBeGreaterThan(WRITES / 4);
-  await expect.poll(readLog, { timeout: 60_000, message: `seed ${seed}` }).toEqual(written.toSorted());
+  await expect.poll(readLog, { message: `seed ${seed}` }).toEqual(written.toSorted());
 });

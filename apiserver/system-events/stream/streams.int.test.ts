@@ -33,9 +33,7 @@ describe("replicas", () => {
     await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "by one")]));
     await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "by other")]));
     for (const { messages } of streams) {
-      await expect
-        .poll(() => messages.map(({ data }) => data.status), { timeout: 60_000 })
-        .toEqual(["by one", "by other"]);
+      await expect.poll(() => messages.map(({ data }) => data.status)).toEqual(["by one", "by other"]);
     }
   });
 
@@ -48,7 +46,7 @@ describe("replicas", () => {
       return cut.length > 0;
     });
     await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "unheard")]));
-    await expect.poll(() => stream.messages.at(-1)?.data.status, { timeout: 60_000 }).toBe("unheard");
+    await expect.poll(() => stream.messages.at(-1)?.data.status).toBe("unheard");
     expect(stream.messages).toHaveLength(1);
   });
 });
@@ -128,17 +126,17 @@ describe("a client that does not read", () => {
       new RegExp(`^marina_apiserver_event_streams${name} (\\d+)$`, "m").exec(
         await other.deps.metrics.metrics(),
       )?.[1];
-    await expect.poll(() => figure(""), { timeout: 60_000 }).toBe("2");
+    await expect.poll(() => figure("")).toBe("2");
     const isCutOff = async () => {
       feed.wait(other, 31_000);
       return figure("_cut_off_total");
     };
-    await expect.poll(isCutOff, { timeout: 60_000, interval: 1_000 }).toBe("1");
+    await expect.poll(isCutOff, { interval: 1_000 }).toBe("1");
     expect(await figure("")).toBe("1");
     await one.deps.db.transaction((tx) =>
       appendEvents(tx, [aStatus({ orgId, clusterId: deep }, "still here")]),
     );
-    await expect.poll(() => reading.messages.at(-1)?.data.status, { timeout: 60_000 }).toBe("still here");
+    await expect.poll(() => reading.messages.at(-1)?.data.status).toBe("still here");
     socket.destroy();
     await server.drain(1000);
   });

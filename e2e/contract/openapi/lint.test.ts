@@ -5,9 +5,32 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { documentText } from "./document.ts";
 import { lint } from "./lint.ts";
 
-const document = JSON.parse(documentText);
-const { schemas } = document.components;
 const LIST = "/api/v1/organizations";
+const POOL = `${LIST}/{orgID}/clusters/{clusterID}/nodepools/{poolID}`;
+
+/** The document with the paths that are broken here, and what they refer to: the whole one takes Spectral half a minute. */
+function readPart() {
+  const whole = JSON.parse(documentText);
+  const paths = Object.fromEntries([LIST, `${LIST}/{orgID}`, POOL].map((path) => [path, whole.paths[path]]));
+  const { securitySchemes } = whole.components;
+  const components: Record<string, Record<string, unknown>> = { securitySchemes };
+  const addReferences = (node: unknown) => {
+    for (const [, kind = "", name = ""] of JSON.stringify(node).matchAll(
+      /"#\/components\/(\w+)\/([^"]+)"/g,
+    )) {
+      components[kind] ??= {};
+      if (name in components[kind]) continue;
+      components[kind][name] = whole.components[kind][name];
+      addReferences(components[kind][name]);
+    }
+  };
+  addReferences(paths);
+  const { webhooks: _, ...rest } = whole;
+  return { ...rest, paths, components };
+}
+
+const document = readPart();
+const { schemas } = document.components;
 const { get, post } = document.paths[LIST];
 const { get: getOne, put } = document.paths[`${LIST}/{orgID}`];
 
@@ -69,16 +92,23 @@ const FAULTS: [what: string, breakIt: () => void, rule: string][] = [
 
 describe("Spectral with our rules", () => {
   const folder = mkdtempSync(join(tmpdir(), "marina-lint-"));
+  let sound: string;
   let report: string;
 
   beforeAll(async () => {
-    for (const [, breakIt] of FAULTS) breakIt();
     const file = join(folder, "openapi.json");
+    writeFileSync(file, JSON.stringify(document));
+    sound = await lint("spectral", file);
+    for (const [, breakIt] of FAULTS) breakIt();
     writeFileSync(file, JSON.stringify(document));
     report = await lint("spectral", file);
   }, 900_000);
 
   afterAll(() => rmSync(folder, { recursive: true }));
+
+  test("reports nothing of what is not broken", () => {
+    expect(sound).toBe("");
+  });
 
   test.each(FAULTS)("reports %s", (_what, _breakIt, rule) => {
     expect(report).toContain(` ${rule} `);

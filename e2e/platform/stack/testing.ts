@@ -16,9 +16,15 @@ declare module "vitest" {
 export const OBJECT_STORE_HOOK_MS = 600_000;
 const OBJECT_STORE_DEADLINE_MS = 580_000;
 
+/** Pause between two looks of a wait; it grows with what the wait has taken, for a look may start a program. */
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 1000;
+const PAUSE_SHARE = 0.05;
+
 export interface WaitOptions {
   /** Default 400_000: below the test's own deadline, so that this error is reported. */
   timeoutMs?: number;
+  /** Default: 250 at first, and 1000 after 20 s. */
   intervalMs?: number;
 }
 
@@ -45,9 +51,12 @@ function describe(value: unknown): string {
 export async function waitFor<T>(
   what: string,
   condition: () => T | Promise<T>,
-  { timeoutMs = 400_000, intervalMs = 250 }: WaitOptions = {},
+  { timeoutMs = 400_000, intervalMs }: WaitOptions = {},
 ): Promise<NonNullable<T>> {
-  const deadline = Date.now() + timeoutMs;
+  const startedAt = Date.now();
+  const deadline = startedAt + timeoutMs;
+  const growingPauseMs = () =>
+    Math.min(Math.max(FIRST_PAUSE_MS, (Date.now() - startedAt) * PAUSE_SHARE), LONGEST_PAUSE_MS);
   let last: unknown;
   do {
     try {
@@ -57,7 +66,7 @@ export async function waitFor<T>(
     } catch (error) {
       last = error;
     }
-    await sleep(intervalMs);
+    await sleep(intervalMs ?? growingPauseMs());
   } while (Date.now() < deadline);
   throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last result: ${describe(last)}`);
 }

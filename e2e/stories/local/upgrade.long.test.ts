@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
@@ -28,6 +29,8 @@ test("an upgrade shows in kubectl version, and a Deployment stays available thro
       } catch (error) {
         problems.push(String(error));
       }
+      // Each sample is a program that starts.
+      await sleep(500);
     }
   })();
   await cluster.patch({ version: "1.35" });
