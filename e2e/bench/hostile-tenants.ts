@@ -17,6 +17,8 @@ export interface HostileKind {
   name: string;
   /** Sends the n-th request; the status, or 0 when no response was waited for. */
   send(n: number): Promise<number>;
+  /** Closes the connections that it holds. */
+  release(): void;
   close(): Promise<void>;
 }
 
@@ -112,6 +114,7 @@ function ofRequests(name: string, tenant: HostileTenant, toRequest: (n: number) 
       await body.dump();
       return statusCode;
     },
+    release: () => undefined,
     close: () => pool.destroy(),
   };
 }
@@ -151,8 +154,11 @@ function ofConnections(name: string, tenant: HostileTenant, toRequest: () => Hel
       if (held.length > HELD_CONNECTIONS) held.shift()?.destroy();
       return 0;
     },
+    release() {
+      for (const socket of held.splice(0)) socket.destroy();
+    },
     async close() {
-      for (const socket of held) socket.destroy();
+      this.release();
     },
   };
 }
