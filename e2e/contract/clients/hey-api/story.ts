@@ -74,7 +74,7 @@ async function changePools(path: Place): Promise<void> {
     names.push(...page.items.map(({ name }) => name));
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);
-  expect(names.join(" ") === "general memory", `the pages of node pools: ${names}`);
+  expect(names.join(" ") === "general memory", `the pages of node pools: ${names.join(" ")}`);
   const pool = { ...path, poolID: id };
   let etag = "";
   await until("the node pool to be ready", async () => {
