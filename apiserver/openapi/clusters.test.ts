@@ -209,3 +209,9 @@ test("every answer with a record has one schema, dry run or not, and names no fi
     /\b(minNodes|maxNodes|desiredNodes|\w+VCPUs|\w*[mM]emoryGB|displayName|nodeLabels|nodeTaints|metadata\.\w+)\b/;
   expect(descriptions.filter((description) => words.test(description ?? ""))).toEqual([]);
 });
+
+// As openapi-generator names the constructor of a model.
+test("no schema has the name of what makes another one in a Go client", () => {
+  const names = Object.keys(document.components.schemas);
+  expect(names.filter((name) => names.includes(`New${name}`))).toEqual([]);
+});

@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { connect as connectSocket } from "node:net";
 import { type Dispatcher, Pool } from "undici";
 
 /** Who a kind of requests is sent as: a tenant with an organization of its own, behind an address of its own. */
@@ -17,6 +17,8 @@ export interface HostileKind {
   name: string;
   /** Sends the n-th request; the status, or 0 when no response was waited for. */
   send(n: number): Promise<number>;
+  /** Closes its connections: what waits for a response is given up. */
+  release(): void;
   close(): Promise<void>;
 }
 
@@ -98,7 +100,8 @@ type Sent = Pick<Dispatcher.RequestOptions, "method" | "path"> & {
 };
 
 function ofRequests(name: string, tenant: HostileTenant, toRequest: (n: number) => Sent): HostileKind {
-  const pool = new Pool(tenant.apiUrl, { connections: 16 });
+  const connect = () => new Pool(tenant.apiUrl, { connections: 16 });
+  let pool = connect();
   return {
     name,
     async send(n) {
@@ -111,6 +114,10 @@ function ofRequests(name: string, tenant: HostileTenant, toRequest: (n: number) 
       const { statusCode, body } = await pool.request({ ...request, headers: { ...usual, ...headers } });
       await body.dump();
       return statusCode;
+    },
+    release() {
+      void pool.destroy();
+      pool = connect();
     },
     close: () => pool.destroy(),
   };
@@ -126,7 +133,7 @@ interface HeldRequest {
 /** Each request on a connection of its own, which is held for as long as there is room. */
 function ofConnections(name: string, tenant: HostileTenant, toRequest: () => HeldRequest): HostileKind {
   const { hostname, port } = new URL(tenant.apiUrl);
-  const held: ReturnType<typeof connect>[] = [];
+  const held: ReturnType<typeof connectSocket>[] = [];
   return {
     name,
     async send() {
@@ -136,7 +143,7 @@ function ofConnections(name: string, tenant: HostileTenant, toRequest: () => Hel
         `authorization: Bearer ${tenant.token}`,
         `x-forwarded-for: ${tenant.address}`,
       ];
-      const socket = connect({ host: hostname, port: Number(port) });
+      const socket = connectSocket({ host: hostname, port: Number(port) });
       // The server may close it at any time.
       socket.on("error", () => undefined);
       if (isUnread) socket.pause();
@@ -151,8 +158,11 @@ function ofConnections(name: string, tenant: HostileTenant, toRequest: () => Hel
       if (held.length > HELD_CONNECTIONS) held.shift()?.destroy();
       return 0;
     },
+    release() {
+      for (const socket of held.splice(0)) socket.destroy();
+    },
     async close() {
-      for (const socket of held) socket.destroy();
+      this.release();
     },
   };
 }

@@ -12,11 +12,10 @@ import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
 import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
-import { requireOfficialCodes } from "./code-lists.ts";
+import { findUnofficialCode } from "./code-lists.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
 import type { Invoicing } from "./config.ts";
-import { type DailyCost, findDailyCosts } from "./daily-costs.ts";
-import type { Buyer } from "./document-columns.ts";
+import { findDailyCosts } from "./daily-costs.ts";
 import {
   findInvoicedPeriods,
   type Invoice,
@@ -40,8 +39,16 @@ const SEQUENCE_DIGITS = 6;
 /** What a close comes to for one organization: an invoice, nothing to invoice, or a reason to wait. */
 export type Outcome =
   | { kind: "issued" | "due"; amountCents: bigint }
-  | { kind: "waiting"; reason: WaitingReason; amountCents: bigint }
+  | Waiting
   | { kind: "already_issued" | "nothing" };
+
+interface Waiting {
+  kind: "waiting";
+  reason: WaitingReason;
+  amountCents: bigint;
+  /** What is to be mended in the platform itself, for its log. */
+  fault?: string;
+}
 
 type CloseDeps = Pick<Deps, "now" | "log"> & { db: Database; config: Pick<Deps["config"], "invoicing"> };
 
@@ -89,8 +96,8 @@ export async function dryRunClose(
   const ids = await listOrganizationsWithUsage(db, usedBefore(month), { cursor, limit: limit + 1 });
   const items: { orgId: string; outcome: Outcome }[] = [];
   for (const orgId of ids.slice(0, limit)) {
-    const { lines: _, source: __, ...outcome } = await draftInvoice(db, invoicing, orgId, month);
-    items.push({ orgId, outcome: outcome as Outcome });
+    const { due: _, ...outcome } = await draftInvoice(db, invoicing, orgId, month);
+    items.push({ orgId, outcome });
   }
   return { items, next_cursor: ids.length > limit ? (items.at(-1)?.orgId ?? null) : null };
 }
@@ -108,26 +115,29 @@ export async function closeOrganization(
     if (draft.kind === "waiting") await upsertWaiting(tx, { ...draft, orgId, period, since: now() });
     else await deleteWaiting(tx, orgId, period);
     if (draft.kind !== "due") return draft;
-    const days = findDailyCosts(draft.source);
-    await issue(tx, { ...draft, days, orgId, month, issuedAt: now() });
+    await issue(tx, { ...draft.due, month, issuedAt: now() });
     return { kind: "issued", amountCents: draft.amountCents };
   });
   if (outcome.kind === "issued") log.info({ orgId, month: month.name }, "issued an invoice");
+  if (outcome.kind === "waiting" && outcome.fault !== undefined)
+    log.error({ orgId, month: month.name, message: outcome.fault }, "an invoice was refused");
   return outcome;
 }
 
 interface DueInvoice {
-  amountCents: bigint;
+  invoice: Omit<Invoice, keyof typeof UNNUMBERED>;
   lines: InvoiceLine[];
   source: RatingSource;
-  buyer: Buyer;
-  invoicing: Invoicing;
+  numberPrefix: string;
 }
 
+/** What an invoice is given when it is issued. */
+const UNNUMBERED = { id: "", number: "", year: 0, sequence: 0, issuedAt: new Date(0) };
+
 type Draft =
-  | (DueInvoice & { kind: "due" })
-  | { kind: "waiting"; reason: WaitingReason; amountCents: bigint; lines?: never; source?: never }
-  | { kind: "already_issued" | "nothing"; lines?: never; source?: never };
+  | { kind: "due"; amountCents: bigint; due: DueInvoice }
+  | (Waiting & { due?: never })
+  | { kind: "already_issued" | "nothing"; due?: never };
 
 async function draftInvoice(
   tx: Queryable,
@@ -159,34 +169,10 @@ async function draftInvoice(
   const { reference, purchaseOrder } = profile;
   const address = { name, country, street, postalCode, city, vatId, taxNumber, email };
   const buyer = { ...address, reference, purchaseOrder };
-  return { kind: "due", amountCents, lines, source, buyer, invoicing };
-}
-
-interface Issue {
-  orgId: string;
-  month: Month;
-  issuedAt: Date;
-  amountCents: bigint;
-  lines: readonly InvoiceLine[];
-  days: DailyCost[];
-  buyer: Buyer;
-  invoicing: Invoicing;
-}
-
-/** The number is taken last of all, because it keeps every other close waiting until the commit. */
-async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...draft }: Issue): Promise<void> {
-  const { amountCents, buyer, invoicing } = draft;
   const vat = vatOf(invoicing, buyer);
-  const year = issuedAt.getUTCFullYear();
-  const sequence = await takeSequence(tx, year);
-  const invoice: Invoice = {
-    id: createId(),
+  const invoice = {
     orgId,
     period: periodOf(month),
-    number: `${invoicing.numberPrefix}-${year}-${String(sequence).padStart(SEQUENCE_DIGITS, "0")}`,
-    year,
-    sequence,
-    issuedAt,
     amountCents,
     vatCase: vat.case,
     vatBasisPoints: vat.basisPoints,
@@ -194,10 +180,30 @@ async function issue(tx: Queryable, { orgId, month, issuedAt, lines, days, ...dr
     supplier: invoicing.supplier,
     buyer,
   };
-  requireOfficialCodes(composeDocument(invoice, lines));
+  const fault = findUnofficialCode(composeDocument({ ...UNNUMBERED, ...invoice }, lines));
+  if (fault !== undefined) return { kind: "waiting", reason: "code_not_official", amountCents, fault };
+  const { numberPrefix } = invoicing;
+  return { kind: "due", amountCents, due: { invoice, lines, source, numberPrefix } };
+}
+
+interface Issue extends DueInvoice {
+  month: Month;
+  issuedAt: Date;
+}
+
+/** The number is taken last of all, because it keeps every other close waiting until the commit. */
+async function issue(
+  tx: Queryable,
+  { month, issuedAt, lines, source, numberPrefix, ...due }: Issue,
+): Promise<void> {
+  const year = issuedAt.getUTCFullYear();
+  const sequence = await takeSequence(tx, year);
+  const number = `${numberPrefix}-${year}-${String(sequence).padStart(SEQUENCE_DIGITS, "0")}`;
+  const invoice: Invoice = { ...due.invoice, id: createId(), number, year, sequence, issuedAt };
+  const { orgId, amountCents } = invoice;
   await insertInvoice(tx, invoice);
   await insertInvoiceLines(tx, invoice.id, lines);
-  await insertDailyCosts(tx, invoice.id, days);
+  await insertDailyCosts(tx, invoice.id, findDailyCosts(source));
   await recordSystemAudits(tx, "month-close", [
     {
       action: "invoice.issue",

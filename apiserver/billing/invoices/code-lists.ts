@@ -187,19 +187,20 @@ const FIXED: Readonly<Record<string, readonly string[]>> = {
 const NO_CODES = new Set(["ram:PostcodeCode"]);
 
 /**
- * Throws unless every coded field of an electronic invoice is in its official code list; a coded field that has none here is
- * such a fault too.
+ * The first coded field of an electronic invoice that is not in its official code list, in words; undefined when all are. A coded
+ * field that has no list here is such a fault too.
  * @param document as fast-xml-builder takes it
  */
-export function requireOfficialCodes(document: object): void {
-  checkObject(document, "");
+export function findUnofficialCode(document: object): string | undefined {
+  return listFaults(document, "").next().value;
 }
 
-function checkObject(value: object, parent: string): void {
+function* listFaults(value: object, parent: string): Generator<string, undefined> {
   for (const [name, own] of Object.entries(value))
     for (const one of Array.isArray(own) ? own : [own]) {
-      if (typeof one === "object" && one !== null) checkObject(one, name);
-      if (isCoded(name)) checkCode(parent, name, textOf(one));
+      if (typeof one === "object" && one !== null) yield* listFaults(one, name);
+      if (isCoded(name) && !isOfficial(parent, name, textOf(one)))
+        yield `${parent}/${name} has the code ${JSON.stringify(textOf(one))}, which is not in its official list`;
     }
 }
 
@@ -208,12 +209,11 @@ function isCoded(name: string): boolean {
   return name === "ram:CountryID" || /(?:Code|@_schemeID|@_currencyID|@_format)$/.test(name);
 }
 
-function checkCode(parent: string, name: string, code: string): void {
+function isOfficial(parent: string, name: string, code: string): boolean {
   const place = `${parent}/${name}`;
   const fixed = FIXED[place] ?? FIXED[name];
   const list = LISTS[place] ?? LISTS[name];
-  if (fixed?.includes(code) === true || (list !== undefined && CODE_LISTS[list].codes.has(code))) return;
-  throw new Error(`${place} has the code ${JSON.stringify(code)}, which is not in its official list`);
+  return fixed?.includes(code) === true || (list !== undefined && CODE_LISTS[list].codes.has(code));
 }
 
 function textOf(value: unknown): string {

@@ -214,6 +214,21 @@ describe("the close of a month", () => {
     expect(await waiting()).toEqual([]);
   });
 
+  test("waits while a code is not in its official list, as a dry run says, and is issued afterwards", async () => {
+    await use();
+    await setProfile();
+    const { config } = api.deps;
+    const invoicing = { ...config.invoicing, supplier: { ...SUPPLIER, country: "EL" } };
+    api.deps.config = { ...config, invoicing } as typeof config;
+    await close();
+    const refused = { reason: "code_not_official", amount_cents: 100 };
+    expect(await waiting()).toMatchObject([{ month: "2026-01", ...refused }]);
+    expect(await tryClose()).toContainEqual({ org_id: orgId, outcome: "waiting", ...refused });
+    api.deps.config = config;
+    await issueWaiting(api.deps, new AbortController().signal);
+    expect([await waiting(), await list()]).toMatchObject([[], [{ month: "2026-01" }]]);
+  });
+
   test("of a deleted organization issues its invoice, for the staff to read", async () => {
     await use();
     await setProfile();

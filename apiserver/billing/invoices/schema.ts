@@ -179,7 +179,7 @@ export const invoiceRecord = z
 
 const waitingReason = z.enum(WAITING_REASONS).openapi({
   description:
-    "billing_profile_incomplete: the organization has given no name or no country of ISO 3166-1. invoicing_not_configured: the platform has no supplier.",
+    "billing_profile_incomplete: the organization has given no name or no country of ISO 3166-1. invoicing_not_configured: the platform has no supplier. code_not_official: the electronic invoice would have a code that is not in its official list; the log names the field.",
 });
 
 const EXAMPLE_WAITING = {

@@ -76,7 +76,11 @@ export const invoiceSequences = pgTable("invoice_sequences", {
   last: integer().notNull(),
 });
 
-export const WAITING_REASONS = ["billing_profile_incomplete", "invoicing_not_configured"] as const;
+export const WAITING_REASONS = [
+  "billing_profile_incomplete",
+  "invoicing_not_configured",
+  "code_not_official",
+] as const;
 export type WaitingReason = (typeof WAITING_REASONS)[number];
 
 /** Months of organizations that have something to be invoiced, and why that has not happened. */

@@ -84,9 +84,8 @@ export const errorSchema = z
 
 /** Registers headers and examples that responses share as components. */
 export function registerParts(registry: OpenAPIHono["openAPIRegistry"]): void {
-  const used = ERROR_CODES.filter((code) =>
-    JSON.stringify(registry.definitions).includes(`/examples/${code}"`),
-  );
+  const definitions = JSON.stringify(registry.definitions);
+  const used = ERROR_CODES.filter((code) => definitions.includes(`/examples/${code}"`));
   for (const [name, header] of Object.entries(RESPONSE_HEADERS)) {
     registry.registerComponent("headers", name, header);
   }

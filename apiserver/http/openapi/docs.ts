@@ -14,8 +14,8 @@ const KEPT_SEARCHES = 50;
 
 /** A text that is the same as long as this process runs, in both of its encodings. */
 interface Static {
-  text: string;
-  gzip: Buffer;
+  plain: Uint8Array<ArrayBuffer>;
+  gzip: Uint8Array<ArrayBuffer>;
   tag: string;
 }
 
@@ -69,17 +69,18 @@ export function addDocumentRoutes(router: Router, publicUrl: string): void {
 
 async function prepare(text: string): Promise<Static> {
   const tag = `"${createHash("sha256").update(text).digest("base64url").slice(0, 22)}"`;
-  return { text, gzip: await compress(Buffer.from(text)), tag };
+  const plain = new TextEncoder().encode(text);
+  return { plain, gzip: new Uint8Array(await compress(Buffer.from(plain))), tag };
 }
 
 /** The tag is weak, since it names both encodings. */
-function serve(c: Context<HttpEnv>, { text, gzip, tag }: Static, contentType: string): Response {
+function serve(c: Context<HttpEnv>, { plain, gzip, tag }: Static, contentType: string): Response {
   c.header("Cache-Control", "public, max-age=300");
   c.header("ETag", `W/${tag}`);
   if (isNotModified(c.req.header("if-none-match"), tag)) return c.body(null, 304);
   c.header("Content-Type", contentType);
-  if (!wantsGzip(c)) return c.body(text, 200);
+  if (!wantsGzip(c)) return c.body(plain, 200);
   c.header("Content-Encoding", "gzip");
   c.header("Vary", "Accept-Encoding");
-  return c.body(new Uint8Array(gzip), 200);
+  return c.body(gzip, 200);
 }

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
-import { removeAbandonedDownloads } from "./database.ts";
+import { basename, join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { makeWorkFolder, removeAbandonedDownloads, removeAbandonedWorkFolders } from "./database.ts";
 
 const HOUR_SECONDS = 3600;
 let folder: string;
@@ -10,7 +10,10 @@ let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "marina-database-"));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(folder, { recursive: true });
+});
 
 function makeFolder(name: string, ageSeconds: number): void {
   mkdirSync(join(folder, name));
@@ -29,4 +32,15 @@ test("what a killed download left is deleted, and neither a download that runs n
 
 test("a folder that is not there yet has nothing to delete", async () => {
   await expect(removeAbandonedDownloads(join(folder, "missing"))).resolves.toBeUndefined();
+});
+
+test("what killed processes left of their scans is deleted, and nothing of a process that runs", async () => {
+  vi.stubEnv("TMPDIR", folder);
+  const own = basename(await makeWorkFolder());
+  const kept = [own, `marina-grype-${process.ppid}-1-Ab3dEf`, "marina-grype-notes"];
+  // The kernel gives no number above 4194304 (proc_sys_kernel(5), pid_max).
+  const left = ["marina-grype-4194305-1-Ab3dEf", `marina-grype-${process.pid}-1-Ab3dEf`];
+  for (const name of [...kept.slice(1), ...left]) makeFolder(name, HOUR_SECONDS);
+  await removeAbandonedWorkFolders();
+  expect(readdirSync(folder).sort()).toEqual(kept.sort());
 });

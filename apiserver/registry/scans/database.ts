@@ -16,6 +16,9 @@ const STATUS_TIMEOUT_MS = 30_000;
 const DOWNLOAD_PREFIX = "grype-db-download";
 /** No download lasts longer, not one of another process either. */
 const ABANDONED_AFTER_MS = 2 * UPDATE_TIMEOUT_MS;
+/** In a container every process may have the same number: when it began tells one from the one before it. */
+const OWN_PREFIX = `marina-grype-${process.pid}-${Math.round(performance.timeOrigin)}-`;
+const WORK_FOLDER = /^marina-grype-(\d+)-\d+-/;
 const importSchema = z.object({ digest: z.string().min(1) });
 const statusSchema = z.object({ built: z.coerce.date() });
 
@@ -70,6 +73,30 @@ export async function removeAbandonedDownloads(databaseDir: string): Promise<voi
   }
 }
 
+/** A temporary folder for one call of grype, whose name says which process made it. */
+export function makeWorkFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), OWN_PREFIX));
+}
+
+/** Deletes the temporary folders that killed processes have left: the volume of a container's scanner outlives them. */
+export async function removeAbandonedWorkFolders(): Promise<void> {
+  for (const name of await readdir(tmpdir()).catch(() => [])) {
+    const [, pid] = WORK_FOLDER.exec(name) ?? [];
+    if (pid === undefined || name.startsWith(OWN_PREFIX)) continue;
+    if (Number(pid) !== process.pid && isRunning(Number(pid))) continue;
+    // One that another user owns stays.
+    await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined);
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
 /** The settings of grype that every call has. */
 export function grypeEnvironment(
   { databaseDir, caDir }: Pick<ScannerConfig, "databaseDir" | "caDir">,
@@ -93,7 +120,7 @@ async function runGrype(
   options: { timeout: number; signal?: AbortSignal; environment?: Record<string, string> },
 ): Promise<{ stdout: string }> {
   const { environment, ...limits } = options;
-  const workDir = await mkdtemp(join(tmpdir(), "marina-grype-"));
+  const workDir = await makeWorkFolder();
   try {
     const env = { ...grypeEnvironment(config, workDir), ...environment };
     return await run(config.command, args, { env, killSignal: "SIGKILL", ...limits });

@@ -73,7 +73,7 @@ test.each([
     name: "ScanError",
     fault,
   });
-  expect(readdirSync(folder).filter((name) => name.startsWith("marina-scan-"))).toEqual([]);
+  expect(readdirSync(folder).filter((name) => name.startsWith("marina-grype-"))).toEqual([]);
 });
 
 test("a scanner that never ends is ended after its time", async () => {

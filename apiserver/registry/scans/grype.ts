@@ -1,9 +1,8 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { grypeEnvironment } from "./database.ts";
+import { grypeEnvironment, makeWorkFolder } from "./database.ts";
 import { ScanError, toScanError } from "./scan-error.ts";
 
 const SAMPLE_MS = 200;
@@ -54,7 +53,7 @@ export async function readReport(
   image: PullableImage,
   signal: AbortSignal,
 ): Promise<string> {
-  const workDir = await mkdtemp(join(tmpdir(), "marina-scan-"));
+  const workDir = await makeWorkFolder();
   try {
     return await runGrype(options, image, workDir, signal);
   } finally {

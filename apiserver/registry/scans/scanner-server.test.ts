@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,8 +14,10 @@ let server: Server | undefined;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "marina-scanner-server-"));
   socket = join(folder, "scanner.sock");
+  vi.stubEnv("TMPDIR", folder);
 });
 afterEach(() => {
+  vi.unstubAllEnvs();
   server?.close();
   server?.closeAllConnections();
   rmSync(folder, { recursive: true, force: true });
@@ -56,6 +58,13 @@ test("a scan in another process has the report, or the fault of the scan", async
   expect(await scan(configOf(`echo '{"matches": []}'`))).toEqual([]);
   await expect(scan(configOf("kill -9 $$"))).rejects.toMatchObject({ fault: "out_of_memory" });
   await expect(scan(configOf("echo no JSON"))).rejects.toMatchObject({ fault: "failed" });
+});
+
+test("a scanner that starts deletes what a killed one has left of its scans", async () => {
+  const left = join(folder, `marina-grype-${process.pid}-1-Ab3dEf`);
+  mkdirSync(left);
+  server = await serveScanner(socket);
+  expect(existsSync(left)).toBe(false);
 });
 
 test("the database is read and downloaded in the other process", async () => {

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { json } from "node:stream/consumers";
-import { readDatabaseBuiltAt, updateDatabase } from "./database.ts";
+import { readDatabaseBuiltAt, removeAbandonedWorkFolders, updateDatabase } from "./database.ts";
 import { type PullableImage, readReport, type ScannerOptions } from "./grype.ts";
 import { ScanError, toScannerUnavailable } from "./scan-error.ts";
 import { SCANNER_CALLS, type ScannerCall } from "./scanner-program.ts";
@@ -25,8 +25,9 @@ const CALLS: Readonly<Record<ScannerCall, (body: CallBody, signal: AbortSignal) 
  * connection does. Resolves once it listens.
  */
 export async function serveScanner(socketPath: string): Promise<Server> {
-  // A process that was killed leaves its socket.
+  // A process that was killed leaves its socket and what it scanned.
   await rm(socketPath, { force: true });
+  await removeAbandonedWorkFolders();
   const server = createServer((request, response) => void respond(request, response));
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject);

@@ -15,7 +15,7 @@ import {
   markUnsupported,
   postponeScan,
 } from "./claim-store.ts";
-import { readDatabaseVersion } from "./database.ts";
+import { readDatabaseVersion, removeAbandonedWorkFolders } from "./database.ts";
 import { findScanTarget } from "./manifest.ts";
 import type { ScannerMetrics } from "./metrics.ts";
 import { recordReport } from "./record-report.ts";
@@ -61,11 +61,13 @@ const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 
 /** Scans what is due, some images at once, until `signal` aborts; then what it has begun is pending again. */
 export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
-  const { concurrency, databaseUrl } = deps.config;
+  const { concurrency, databaseUrl, socket } = deps.config;
   const loops = Array.from({ length: concurrency }, () => repeat(deps, signal, scanNext));
   loops.push(repeat(deps, signal, createRefresh()));
   if (databaseUrl !== undefined)
     loops.push(repeat(deps, signal, () => downloadDatabase(deps, databaseUrl, signal)));
+  // The container of a scanner does so itself.
+  if (socket === undefined) loops.push(removeAbandonedWorkFolders());
   return { stopped: Promise.all(loops).then(() => undefined) };
 }
 

@@ -1,4 +1,5 @@
 import type { Logger } from "../../../shared/program/log.ts";
+import { runForAll } from "../../../shared/program/tenant-context.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
 import { EVENTS_CHANNEL, type EventRange, type FeedKey } from "../../events/feed.ts";
@@ -79,7 +80,7 @@ export function createBroadcaster(
     if (timer !== undefined || isReading) return;
     timer = setTimeout(() => {
       timer = undefined;
-      void readNews();
+      void runForAll(readNews);
     }, delayMs).unref();
   }
 

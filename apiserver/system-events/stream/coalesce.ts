@@ -1,6 +1,8 @@
+import { runForAll } from "../../../shared/program/tenant-context.ts";
+
 /**
  * Coalesces concurrent calls of a query. The run that a caller gets starts after the call, so its result is never older
- * than the call; at most one run is active and one is pending.
+ * than the call; at most one run is active and one is pending. A run counts for no tenant.
  */
 export function coalesce<T>(run: () => Promise<T>): () => Promise<T> {
   let active: Promise<unknown> = Promise.resolve();
@@ -11,7 +13,7 @@ export function coalesce<T>(run: () => Promise<T>): () => Promise<T> {
       .catch(() => undefined)
       .then(() => {
         pending = undefined;
-        const running = run();
+        const running = runForAll(run);
         active = running;
         return running;
       });

@@ -84,7 +84,7 @@ export const newAttachmentRecord = recordFields
       })
       .openapi({ description: "The request to the object store that uploads the bytes." }),
   })
-  .openapi("NewTicketAttachment", {
+  .openapi("AnnouncedAttachment", {
     example: {
       ...RECORD_EXAMPLE,
       upload: {

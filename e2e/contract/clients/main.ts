@@ -7,7 +7,9 @@ import { startStack } from "../../platform/stack/stack.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
 import { type Client, runCommand } from "./client.ts";
 import { go } from "./go.ts";
+import { heyApi } from "./hey-api.ts";
 import { java } from "./java.ts";
+import { oapiCodegen } from "./oapi-codegen.ts";
 import { openapiPythonClient } from "./openapi-python-client.ts";
 import { openapiTypescript } from "./openapi-typescript.ts";
 import { python } from "./python.ts";
@@ -17,10 +19,12 @@ import { goWebhooks, pythonWebhooks } from "./webhook-verifiers.ts";
 const DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "clients");
 const CLIENTS: readonly Client[] = [
   go,
+  oapiCodegen,
   java,
   python,
   openapiPythonClient,
   openapiTypescript,
+  heyApi,
   goWebhooks,
   pythonWebhooks,
 ];

@@ -12,9 +12,14 @@ import dev.marina.client.model.Error;
 import dev.marina.client.model.ErrorInfo;
 import dev.marina.client.model.IssueKubeconfig;
 import dev.marina.client.model.NodePool;
+import dev.marina.client.model.StatusEvent;
 import dev.marina.client.model.UpdateNodePool;
+import java.net.URI;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.util.UUID;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 
 /**
  * The tenant's story by the Java client of openapi-generator. MARINA_URL and MARINA_TOKEN say where and as whom. The
@@ -34,6 +39,7 @@ public class Story {
     CreateCluster create =
         new CreateCluster().name("first").k8sVersion("1.34").addNodePoolsItem(pool("general", 4));
     UUID cluster = clusters.createCluster(org, create, null, "java-client").getId();
+    readStream(client, org, cluster);
     until(
         "the cluster to run",
         () -> {
@@ -62,7 +68,7 @@ public class Story {
     }
 
     String kubeconfig = clusters.issueKubeconfig(org, cluster, new IssueKubeconfig().ttlSeconds(600), null).getKubeconfig();
-    require(kubeconfig.contains("kind: Config"), "issue a kubeconfig");
+    require(kubeconfig.contains("certificate-authority-data"), "issue a kubeconfig");
 
     clusters.deleteCluster(org, cluster, null, null, null);
     until(
@@ -77,6 +83,19 @@ public class Story {
           }
         });
     organizations.deleteOrganization(org, null, null);
+  }
+
+  /** The generated method reads a response to its end, which a stream has not. */
+  private static void readStream(ApiClient client, UUID org, UUID cluster) throws Exception {
+    String path = "/api/v1/organizations/" + org + "/clusters/" + cluster + "/system-events";
+    HttpRequest.Builder request =
+        HttpRequest.newBuilder(URI.create(client.getBaseUri() + path)).header("Accept", "text/event-stream");
+    client.getRequestInterceptor().accept(request);
+    try (Stream<String> lines = client.getHttpClient().send(request.build(), BodyHandlers.ofLines()).body()) {
+      String data = lines.filter(line -> line.startsWith("data: ")).findFirst().orElseThrow().substring(6);
+      StatusEvent state = ApiClient.createDefaultObjectMapper().readValue(data, StatusEvent.class);
+      require(state.getClusterId().equals(cluster), "the present state: " + state);
+    }
   }
 
   private static CreateNodePool pool(String name, int memoryGb) {

@@ -2,7 +2,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -38,6 +40,9 @@ func run(ctx context.Context) error {
 	cluster, _, err := clusters.CreateCluster(ctx, org).CreateCluster(*create).IdempotencyKey("go-client").Execute()
 	if err != nil {
 		return fmt.Errorf("create the cluster: %w", err)
+	}
+	if err = readStream(ctx, configuration, org, cluster.Id); err != nil {
+		return fmt.Errorf("read the stream: %w", err)
 	}
 	err = until("the cluster to run", func() (bool, error) {
 		cluster, _, err := clusters.GetCluster(ctx, org, cluster.Id).Execute()
@@ -82,12 +87,12 @@ func run(ctx context.Context) error {
 	}
 
 	kubeconfig, _, err := clusters.GetKubeconfig(ctx, org, cluster.Id).Execute()
-	if err != nil || !strings.Contains(kubeconfig, "kind: Config") {
+	if err != nil || !strings.Contains(kubeconfig, "certificate-authority-data") {
 		return fmt.Errorf("download the kubeconfig: %w", err)
 	}
 	issued, _, err := clusters.IssueKubeconfig(ctx, org, cluster.Id).
 		IssueKubeconfig(*marina.NewIssueKubeconfig(600)).Execute()
-	if err != nil || !strings.Contains(issued.Kubeconfig, "kind: Config") {
+	if err != nil || !strings.Contains(issued.Kubeconfig, "certificate-authority-data") {
 		return fmt.Errorf("issue a kubeconfig: %w", err)
 	}
 
@@ -108,6 +113,37 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("delete the organization: %w", err)
 	}
 	return nil
+}
+
+// The generated function reads a response to its end, which a stream has not.
+func readStream(ctx context.Context, configuration *marina.Configuration, org, cluster string) error {
+	path := configuration.Servers[0].URL + "/api/v1/organizations/" + org + "/clusters/" + cluster + "/system-events"
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	for name, value := range configuration.DefaultHeader {
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		data, found := strings.CutPrefix(lines.Text(), "data: ")
+		if !found {
+			continue
+		}
+		var state marina.StatusEvent
+		if err = json.Unmarshal([]byte(data), &state); err != nil || state.ClusterId != cluster {
+			return fmt.Errorf("the present state: %s, %w", data, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("the stream ended, %w", lines.Err())
 }
 
 func until(what string, holds func() (bool, error)) error {

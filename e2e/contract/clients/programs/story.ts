@@ -10,6 +10,9 @@ async function main(): Promise<void> {
   const body = { name: "first", k8s_version: "1.34", node_pools: [aPool("general", 4)] };
   const { id: clusterID } = expectStatus(202, await tenant.call("createCluster", { orgID, body }));
   const place = { orgID, clusterID };
+  const feed = tenant.follow(`/organizations/${orgID}/clusters/${clusterID}/system-events`);
+  await until("the present state", async () => feed.states[0]?.data.cluster_id === clusterID);
+  feed.close();
   await until("the cluster to run", async () => {
     const cluster = expectStatus(200, await tenant.call("getCluster", place));
     return cluster.status === "running" && cluster.nodes.ready === 1;
@@ -18,12 +21,12 @@ async function main(): Promise<void> {
   require(clusters.items.length === 1 && clusters.next_cursor === null, "the list of clusters");
   await changeNodePool(tenant, place);
   const kubeconfig = expectStatus(200, await tenant.call("getKubeconfig", place));
-  require(kubeconfig.includes("kind: Config"), "the kubeconfig");
+  require(kubeconfig.includes("certificate-authority-data"), "the kubeconfig");
   const issued = expectStatus(
     201,
     await tenant.call("issueKubeconfig", { ...place, body: { ttl_seconds: 600 } }),
   );
-  require(issued.kubeconfig.includes("kind: Config"), "the issued kubeconfig");
+  require(issued.kubeconfig.includes("certificate-authority-data"), "the issued kubeconfig");
   expectStatus(202, await tenant.call("deleteCluster", place));
   await until(
     "the cluster to be deleted",

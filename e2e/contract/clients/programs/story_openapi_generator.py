@@ -1,5 +1,6 @@
 """The tenant's story by the Python client of openapi-generator. MARINA_URL and MARINA_TOKEN say where and as whom."""
 
+import json
 import os
 import time
 
@@ -15,6 +16,16 @@ def run() -> None:
     org = organizations.create_organization(marina.CreateOrganization(name="Python client")).id
     body = marina.CreateCluster(name="first", k8s_version="1.34", node_pools=[pool("general", 4)])
     cluster = clusters.create_cluster(org, body, idempotency_key="python-client").id
+
+    # Without preloading, a stream is read as it comes.
+    events = marina.SystemEventsApi(client)
+    stream = events.stream_system_events_without_preload_content(
+        org, cluster, _headers={"Accept": "text/event-stream"}
+    )
+    text = next(line for line in lines(stream) if line.startswith("data: "))
+    state = marina.StatusEvent.from_dict(json.loads(text.removeprefix("data: ")))
+    assert state.cluster_id == cluster, state
+    stream.close()
 
     def is_running() -> bool:
         seen = clusters.get_cluster(org, cluster)
@@ -40,8 +51,8 @@ def run() -> None:
 
     # It parses JSON and text/*, and no application/yaml.
     kubeconfig = clusters.get_kubeconfig_without_preload_content(org, cluster).data
-    assert b"kind: Config" in kubeconfig
-    assert "kind: Config" in clusters.issue_kubeconfig(org, cluster, marina.IssueKubeconfig(ttl_seconds=600)).kubeconfig
+    assert b"certificate-authority-data" in kubeconfig
+    assert "certificate-authority-data" in clusters.issue_kubeconfig(org, cluster, marina.IssueKubeconfig(ttl_seconds=600)).kubeconfig
 
     clusters.delete_cluster(org, cluster)
 
@@ -54,6 +65,15 @@ def run() -> None:
 
     until("the cluster to be deleted", is_deleted)
     organizations.delete_organization(org)
+
+
+def lines(stream):
+    rest = b""
+    for part in stream.stream(1):
+        rest += part
+        if part == b"\n":
+            yield rest.decode().rstrip("\n")
+            rest = b""
 
 
 def pool(name: str, memory_gb: int) -> marina.CreateNodePool:
