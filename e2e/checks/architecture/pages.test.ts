@@ -1,7 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { listSourceFiles } from "./imports.ts";
+import { readTable } from "../../../shared/program/testing-tables.ts";
+import { isTestFile, listSourceFiles } from "./imports.ts";
+import { findMetrics } from "./metrics.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..");
 const read = (file: string) => readFileSync(join(root, file), "utf8");
@@ -29,4 +31,60 @@ describe("docs/contributors/architecture.md", () => {
       expect(page).toMatch(new RegExp(`(^|[ /])${folder.split("/")[1]}/`, "m"));
     },
   );
+});
+
+describe("docs/operators/names.md", () => {
+  const page = "docs/operators/names.md";
+  const programs = listSourceFiles(root, ["apiserver", "operator", "shared"])
+    .filter((file) => !isTestFile(file))
+    .map((file) => ({ file, text: read(file) }));
+
+  test("has every label, annotation, finalizer and taint of cloud.marina.dev that the programs or the chart write, and no other", () => {
+    const charts = globSync("charts/*/{values.yaml,templates/**/*.yaml}", { cwd: root }).map(read);
+    const texts = [...programs.map(({ text }) => text), ...charts];
+    const written =
+      /["\s](cloud\.marina\.dev\/[a-z-]+|(?:recreate|release)\.cloud\.marina\.dev|replace\.cloud\.marina\.dev\/)["':]/g;
+    const names = texts.flatMap((text) => [...text.matchAll(written)].map(([, name = ""]) => name));
+    const rows = readTable(page, "## Labels, annotations and others");
+    const documented = rows.map(([name = ""]) => name.replaceAll("`", "").replace("<node>", ""));
+    expect(documented.toSorted()).toEqual([...new Set(names)].toSorted());
+  });
+
+  test("has every metric of both programs with its type and labels", () => {
+    const declared = programs.flatMap(({ file, text }) => findMetrics(file, text));
+    const rows = declared.map(({ name, type, labels }) => [
+      `\`${name}\``,
+      type,
+      labels.map((label) => `\`${label}\``).join(", "),
+    ]);
+    const byName = (one: string[], other: string[]) => String(one[0]).localeCompare(String(other[0]));
+    const table = readTable(page, "## Metrics").map((cells) => cells.slice(0, 3));
+    expect(table.toSorted(byName)).toEqual(rows.toSorted(byName));
+  });
+
+  test.each([
+    [
+      "a counter with labels",
+      'new Counter({ name: "marina_apiserver_a_total", labelNames: ["b"], registers })',
+      "b",
+    ],
+    [
+      "a gauge whose name is a constant",
+      'const name = "marina_apiserver_a_total";\nnew Gauge({ name, registers })',
+      "",
+    ],
+    [
+      "a gauge for each call",
+      `new Gauge({ name: \`marina_apiserver_\${name}\`, registers })\ngauge("a_total")`,
+      "",
+    ],
+    [
+      "a gauge for each entry",
+      `const all = [{ name: "a_total" }];\nnew Gauge({ name: \`marina_apiserver_\${name}\`, registers })`,
+      "",
+    ],
+  ])("would find %s", (_, text, label) => {
+    const labels = label === "" ? [] : [label];
+    expect(findMetrics("apiserver/a.ts", text)).toMatchObject([{ name: "marina_apiserver_a_total", labels }]);
+  });
 });
