@@ -1,6 +1,8 @@
 import { globSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Ajv } from "ajv";
 import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
 import { readTable } from "../../../shared/program/testing-tables.ts";
 import { isTestFile, listSourceFiles } from "./imports.ts";
 import { findMetrics } from "./metrics.ts";
@@ -17,6 +19,50 @@ test.each(
   readers.flatMap((reader) => readdirSync(join(root, "docs", reader)).map((page) => `${reader}/${page}`)),
 )("README links docs/%s", (page) => {
   expect(read("README.md")).toContain(`(docs/${page})`);
+});
+
+describe("values of the chart", () => {
+  const isValid = new Ajv({ strict: false, validateFormats: false }).compile(
+    JSON.parse(read("charts/marina/values.schema.json")),
+  );
+  const pages = [
+    "charts/marina/README.md",
+    ...globSync("docs/operators/{arm,openshift,plans}.md", { cwd: root }),
+  ];
+  const blocks = pages.flatMap((page) =>
+    [...read(page).matchAll(/\n```yaml\n([\s\S]*?)\n```/g)].map(([, values = ""]) => ({ page, values })),
+  );
+
+  test.each(blocks)("in $page are of the chart: $values", ({ values }) => {
+    isValid(parse(values));
+    expect(isValid.errors).toBeNull();
+  });
+});
+
+test("docs/operators/access.md has every role of the chart", () => {
+  const roles = globSync("charts/marina/templates/roles/*.yaml", { cwd: root }).flatMap((file) =>
+    [...read(file).matchAll(/kind: ClusterRole\nmetadata:\n {2}name: (\S+)/g)].map(([, name = ""]) => name),
+  );
+  const table = readTable("docs/operators/access.md", "# Access for people and pipelines in Kubernetes");
+  expect(table.map(([name = ""]) => name.replaceAll("`", "")).toSorted()).toEqual(roles.toSorted());
+});
+
+describe("command blocks", () => {
+  const pages = globSync("{*.md,docs/**/*.md,charts/**/*.md,examples/**/*.md}", { cwd: root });
+  const blocks = pages.flatMap((page) =>
+    read(page)
+      .split(/\n[ \d.]*```(?:sh|bash|console)\n/)
+      .flatMap((before, index, parts) => {
+        const commands = parts[index + 1]?.split("\n```", 1)[0];
+        return commands === undefined ? [] : [{ page, mark: before.split("\n").at(-1) ?? "", commands }];
+      }),
+  );
+
+  test.each(blocks)("of $page are run by a test, or say why not: $commands", ({ mark }) => {
+    expect(mark.trim()).toMatch(
+      /^<!-- (run by e2e\/stories\/documented-commands\.test\.ts|not run: \S.+) -->$/,
+    );
+  });
 });
 
 describe("docs/contributors/architecture.md", () => {
