@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { z } from "zod";
 import { describeVariables, readTable } from "../shared/program/testing-tables.ts";
@@ -5,7 +7,7 @@ import { configSchema } from "./config.ts";
 import { hasPermission, PERMISSIONS, ROLES, scopeOf } from "./http/authorization/permissions.ts";
 import { DETAIL_CODES, ERROR_CODES, statusOf } from "./http/errors.ts";
 import { DEFAULT_RATE_LIMITS, RATE_CLASSES } from "./http/limits.ts";
-import { renderOpenApi } from "./openapi/render.ts";
+import { declareOperations, renderOpenApi } from "./openapi/render.ts";
 import { DEFAULT_QUOTAS } from "./quotas/config.ts";
 import { presentLimits } from "./quotas/present.ts";
 import { EVENT_CATALOG, webhookTest } from "./webhooks/event-schema.ts";
@@ -96,6 +98,35 @@ test("docs/tenants/webhooks.md has every type of event with the fields of its da
   });
   expect(readTable("docs/tenants/webhooks.md", "## Types")).toEqual(expected);
 });
+
+const ROOT = join(import.meta.dirname, "..");
+const withoutNames = (path: string) => path.replaceAll(/\{.+?\}/g, "*");
+
+const OPERATIONS = declareOperations().map(({ method, path }) => `${method} ${withoutNames(path)}`);
+
+test.each(["README.md", ...globSync("docs/**/*.md", { cwd: ROOT })])(
+  "every operation that %s names is one of the API",
+  (page) => {
+    const isKnown = (method: string, path: string) =>
+      path.startsWith("/registry/token") ||
+      OPERATIONS.some((known) =>
+        path.startsWith("~")
+          ? known.startsWith(method) && known.endsWith(path.slice(1))
+          : known === `${method} ${path}`,
+      );
+    const words = readFileSync(join(ROOT, page), "utf8").replaceAll(/\n```[\s\S]*?\n```/g, "");
+    const named = words.matchAll(
+      /\b(GET|POST|PUT|DELETE) ((?:\/api\/v1|\.\.\.|…|\{org(?:anization)?\})?\/[^\s`)?]*)/g,
+    );
+    const unknown = [...named].filter(([, method = "", path = ""]) => {
+      const whole = path
+        .replace(/^(\.\.\.|…)/, "~")
+        .replace(/^\{org(anization)?\}/, "/api/v1/organizations/*");
+      return !isKnown(method.toLowerCase(), withoutNames(whole));
+    });
+    expect(unknown.map(([text]) => text)).toEqual([]);
+  },
+);
 
 interface Bounds {
   enum?: unknown[];
