@@ -1,10 +1,16 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readTable } from "../shared/program/testing-tables.ts";
+import type { z } from "zod";
+import { describeVariables, readTable } from "../shared/program/testing-tables.ts";
+import { configSchema } from "./config.ts";
 import { hasPermission, PERMISSIONS, ROLES, scopeOf } from "./http/authorization/permissions.ts";
 import { DETAIL_CODES, ERROR_CODES, statusOf } from "./http/errors.ts";
 import { DEFAULT_RATE_LIMITS, RATE_CLASSES } from "./http/limits.ts";
+import { declareOperations, renderOpenApi } from "./openapi/render.ts";
 import { DEFAULT_QUOTAS } from "./quotas/config.ts";
 import { presentLimits } from "./quotas/present.ts";
+import { EVENT_CATALOG, webhookTest } from "./webhooks/event-schema.ts";
 
 const code = (text: string) => `\`${text}\``;
 /** Rows of a table without the last column, which is words; every row has some. */
@@ -48,3 +54,105 @@ test("docs/tenants/limits.md has every quota with its default", () => {
   ]);
   expect(readFacts("docs/tenants/limits.md", "## Quotas")).toEqual(expected);
 });
+
+test("docs/tenants/limits.md has the default of every number of things that a setting bounds", () => {
+  const rows = readTable("docs/tenants/limits.md", "## Numbers");
+  const defaults = new Map(describeVariables(configSchema).map(({ variable, usual }) => [variable, usual]));
+  const counted = [...defaults.keys()].filter((name) => /_PER_(USER|ORGANIZATION|PRINCIPAL)`$/.test(name));
+  expect(rows.map(([setting]) => setting)).toEqual(counted);
+  for (const [setting = "", number] of rows) expect(`\`${number}\``).toBe(defaults.get(setting));
+});
+
+/** The requests whose fields have bounds that tenants meet. */
+const BOUNDED = [
+  "CreateOrganization",
+  "CreateCluster",
+  "CreateNodePool",
+  "CreateTaint",
+  "ApiServerRateLimit",
+  "IssueKubeconfig",
+  "CreateApiToken",
+  "CreateWebhook",
+  "CreateTicket",
+  "CreateTicketMessage",
+  "CreateTicketAttachment",
+];
+
+test("docs/tenants/limits.md has the bounds of every field", () => {
+  const { schemas } = JSON.parse(renderOpenApi()).components;
+  const expected = BOUNDED.flatMap((name) =>
+    Object.entries<Bounds>(schemas[name].properties).flatMap(([field, bounds]) => {
+      const text = describeFieldBounds(bounds);
+      return text === "" ? [] : [[code(name), code(field), text]];
+    }),
+  );
+  expect(readTable("docs/tenants/limits.md", "## Fields")).toEqual(expected);
+});
+
+test("docs/tenants/webhooks.md has every type of event with the fields of its data", () => {
+  const expected = [...Object.values(EVENT_CATALOG), webhookTest].map(({ type, description, data }) => {
+    const fields = Object.entries<z.ZodType>(data.shape).map(([name, schema]) =>
+      schema.isOptional() ? `${code(name)} (not always)` : code(name),
+    );
+    return [code(type), description, fields.join(", ")];
+  });
+  expect(readTable("docs/tenants/webhooks.md", "## Types")).toEqual(expected);
+});
+
+const ROOT = join(import.meta.dirname, "..");
+const withoutNames = (path: string) => path.replaceAll(/\{.+?\}/g, "*");
+
+const OPERATIONS = declareOperations().map(({ method, path }) => `${method} ${withoutNames(path)}`);
+
+test.each(["README.md", ...globSync("docs/**/*.md", { cwd: ROOT })])(
+  "every operation that %s names is one of the API",
+  (page) => {
+    const isKnown = (method: string, path: string) =>
+      path.startsWith("/registry/token") ||
+      OPERATIONS.some((known) =>
+        path.startsWith("~")
+          ? known.startsWith(method) && known.endsWith(path.slice(1))
+          : known === `${method} ${path}`,
+      );
+    const words = readFileSync(join(ROOT, page), "utf8").replaceAll(/\n```[\s\S]*?\n```/g, "");
+    const named = words.matchAll(
+      /\b(GET|POST|PUT|DELETE) ((?:\/api\/v1|\.\.\.|…|\{org(?:anization)?\})?\/[^\s`)?]*)/g,
+    );
+    const unknown = [...named].filter(([, method = "", path = ""]) => {
+      const whole = path
+        .replace(/^(\.\.\.|…)/, "~")
+        .replace(/^\{org(anization)?\}/, "/api/v1/organizations/*");
+      return !isKnown(method.toLowerCase(), withoutNames(whole));
+    });
+    expect(unknown.map(([text]) => text)).toEqual([]);
+  },
+);
+
+interface Bounds {
+  enum?: unknown[];
+  format?: string;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  maxProperties?: number;
+}
+
+/** Empty for a field without bounds, or whose values or form say it all. */
+function describeFieldBounds(field: Bounds): string {
+  if (field.enum !== undefined || field.format === "uuid") return "";
+  const { minimum, maximum, minLength = 0, maxLength, minItems = 0, maxItems, maxProperties } = field;
+  if (maximum === 2 ** 31 - 1) return `from ${minimum}`;
+  if (maximum !== undefined) return `${minimum} to ${maximum.toLocaleString("en")}`;
+  if (maxLength !== undefined) return describeRange(minLength, maxLength, "characters");
+  const entries = maxItems ?? maxProperties;
+  return entries === undefined ? "" : describeRange(minItems, entries, "entries");
+}
+
+function describeRange(least: number, most: number, noun: string): string {
+  const amount = most.toLocaleString("en");
+  if (least === most) return `${amount} ${noun}`;
+  return least === 0 ? `at most ${amount} ${noun}` : `${least} to ${amount} ${noun}`;
+}

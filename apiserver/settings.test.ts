@@ -47,6 +47,22 @@ describe.each([
   });
 });
 
+test("the table of Secrets has the keys of the chart, and every Secret that a value names", () => {
+  const rows = readTable(PAGE, "## Secrets").map(([value = "", key = ""]) => ({
+    value: value.replaceAll("`", ""),
+    key: key.replaceAll("`", ""),
+  }));
+  const keys = rows.map(({ value, key }) => {
+    const group = findValue(value.replace(/\.existingSecret$/, ""));
+    const ofGroup = Object.entries(group as object).filter(([name]) => name.endsWith("Key"));
+    return ofGroup.some(([, used]) => used === key);
+  });
+  expect(keys).toEqual(rows.map(() => true));
+  const text = readFileSync(join(CHART, "values.yaml"), "utf8");
+  const named = new Set(rows.map(({ value }) => value));
+  expect(named.size).toBe([...text.matchAll(/^ +existingSecret:/gm)].length);
+});
+
 function findValue(path: string): unknown {
   return path
     .split(".")

@@ -59,6 +59,16 @@ test("all errors are reported together, by variable", () => {
 });
 
 test.each([
+  ['{\n  "default": {,\n}', "MARINA_PLANS: is not valid JSON: line 2, column 15 should have a field name"],
+  [
+    JSON.stringify({ default: { ...plan, clas: "x" } }),
+    'MARINA_PLANS.default: has no field "clas"; did you mean `class`?',
+  ],
+])("a setting of JSON says where its fault is: %j", (text, message) => {
+  expect(() => readConfig({ MARINA_PLANS: text })).toThrow(message);
+});
+
+test.each([
   ["MARINA_POD_CIDRS", { MARINA_POD_CIDRS: "10.0.0.0" }],
   ["MARINA_POD_CIDRS", { MARINA_POD_CIDRS: "10.0.0.0/16,10.1.0.0/16" }],
   ["MARINA_SERVICE_CIDRS", { MARINA_SERVICE_CIDRS: "10.0.0.5/16" }],

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
+import { suggestNearest } from "../../shared/program/nearest.ts";
 import { EVENT_TYPES, type SubscribedType } from "../events/event-types.ts";
 import { DISABLED_REASONS } from "../events/table.ts";
 import {
@@ -23,7 +24,7 @@ const subscriptionSchema = z
     if (known !== undefined) return known;
     context.addIssue({
       code: "custom",
-      message: "is no type of GET /api/v1/webhook-events",
+      message: `is no type of GET /api/v1/webhook-events${suggestNearest(text, SUBSCRIPTIONS)}`,
       params: { code: "unknown_event" },
     });
     return z.NEVER;

@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { ExplainedError } from "./errors.ts";
+import { describeJsonFault } from "./json-fault.ts";
+import { suggestNearest } from "./nearest.ts";
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
@@ -13,13 +15,20 @@ export function parseEnvironment<S extends z.ZodType>(
   schema: S,
   environment: Readonly<Record<string, string | undefined>>,
 ): z.output<S> {
-  const parsed = schema.safeParse(environment);
+  const parsed = schema.safeParse(environment, { error: describeUnknownFields });
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
   throw new ConfigError(`The configuration is invalid:\n${errors.join("\n")}`);
 }
 
-/** The schema of a variable that holds JSON. */
+function describeUnknownFields({ code, inst, ...issue }: z.core.$ZodRawIssue): string | undefined {
+  if (code !== "unrecognized_keys" || !(inst instanceof z.ZodObject)) return undefined;
+  const known = Object.keys(inst.shape);
+  const keys = issue.keys as string[];
+  return keys.map((key) => `has no field ${JSON.stringify(key)}${suggestNearest(key, known)}`).join(", and ");
+}
+
+/** The schema of a variable that holds JSON. A text that is none is an error with its line and column. */
 export function jsonText<T extends z.ZodType>(schema: T) {
   return z
     .string()
@@ -27,7 +36,7 @@ export function jsonText<T extends z.ZodType>(schema: T) {
       try {
         return JSON.parse(text) as unknown;
       } catch {
-        context.addIssue({ code: "custom", message: "is not valid JSON" });
+        context.addIssue({ code: "custom", message: `is ${describeJsonFault(text)}` });
         return z.NEVER;
       }
     })

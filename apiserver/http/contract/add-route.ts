@@ -20,7 +20,7 @@ import { type CallFor, createCall, isDryRun, toOrigin } from "./caller.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { Router } from "./router.ts";
 import { type RequestKind, runTenantWork } from "./tenant-work.ts";
-import { idSchema, invalidRequest } from "./validate.ts";
+import { idSchema, invalidRequest, parseInput } from "./validate.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
 const REQUEST_DEADLINE_MS = 55_000;
@@ -204,9 +204,14 @@ function validatePath(operation: Operation): MiddlewareHandler<HttpEnv> {
 
 /** Responds with 400 to malformed or unknown query parameters. A parameter that is sent several times is a list. */
 function validateQuery({ query = z.strictObject({}) }: Operation): MiddlewareHandler<HttpEnv> {
-  return zValidator("query", query, (result) => {
-    if (!result.success) throw invalidRequest("query", result.error.issues, result.data);
-  });
+  return zValidator(
+    "query",
+    query,
+    (result) => {
+      if (!result.success) throw invalidRequest("query", result.error.issues, result.data);
+    },
+    { validationFunction: parseInput },
+  );
 }
 
 function validateParams(schema: z.ZodType): MiddlewareHandler<HttpEnv> {

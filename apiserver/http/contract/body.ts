@@ -5,7 +5,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 import { type ByteAccount, type ByteBudget, findHolders } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
-import { formatPath, invalidBody } from "./validate.ts";
+import { formatPath, invalidBody, parseInput } from "./validate.ts";
 
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
 const JSON_TYPE = /^application\/json *(;(?! *charset *=)[^;]*|; *charset *= *("utf-8"|utf-8) *)*$/i;
@@ -63,7 +63,7 @@ export function parseBody<S extends z.ZodType>(schema: S, text: string): ReadBod
   if (text.trim() === "") throw new ApiError("bad_request", "This operation needs a JSON body.");
   const input = parseJson(text);
   requireStorableText(input, text);
-  const parsed = schema.safeParse(input);
+  const parsed = parseInput(schema, input);
   const issues = [...findPrototypeKeys(input), ...(parsed.error?.issues ?? [])];
   if (!parsed.success || issues.length > 0) throw invalidBody(issues, input);
   return { value: parsed.data, json: input };

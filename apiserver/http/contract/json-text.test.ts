@@ -28,7 +28,15 @@ test.each([
   ["objects nested deep", `${'{"a":'.repeat(100)}1${"}".repeat(100)}`],
 ])("%s is refused with 400", (_, text) => {
   expect(() => parseJson(text)).toThrow(ApiError);
-  expect(() => parseJson(text)).toThrow(/^The body (is not valid JSON|has the key|must not be nested)/);
+  expect(() => parseJson(text)).toThrow(
+    /^The body (is not valid JSON: line \d+, column \d+|has the key|must not be nested)/,
+  );
+});
+
+test("a text that is no JSON is refused with the line and column of the fault", () => {
+  expect(() => parseJson('{\n  "a": 1,\n  "\\x": 2\n}')).toThrow(
+    "The body is not valid JSON: line 3, column 4 should have a valid escape.",
+  );
 });
 
 const labels = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, ""]));

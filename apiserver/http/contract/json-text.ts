@@ -1,3 +1,4 @@
+import { describeJsonFault } from "../../../shared/program/json-fault.ts";
 import { ApiError, invalidField } from "../errors.ts";
 
 /** No body of this API is deeper than 6; recursion over untrusted input needs a bound. */
@@ -17,8 +18,8 @@ const CLOSE_ARRAY = 0x5d;
 const COLON = 0x3a;
 
 /**
- * Parses JSON that every parser reads alike. Throws 400 for text that is no JSON, is nested deeper than 32, or has a
- * duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259 section 4). Throws 422
+ * Parses JSON that every parser reads alike. Throws 400 for text that is no JSON, with line and column, is nested deeper
+ * than 32, or has a duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259 section 4). Throws 422
  * above 12,000 values or 128 fields in one object, both before anything is parsed.
  */
 export function parseJson(text: string): unknown {
@@ -26,12 +27,8 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw notJson();
+    throw new ApiError("bad_request", `The body is ${describeJsonFault(text)}.`);
   }
-}
-
-function notJson(): ApiError {
-  return new ApiError("bad_request", "The body is not valid JSON.");
 }
 
 /** One pass over any text. What is no JSON may pass: then the parser refuses it. */
@@ -84,11 +81,12 @@ function tooMany(message: string): ApiError {
   return invalidField("body", "too_many", message);
 }
 
+/** A key that is no JSON stays as it is: the parser refuses it. */
 function unquote(quoted: string): string {
   try {
     return String(JSON.parse(quoted));
   } catch {
-    throw notJson();
+    return quoted;
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { describe, expect, test } from "vitest";
 import { wholeNumber } from "../../../shared/crd/fields.ts";
-import { formatPath, idSchema, lowerCaseIds, toDetails } from "./validate.ts";
+import { formatPath, idSchema, invalidRequest, lowerCaseIds, parseInput, toDetails } from "./validate.ts";
 
 const schema = z.strictObject({
   name: z.string().min(1).max(5),
@@ -22,6 +22,7 @@ const schema = z.strictObject({
     .optional(),
 });
 
+const CODES = Array.from({ length: 20 }, (_, n) => `code${n}`);
 const valid = { name: "a", vcpus: 1, effect: "NoSchedule" };
 
 function detailsOf(input: unknown): string[] {
@@ -91,6 +92,16 @@ test.each<[unknown, string]>([
   [{ ...valid, vcpus: 129 }, "must be at most 128"],
   [{ ...valid, effect: "No" }, "must be one of NoSchedule, NoExecute"],
   [{ ...valid, x: 1 }, "is not a field of this operation; leave it out"],
+  [{ ...valid, node_pool: [] }, "is not a field of this operation; did you mean `node_pools`?"],
+  [
+    { ...valid, node_pools: [{ vcpus: 1, cpu: 1 }] },
+    "is not a field of this operation; did you mean `vcpus`?",
+  ],
+  [{ ...valid, code: "code_1" }, "must be one of 20 values in the API reference, as code1, code0, code2"],
+  [
+    { ...valid, code: 1 },
+    `must be one of 20 values in the API reference, as ${CODES.slice(0, 12).join(", ")}`,
+  ],
   [{ ...valid, node_pools: {} }, "must be a list"],
   [{ ...valid, node_pools: [] }, "must not be empty"],
   [{ ...valid, node_pools: [{ vcpus: 4 }, 1] }, "must be an object"],
@@ -98,8 +109,18 @@ test.each<[unknown, string]>([
   [{ ...valid, amount: 2 ** 60 }, "must be a whole number from 1 to 128"],
   [{ ...valid, amount: 1.5 }, "must be a whole number from 1 to 128"],
 ])("the message of %j says what to do: %s", (input, message) => {
-  const parsed = schema.extend({ amount: wholeNumber(1, 128).optional() }).safeParse(input);
+  const parsed = parseInput(
+    schema.extend({ amount: wholeNumber(1, 128).optional(), code: z.enum(CODES).optional() }),
+    input,
+  );
   expect(toDetails(parsed.error?.issues ?? [], input).map((detail) => detail.message)).toEqual([message]);
+});
+
+test("an unknown parameter of a query is told with the nearest name", () => {
+  const { error } = parseInput(z.strictObject({ limit: z.string().optional() }), { limits: "5" });
+  expect(invalidRequest("query", error?.issues ?? [], { limits: "5" }).message).toBe(
+    "The query parameter limits is not a field of this operation; did you mean `limit`?",
+  );
 });
 
 test.each<[PropertyKey[], string]>([

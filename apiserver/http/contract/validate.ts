@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { core } from "zod";
+import { findNearest, suggestNearest } from "../../../shared/program/nearest.ts";
 import { count } from "../../../shared/program/plural.ts";
 import { ApiError, type DetailCode, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 
@@ -7,6 +8,12 @@ type Issue = core.$ZodIssue;
 
 /** Array fields whose errors name the field as a whole, without the index of the entry. */
 const UNINDEXED_FIELDS: ReadonlySet<string> = new Set(["authorized_cidrs"]);
+
+/** Begins the message of an issue that `parseInput` made of unknown fields. */
+const KNOWN_FIELDS = "known fields: ";
+
+/** A message names so many values of an enumeration. */
+const MAX_LISTED_VALUES = 12;
 
 /** An identifier in a path, query or body: any GUID, converted to lower case. */
 export const idSchema = z.guid().toLowerCase();
@@ -16,6 +23,27 @@ const IDS = /(?<![^/])[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/])/gi;
 /** The text, or the path, with its UUIDs in lower case: they are equal in any case (RFC 9562 section 4). */
 export function lowerCaseIds(text: string): string {
   return text.replaceAll(IDS, (id) => id.toLowerCase());
+}
+
+/**
+ * Parses as `schema.safeParse`, with issues for `toDetails`: of unknown fields, the message has the names that are known,
+ * which an issue itself does not tell.
+ */
+export function parseInput<S extends z.ZodType>(
+  schema: S,
+  input: unknown,
+): z.ZodSafeParseResult<z.output<S>> {
+  return schema.safeParse(input, { error: listKnownFields });
+}
+
+function listKnownFields({ code, inst }: core.$ZodRawIssue): string | undefined {
+  if (code !== "unrecognized_keys" || !(inst instanceof z.ZodObject)) return undefined;
+  return KNOWN_FIELDS + Object.keys(inst.shape).join();
+}
+
+function suggestField(key: string, message: string): string {
+  if (!message.startsWith(KNOWN_FIELDS)) return "";
+  return suggestNearest(key, message.slice(KNOWN_FIELDS.length).split(","));
 }
 
 /** Formats a path as `node_pools[0].vcpus`; the whole body is `body`. */
@@ -58,7 +86,10 @@ export function invalidBody(issues: readonly Issue[], input: unknown): ApiError 
 export function invalidRequest(where: "path" | "query", issues: readonly Issue[], input: unknown): ApiError {
   const details = toDetails(issues, input);
   const noun = where === "path" ? "path parameter" : "query parameter";
-  return new ApiError("bad_request", `The ${noun} ${details[0].field} ${details[0].message}.`, { details });
+  const { field, message } = details[0];
+  return new ApiError("bad_request", `The ${noun} ${field} ${message}${message.endsWith("?") ? "" : "."}`, {
+    details,
+  });
 }
 
 /** Lazily, so that the reader may stop at any detail. */
@@ -91,23 +122,23 @@ function detailsOfIssue(issue: Issue, input: unknown): ErrorDetail[] {
     return issue.keys.map((key) => ({
       field: formatPath([...issue.path, key]),
       code: "unknown_field",
-      message: "is not a field of this operation; leave it out",
+      message: `is not a field of this operation${suggestField(key, issue.message) || "; leave it out"}`,
     }));
   }
   const field = formatPath(issue.path);
   if (issue.code !== "custom" && valueAt(input, issue.path) === undefined) {
     return [{ field, code: "required", message: "is required" }];
   }
-  return [{ field, ...describeIssue(issue) }];
+  return [{ field, ...describeIssue(issue, input) }];
 }
 
 /** A sentence of the schema itself (`error` of a check) is taken; it begins with "must ". */
-function describeIssue(issue: Issue): { code: DetailCode; message: string } {
-  const described = describeKnown(issue);
+function describeIssue(issue: Issue, input: unknown): { code: DetailCode; message: string } {
+  const described = describeKnown(issue, input);
   return issue.message.startsWith("must ") ? { ...described, message: issue.message } : described;
 }
 
-function describeKnown(issue: Issue): { code: DetailCode; message: string } {
+function describeKnown(issue: Issue, input: unknown): { code: DetailCode; message: string } {
   switch (issue.code) {
     case "invalid_type":
       return { code: "invalid_type", message: `must be ${TYPES[issue.expected] ?? `a ${issue.expected}`}` };
@@ -120,7 +151,10 @@ function describeKnown(issue: Issue): { code: DetailCode; message: string } {
     case "invalid_format":
       return describeFormat(issue.format);
     case "invalid_value":
-      return { code: "invalid_enum", message: `must be ${listValues(issue.values.map(String))}` };
+      return {
+        code: "invalid_enum",
+        message: `must be ${listValues(issue.values.map(String), valueAt(input, issue.path))}`,
+      };
     case "custom":
       return { code: customCode(issue.params?.code), message: issue.message };
     case "invalid_union":
@@ -141,8 +175,13 @@ const TYPES: Readonly<Record<string, string>> = {
   string: "a string",
 };
 
-function listValues(values: readonly string[]): string {
-  return values.length === 1 ? String(values[0]) : `one of ${values.join(", ")}`;
+/** Of a long list, those that are most like what was sent, or the first ones. */
+function listValues(values: readonly string[], sent: unknown): string {
+  if (values.length === 1) return String(values[0]);
+  if (values.length <= MAX_LISTED_VALUES) return `one of ${values.join(", ")}`;
+  const nearest = typeof sent === "string" ? findNearest(sent, values) : [];
+  const named = nearest.length > 0 ? nearest : values.slice(0, MAX_LISTED_VALUES);
+  return `one of ${values.length} values in the API reference, as ${named.join(", ")}`;
 }
 
 function describeBound(origin: string, bound: number, side: "most" | "least") {

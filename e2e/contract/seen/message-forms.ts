@@ -28,7 +28,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   invalid_format: [/^must (be|have|hold|not) /],
   invalid_enum: [/^must be (?!one of $)/],
   immutable: [/^cannot be (changed|removed)/],
-  unknown_field: [/^is not a field of this operation; leave it out$/],
+  unknown_field: [/^is not a field of this operation; (leave it out|did you mean `\w+`( or `\w+`){0,2}\?)$/],
   duplicate: [
     /^must be given once$/,
     /^is taken/,
@@ -53,7 +53,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   private_address: [/^must not point at a private or internal address$/],
   unknown_event: [
     /^must be `\*` alone, or types without it$/,
-    /^is no type of GET \/api\/v1\/webhook-events$/,
+    /^is no type of GET \/api\/v1\/webhook-events(; did you mean `[\w.*]+`( or `[\w.*]+`){0,2}\?)?$/,
   ],
   unsupported: [/^is not supported; leave it out, or ask the platform's operator \(".+"\)$/],
   below_one_node: [/^must be 0 or cover at least one node/],

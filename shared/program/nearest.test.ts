@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { findNearest, suggestNearest } from "./nearest.ts";
+
+const FIELDS = ["name", "k8s_version", "node_pools", "vcpus", "memory_gb", "min_nodes", "max_nodes", "plan"];
+
+test.each<[string, string[]]>([
+  ["node_pool", ["node_pools"]],
+  ["nodePools", ["node_pools"]],
+  ["NAME", ["name"]],
+  ["nmae", ["name"]],
+  ["k8sVersion", ["k8s_version"]],
+  ["version", ["k8s_version"]],
+  ["cpu", ["vcpus"]],
+  ["memory", ["memory_gb"]],
+  ["nodes", ["min_nodes", "max_nodes"]],
+  ["min-node", ["min_nodes", "max_nodes"]],
+  ["region", []],
+  ["x", []],
+  ["", []],
+  ["__", []],
+  ["ünïcödé", []],
+  ["n".repeat(65), []],
+])("of %j the nearest names are %j", (word, nearest) => {
+  expect(findNearest(word, FIELDS)).toEqual(nearest);
+});
+
+test("three names are the most, the nearest first", () => {
+  expect(findNearest("pool", ["pools_a", "pool_b", "pools", "poolside"])).toEqual([
+    "pool_b",
+    "pools",
+    "pools_a",
+  ]);
+});
+
+test("a sentence ends with the nearest names, or with nothing", () => {
+  expect(suggestNearest("nodes", FIELDS)).toBe("; did you mean `min_nodes` or `max_nodes`?");
+  expect(suggestNearest("region", FIELDS)).toBe("");
+});
