@@ -13,6 +13,7 @@ import { isClusterStaying, outsideWritersOf } from "../../resources/project/inde
 import { isWriteIntended } from "../../resources/write/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
+import { organizationOf } from "../holder.ts";
 import { accessIdOf } from "../present.ts";
 import { insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
 import { giveAccessWord, lacksWord } from "./word.ts";
@@ -141,12 +142,13 @@ function toFields({ clusterName, subject, expiresAt }: NewObservedAccess) {
   return { cluster_name: clusterName, subject, expires_at: expiresAt.toISOString() };
 }
 
-/** Undefined until the operator has given an access its id and its organization. */
+/** Undefined until the operator has given an access its id and its organization, and for one that has another's. */
 function toObserved(access: ClusterAccess): NewObservedAccess | undefined {
   const { metadata, spec } = toStorable(access);
   const { uid, namespace, name, labels = {} } = metadata;
   const [id, orgId] = [idSchema.safeParse(accessIdOf(access)), idSchema.safeParse(labels[LABEL_ORG_ID])];
   if (uid === undefined || namespace === undefined || !id.success || !orgId.success) return undefined;
+  if (orgId.data !== organizationOf(access)) return undefined;
   const { clusterName, subject } = spec;
   return {
     uid,
