@@ -3,6 +3,7 @@ import { methodNotAllowed } from "hono/method-not-allowed";
 import { getPath } from "hono/utils/url";
 import { findTokenMembership, revokeApiTokens, takeTokenMembership } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
+import { addAuditEventRoutes } from "./audit/deleters/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
 import { addBillingRoutes } from "./billing/routes.ts";
@@ -175,6 +176,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       listTicketQuotas(deps.db, { orgId, at: deps.now(), limits: deps.config.ticketLimits }),
   });
   addAuditRoutes(router, deps);
+  addAuditEventRoutes(router, deps);
   addClusterRoutes(router, deps);
   addClusterAccessRoutes(router, deps);
   addOffboardingRoutes(router, deps);

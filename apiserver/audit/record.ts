@@ -1,19 +1,12 @@
 import { createId } from "../../shared/program/id.ts";
 import { isSecretName } from "../../shared/program/log.ts";
-import type { Queryable } from "../db/client.ts";
+import type { Config } from "../config.ts";
+import type { Database, Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
+import { findDeleters, nameDeleter, type OutsideDeletion } from "./deleters/find-deleters.ts";
+import { findRequestsOf, insertAwaitedDeletions, listDueDeletions, takeDeletions } from "./deleters/store.ts";
 import { insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
-import type { AuditActor, AuditFields } from "./table.ts";
-
-export interface AuditEntry {
-  /** `<resource>.<verb>`, as in `organization.create`. */
-  action: string;
-  orgId: string | null;
-  target: { kind: string; id: string };
-  before?: AuditFields;
-  after?: AuditFields;
-  result: "done" | "failed";
-}
+import type { AuditActor, AuditEntry, AuditFields } from "./table.ts";
 
 /**
  * Writes one audit row in the transaction of the change that it records, so that neither exists without the other.
@@ -27,6 +20,11 @@ export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEnt
   return row.id;
 }
 
+/** The field manager that stands for who is not known. */
+export const UNKNOWN_MANAGER = "unknown";
+
+const NO_REQUEST = { requestId: null, clientRequestId: null, sourceAddress: null };
+
 /** A change made directly in the Kubernetes API, and the field manager that made it. */
 export interface OutsideAudit {
   manager: string;
@@ -39,6 +37,53 @@ export async function recordOutsideAudits(tx: Queryable, audits: readonly Outsid
     ({ manager, entry }) => ({ actor: { kind: "kubernetes", manager }, entry }) as const,
   );
   await recordAuditsOf(tx, entries);
+}
+
+/** Whether the entry of a deletion waits for the name of the deleter. */
+export function isDeleterAwaited({ auditWebhookToken }: Pick<Config, "auditWebhookToken">): boolean {
+  return auditWebhookToken !== undefined;
+}
+
+/**
+ * Writes audit rows of deletions that were not requested by REST: at once, by an unknown actor; or, where the Kubernetes API
+ * tells who deletes, once the deleter is known or is not waited for any more.
+ */
+export async function recordOutsideDeletions(
+  tx: Queryable,
+  deletions: readonly OutsideDeletion[],
+  { isAwaited }: { isAwaited: boolean },
+): Promise<void> {
+  if (isAwaited) await insertAwaitedDeletions(tx, deletions);
+  else await recordDeletions(tx, deletions, () => []);
+}
+
+/** Writes the entries of awaited deletions that are due, each once, at the time at which each was seen. */
+export async function settleDeletions(db: Database, now: Date): Promise<void> {
+  const due = await listDueDeletions(db, now);
+  if (due.length === 0) return;
+  const requests = await findRequestsOf(db, due);
+  await db.transaction(async (tx) => {
+    const taken = await takeDeletions(tx, due);
+    const own = due.filter(({ id }) => taken.has(id));
+    await recordDeletions(tx, own, (deletion) => findDeleters(deletion, requests));
+  });
+}
+
+async function recordDeletions(
+  tx: Queryable,
+  deletions: readonly OutsideDeletion[],
+  findDeletersOf: (deletion: OutsideDeletion) => ReturnType<typeof findDeleters>,
+): Promise<void> {
+  const rows = deletions.map((deletion): NewAuditRow => {
+    const { username, after } = nameDeleter(deletion, findDeletersOf(deletion));
+    const actor: AuditActor =
+      username === undefined
+        ? { kind: "kubernetes", manager: UNKNOWN_MANAGER }
+        : { kind: "kubernetes_user", name: username };
+    const entry = after === undefined ? deletion.entry : { ...deletion.entry, after };
+    return { ...toRow({ actor, ...NO_REQUEST }, entry), at: deletion.seenAt };
+  });
+  await insertAuditEntries(tx, rows);
 }
 
 /** Writes audit rows of what one of Marina's own loops did or found; `name` is the loop's. */
@@ -61,9 +106,7 @@ interface ActorAudit {
 
 /** Writes rows that name an actor and no request. */
 export async function recordAuditsOf(tx: Queryable, audits: readonly ActorAudit[]): Promise<void> {
-  const rows = audits.map(({ actor, entry }) =>
-    toRow({ actor, requestId: null, clientRequestId: null, sourceAddress: null }, entry),
-  );
+  const rows = audits.map(({ actor, entry }) => toRow({ actor, ...NO_REQUEST }, entry));
   await insertAuditEntries(tx, rows);
 }
 

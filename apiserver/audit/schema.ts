@@ -3,18 +3,29 @@ import { idField, textField, timeSchema, timestampField } from "../http/contract
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema, lowerCaseIds } from "../http/contract/validate.ts";
 
-const ACTOR_KINDS = ["user", "token", "kubernetes", "system", "provider", "staff"] as const;
+const ACTOR_KINDS = [
+  "user",
+  "token",
+  "kubernetes",
+  "kubernetes_user",
+  "system",
+  "provider",
+  "staff",
+] as const;
 const MAX_TEXT_LENGTH = 253;
 
 export const auditActorRecord = z
   .object({
     kind: z.enum(ACTOR_KINDS).openapi({
       description:
-        "A user, an API token, a field manager of the Kubernetes API, the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).",
+        "A user, an API token, a field manager of the Kubernetes API (any text of the client's choice), a user of the Kubernetes API (authenticated there), the service itself, or the platform's staff (`provider` to tenants, `staff` to staff).",
     }),
     id: z.guid().nullable().openapi({ description: "Id of the user or of the API token." }),
     email: textField(254, "The user's e-mail address at that time.").nullable(),
-    name: textField(MAX_TEXT_LENGTH, "The field manager, or the component of the service.").nullable(),
+    name: textField(
+      MAX_TEXT_LENGTH,
+      "The field manager, the user of the Kubernetes API, or the component of the service. To tenants, of the users of the Kubernetes API only ServiceAccounts are named.",
+    ).nullable(),
   })
   .openapi("AuditActor", { description: "Who made the change." });
 
@@ -78,13 +89,9 @@ export const auditQuery = pageQuery.extend({
   cursor: idSchema.optional().openapi({
     description: "Id of the last entry seen; returns the entries after it, also those written since.",
   }),
-  actor: z
-    .string()
-    .min(1)
-    .max(MAX_TEXT_LENGTH)
-    .overwrite(lowerCaseIds)
-    .optional()
-    .openapi({ description: "Id of a user or an API token, or a field manager." }),
+  actor: z.string().min(1).max(MAX_TEXT_LENGTH).overwrite(lowerCaseIds).optional().openapi({
+    description: "Id of a user or an API token, a field manager, or a user of the Kubernetes API.",
+  }),
   action: z
     .string()
     .min(1)

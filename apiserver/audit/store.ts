@@ -1,7 +1,8 @@
-import { and, asc, eq, gt, gte, isNull, lt, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, gte, isNull, lt, notInArray, or, type SQL, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../db/client.ts";
 import { prepareStatement } from "../db/statement.ts";
-import { type AuditRow, auditLog, auditPositions, refusedRequests } from "./table.ts";
+import { SERVICE_ACCOUNT_PREFIX } from "./present.ts";
+import { type AuditRow, auditLog, auditPositions, awaitedDeletions, refusedRequests } from "./table.ts";
 
 const LOCK_NAME = "marina:audit-positions";
 const POSITION_BATCH = 1000;
@@ -120,17 +121,18 @@ export async function assignPositions(db: Database): Promise<void> {
   }
 }
 
-/** Whether an organization's log has an entry with this action and target. */
+/** Whether an organization's log has an entry with this action and target, or will have one of a deletion. */
 export async function isAudited(
   db: Queryable,
   { orgId, action, targetId }: { orgId: string; action: string; targetId: string },
 ): Promise<boolean> {
-  const rows = await db
-    .select({ id: auditLog.id })
-    .from(auditLog)
-    .where(and(eq(auditLog.orgId, orgId), eq(auditLog.action, action), eq(auditLog.targetId, targetId)))
-    .limit(1);
-  return rows.length > 0;
+  const [row] = await db.execute<{ found: boolean }>(sql`
+    select exists (select from ${auditLog} as entry
+        where entry.org_id = ${orgId} and entry.action = ${action} and entry.target_id = ${targetId})
+      or exists (select from ${awaitedDeletions} as waiting
+        where waiting.org_id = ${orgId} and waiting.target_id = ${targetId}
+          and waiting.entry ->> 'action' = ${action}) as found`);
+  return row?.found === true;
 }
 
 /**
@@ -172,11 +174,13 @@ function positionOf(id: string): SQL {
     0)`;
 }
 
-/** Staff can only be searched across organizations: tenants see no id of them. */
+/** Staff, and persons in the Kubernetes API, can only be searched across organizations: tenants see no name of them. */
 function isActor(actor: string, canBeStaff: boolean): SQL | undefined {
   const has = (field: string) => sql`${auditLog.actor} @> ${JSON.stringify({ [field]: actor })}::jsonb`;
   const isNamed = or(has("userId"), has("tokenId"), has("manager"), has("name"));
-  return canBeStaff ? isNamed : and(isNamed, sql`${auditLog.actor} ->> 'kind' <> 'staff'`);
+  if (canBeStaff) return isNamed;
+  const hidden = actor.startsWith(SERVICE_ACCOUNT_PREFIX) ? ["staff"] : ["staff", "kubernetes_user"];
+  return and(isNamed, notInArray(sql`${auditLog.actor} ->> 'kind'`, hidden));
 }
 
 /** So many months lie ready: an API server that did not run for that long still finds a partition for its first entry. */

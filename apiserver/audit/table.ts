@@ -11,6 +11,7 @@ import {
   timestamp,
   uuid,
 } from "drizzle-orm/pg-core";
+import { time } from "../db/columns.ts";
 
 /** The author of a change, as known at that time. */
 export type AuditActor =
@@ -18,10 +19,22 @@ export type AuditActor =
   | { kind: "staff"; userId: string; email: string | null }
   | { kind: "token"; tokenId: string; userId: string }
   | { kind: "kubernetes"; manager: string }
+  /** Whom the Kubernetes API has authenticated; a name of its own, which is no user's id here. */
+  | { kind: "kubernetes_user"; name: string }
   | { kind: "system"; name: string };
 
 /** The allow-listed fields of a record, by their name on the wire. Never a secret. */
 export type AuditFields = Readonly<Record<string, unknown>>;
+
+export interface AuditEntry {
+  /** `<resource>.<verb>`, as in `organization.create`. */
+  action: string;
+  orgId: string | null;
+  target: { kind: string; id: string };
+  before?: AuditFields;
+  after?: AuditFields;
+  result: "done" | "failed";
+}
 
 /** Positions grow also after the partition of the last one was dropped. */
 export const auditPositions = pgSequence("audit_log_position_seq");
@@ -75,5 +88,61 @@ export const refusedRequests = pgTable(
   },
   (table) => [primaryKey({ columns: [table.hour, table.actorId, table.operationId] })],
 );
+
+/** Deletions in the Kubernetes API, as its audit events tell of them: kept for a day, to find out who deleted an object. */
+export const deletionRequests = pgTable(
+  "deletion_requests",
+  {
+    orgId: uuid("org_id").notNull(),
+    resource: text().$type<DeletedResource>().notNull(),
+    /** Name of the object; empty for a collection. */
+    name: text().notNull(),
+    /** Who deleted. */
+    username: text().notNull(),
+    /** Who acted under that name; empty for nobody else. */
+    impersonator: text().notNull(),
+    receivedAt: time("received_at").notNull(),
+    completedAt: time("completed_at").notNull(),
+  },
+  (table) => [
+    primaryKey({
+      name: "deletion_requests_pk",
+      columns: [
+        table.orgId,
+        table.resource,
+        table.name,
+        table.completedAt,
+        table.receivedAt,
+        table.username,
+        table.impersonator,
+      ],
+    }),
+    index("deletion_requests_completed_idx").on(table.completedAt),
+  ],
+);
+
+/** Deletions that were not requested by REST and whose entry of the audit log waits for the name of the deleter. */
+export const awaitedDeletions = pgTable(
+  "awaited_deletions",
+  {
+    id: uuid().primaryKey(),
+    orgId: uuid("org_id").notNull(),
+    resource: text().$type<DeletedResource>().notNull(),
+    name: text().notNull(),
+    targetId: text("target_id").notNull(),
+    createdAt: time("created_at").notNull(),
+    /** When the deletion was requested, to the second; null for an object that was gone at once. */
+    requestedAt: time("requested_at"),
+    seenAt: time("seen_at").notNull(),
+    entry: jsonb().$type<AuditEntry>().notNull(),
+  },
+  (table) => [
+    index("awaited_deletions_target_idx").on(table.orgId, table.targetId),
+    index("awaited_deletions_seen_idx").on(table.seenAt),
+  ],
+);
+
+/** Kinds of objects, by their names in the Kubernetes API, of which it is asked who deleted them. */
+export type DeletedResource = "clusters" | "nodepools" | "clusteraccesses";
 
 export type AuditRow = typeof auditLog.$inferSelect;

@@ -2,7 +2,13 @@ import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
-import { ANNOTATION_IDENTITY, LABEL_API_TOKEN_ID, LABEL_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
+import {
+  ANNOTATION_IDENTITY,
+  LABEL_API_TOKEN_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+  LABEL_USER_ID,
+} from "../../shared/crd/names.ts";
 import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { mintFor } from "../api-tokens/testing.ts";
@@ -11,7 +17,7 @@ import { asAuthorized } from "../http/contract/caller.ts";
 import { ACCESS_QUOTA, applyObjectQuota, hasLimits } from "../organizations/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TestApp } from "../testing/app.ts";
-import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
+import { addPerson, makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { issueKubeconfig } from "./issue.ts";
 import { clusterAccessJobs } from "./jobs.ts";
@@ -108,9 +114,12 @@ describe("the accesses of a person", () => {
     const token = await mintFor(api.deps, untouched, orgId, { role: "member", scopes: ["clusters:access"] });
     const its = await makeAccess(untouched, { [LABEL_API_TOKEN_ID]: token.id });
     await sql`update api_tokens set revoked_at = now() where id = ${token.id}`;
+    // A label does not make it another organization's.
+    const elsewhere = await makeOrganization(api, issuer);
+    const labelled = await makeAccess(elsewhere.owner, { [LABEL_ORG_ID]: elsewhere.id });
     await sweep();
-    const left = await Promise.all([...ids, its].map(holds));
-    expect(left).toEqual([false, false, true, false]);
+    const left = await Promise.all([...ids, its, labelled].map(holds));
+    expect(left).toEqual([false, false, true, false, false]);
   });
 
   test("that the platform's staff created by kubectl are not swept", async () => {

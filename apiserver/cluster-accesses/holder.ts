@@ -6,6 +6,7 @@ import {
   LABEL_USER_ID,
 } from "../../shared/crd/names.ts";
 import { idSchema } from "../http/contract/validate.ts";
+import { organizationNamespace } from "../organizations/index.ts";
 
 /** Who holds an access, from its labels. */
 export interface Holder {
@@ -15,6 +16,12 @@ export interface Holder {
   tokenId: string | undefined;
   /** The version of the token at that time; the first one where the access does not say it. */
   tokenVersion: number;
+}
+
+/** The organization whose Namespace an access is in, whatever its labels say. */
+export function organizationOf({ metadata: { namespace } }: ClusterAccess): string | undefined {
+  const orgId = parseId(namespace?.replace(/^org-/, ""));
+  return orgId !== undefined && namespace === organizationNamespace(orgId) ? orgId : undefined;
 }
 
 /** The holder of an access that REST issued; undefined for one that was applied by kubectl. */

@@ -1,9 +1,7 @@
 import { clusterAccessKind, hasAccessWord } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { Deps } from "../deps.ts";
-import { idSchema } from "../http/contract/validate.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { holderOf } from "./holder.ts";
+import { holderOf, organizationOf } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
 import { followOffboardings } from "./offboarding/jobs.ts";
 import { purgeOffboardings } from "./offboarding/store.ts";
@@ -38,13 +36,11 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const accesses = await deps.kube.listAll(clusterAccessKind, { signal });
   const held = accesses.flatMap((access) => {
-    const { labels, deletionTimestamp } = access.metadata;
-    const orgId = idSchema.safeParse(labels?.[LABEL_ORG_ID]);
+    const { deletionTimestamp } = access.metadata;
+    const orgId = organizationOf(access);
     const isTheirs =
       holderOf(access) !== undefined || (hasAccessWord(access) && findNamed(access) !== undefined);
-    return isTheirs && orgId.success && deletionTimestamp === undefined
-      ? [{ access, orgId: orgId.data }]
-      : [];
+    return isTheirs && orgId !== undefined && deletionTimestamp === undefined ? [{ access, orgId }] : [];
   });
   if (held.length === 0) return;
   const mayHold = await findRights(deps.db, held);

@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { Deps } from "../deps.ts";
+import { isBearer } from "../http/authentication/authenticator.ts";
 import { parseBody, readText } from "../http/contract/body.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
@@ -63,8 +63,3 @@ async function recordPushedBytes({ db }: Deps, bytes: ReadonlyMap<string, number
 }
 
 const isPushed = (use: ImageUse) => use.isPushed;
-
-function isBearer(authorization: string | undefined, token: string): boolean {
-  const digest = (text: string) => createHash("sha256").update(text).digest();
-  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${token}`));
-}

@@ -88,6 +88,8 @@ export interface TestAppChanges {
   replicaOf?: TestApp;
   log?: Logger;
   attachmentStorage?: AttachmentStorage;
+  /** Entries of deletions wait for the names of the deleters. */
+  auditWebhookToken?: string;
   /** The stack's registry, with these changes; without it there is none, for it is built while the first tests run. */
   registry?: Partial<DistributionConfig> | HarborConfig;
 }
@@ -201,7 +203,7 @@ function toRegistryConfig(stack: Stack, changes: Partial<DistributionConfig> | H
 function testConfig(
   databaseUrl: string,
   stack: Stack,
-  { audience = "marina", issuers = [], attachmentStorage, registry }: TestAppChanges,
+  { audience = "marina", issuers = [], attachmentStorage, registry, auditWebhookToken }: TestAppChanges,
 ): Config {
   return {
     listenAddress: "127.0.0.1",
@@ -232,6 +234,7 @@ function testConfig(
     maxApiTokensPerOrganization: 100,
     maxClusterAccessesPerOrganization: 2000,
     auditRetentionDays: 400,
+    auditWebhookToken,
     shutdownDelaySeconds: 0,
     webhooks: {
       keys: [{ id: "test", key: createSecretKey(Buffer.alloc(32, "test")) }],

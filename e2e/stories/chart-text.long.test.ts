@@ -71,6 +71,7 @@ function marinaValues(text: string): Values {
     webhooks: { existingSecret: text, keysKey: text },
     attachments: { existingSecret: text, storeKey: text },
     registry: { existingSecret: text, configKey: text },
+    auditWebhook: { existingSecret: text, tokenKey: text },
     invoicing: { supplier: { name: text } },
     sharedStorage: {
       driver: "ceph",

@@ -15,11 +15,12 @@ export interface WebhookEndpoint {
   list(): Promise<Delivery[]>;
 }
 
-/** An endpoint that no other test uses. */
-export function openWebhookEndpoint({
-  webhookReceiver,
-}: Pick<StackInfo, "webhookReceiver">): WebhookEndpoint {
-  const url = `${webhookReceiver.url}/${crypto.randomUUID()}`;
+/** An endpoint that no other test uses, or the one of this path. */
+export function openWebhookEndpoint(
+  { webhookReceiver }: Pick<StackInfo, "webhookReceiver">,
+  path = `/${crypto.randomUUID()}`,
+): WebhookEndpoint {
+  const url = `${webhookReceiver.url}${path}`;
   const ca = readFileSync(webhookReceiver.caFile);
   const send = async (method: string, body = ""): Promise<string> => {
     const sent = request(url, { method, ca }).end(body);

@@ -6,7 +6,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
-import type { Person, TestIssuer } from "../../testing/issuer.ts";
+import { makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
 import { createClientKey } from "../issue.ts";
 import { createAccessObject, issueSigned, makeAccessObject, startAccessService } from "../testing.ts";
 import { startAccessObserver } from "./observer.ts";
@@ -98,6 +98,17 @@ describe("an access by kubectl", () => {
     await deleteByHand(id);
     start();
     await expect.poll(() => auditOf(id), patience).toHaveLength(2);
+  });
+
+  test("with the id of another organization is in the audit log of none", async () => {
+    start();
+    const { id: other } = await makeOrganization(api, issuer);
+    const labels = { [LABEL_USER_ID]: "by-hand", [LABEL_ORG_ID]: other };
+    const forged = await makeAccessObject(api.deps, cluster, owner, labels);
+    const later = await createByHand();
+    await expect.poll(() => auditOf(later), patience).toHaveLength(1);
+    expect(await auditOf(forged)).toEqual([]);
+    for (const id of [forged, later]) await deleteByHand(id);
   });
 
   test("that REST deletes is audited as the person's", async () => {

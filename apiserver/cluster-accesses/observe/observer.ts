@@ -3,7 +3,13 @@ import { ANNOTATION_REQUEST_ID, LABEL_ORG_ID } from "../../../shared/crd/names.t
 import { objectKey, toKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../../shared/kube/store.ts";
-import { isAudited, type OutsideAudit, recordOutsideAudits } from "../../audit/index.ts";
+import {
+  isAudited,
+  isDeleterAwaited,
+  type OutsideAudit,
+  recordOutsideAudits,
+  recordOutsideDeletions,
+} from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { toStorable } from "../../db/statement.ts";
 import type { Deps } from "../../deps.ts";
@@ -13,12 +19,10 @@ import { isClusterStaying, outsideWritersOf } from "../../resources/project/inde
 import { isWriteIntended } from "../../resources/write/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
+import { organizationOf } from "../holder.ts";
 import { accessIdOf } from "../present.ts";
 import { insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
 import { giveAccessWord, lacksWord } from "./word.ts";
-
-/** The Kubernetes API does not say who deleted an object. */
-const UNKNOWN_MANAGER = "unknown";
 
 /** The time of a deletion is in whole seconds, and the clocks of two programs differ. */
 const EXPIRY_TOLERANCE_MS = 5_000;
@@ -91,24 +95,35 @@ async function recordMissing(deps: Deps, store: Store<ClusterAccess>): Promise<v
  * Records what is seen of an access: its creation and its end in the audit log, each once, unless REST has made or audited
  * it or the access only expired or ended with its cluster.
  */
-async function recordObservation({ db }: Pick<Deps, "db">, access: ClusterAccess): Promise<void> {
+async function recordObservation(
+  { config, db }: Pick<Deps, "config" | "db">,
+  access: ClusterAccess,
+): Promise<void> {
   const seen = toObserved(access);
   if (seen === undefined) return;
   if (!(await findKnownOrganizations(db, [seen.orgId])).has(seen.orgId)) return;
   await db.transaction(async (tx) => {
     if (await insertObserved(tx, seen)) await recordOutsideAudits(tx, auditsOfCreation(access, seen));
-    if (access.metadata.deletionTimestamp !== undefined)
-      await recordEnd(tx, seen.uid, new Date(access.metadata.deletionTimestamp));
+    const { deletionTimestamp } = access.metadata;
+    if (deletionTimestamp !== undefined)
+      await recordEnd(tx, config, { uid: seen.uid, requestedAt: new Date(deletionTimestamp) });
   });
 }
 
 /** Records the end of an access that is deleted. */
-async function recordGone({ db, now }: Pick<Deps, "db" | "now">, uid: string): Promise<void> {
-  await db.transaction((tx) => recordEnd(tx, uid, now()));
+async function recordGone({ config, db }: Pick<Deps, "config" | "db">, uid: string): Promise<void> {
+  await db.transaction((tx) => recordEnd(tx, config, { uid, requestedAt: null }));
 }
 
-async function recordEnd(tx: Queryable, uid: string, at: Date): Promise<void> {
+/** `requestedAt`: when the deletion was requested; null where it was not seen. */
+async function recordEnd(
+  tx: Queryable,
+  config: Deps["config"],
+  { uid, requestedAt }: { uid: string; requestedAt: Date | null },
+): Promise<void> {
   const ended = await markEnded(tx, uid);
+  const seenAt = new Date();
+  const at = requestedAt ?? seenAt;
   if (ended === undefined || ended.expiresAt.getTime() - EXPIRY_TOLERANCE_MS <= at.getTime()) return;
   if (await isWriteIntended(tx, { verb: "delete", targetId: ended.id })) return;
   const { orgId, id: targetId } = ended;
@@ -116,9 +131,12 @@ async function recordEnd(tx: Queryable, uid: string, at: Date): Promise<void> {
   // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
   if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
   if (!(await isClusterStaying(tx, ended.namespace, ended.clusterName))) return;
-  await recordOutsideAudits(tx, [
-    { manager: UNKNOWN_MANAGER, entry: { ...toEntry("revoke", ended), before: toFields(ended) } },
-  ]);
+  const { name } = ended;
+  const entry = { ...toEntry("revoke", ended), before: toFields(ended) };
+  const place = { orgId, resource: "clusteraccesses", name, createdAt: new Date(0) } as const;
+  await recordOutsideDeletions(tx, [{ ...place, requestedAt, seenAt, entry }], {
+    isAwaited: isDeleterAwaited(config),
+  });
 }
 
 function auditsOfCreation({ metadata }: ClusterAccess, seen: NewObservedAccess): OutsideAudit[] {
@@ -141,12 +159,13 @@ function toFields({ clusterName, subject, expiresAt }: NewObservedAccess) {
   return { cluster_name: clusterName, subject, expires_at: expiresAt.toISOString() };
 }
 
-/** Undefined until the operator has given an access its id and its organization. */
+/** Undefined until the operator has given an access its id and its organization, and for one that has another's. */
 function toObserved(access: ClusterAccess): NewObservedAccess | undefined {
   const { metadata, spec } = toStorable(access);
   const { uid, namespace, name, labels = {} } = metadata;
   const [id, orgId] = [idSchema.safeParse(accessIdOf(access)), idSchema.safeParse(labels[LABEL_ORG_ID])];
   if (uid === undefined || namespace === undefined || !id.success || !orgId.success) return undefined;
+  if (orgId.data !== organizationOf(access)) return undefined;
   const { clusterName, subject } = spec;
   return {
     uid,

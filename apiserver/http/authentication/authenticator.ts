@@ -1,4 +1,4 @@
-import { hash } from "node:crypto";
+import { createHash, hash, timingSafeEqual } from "node:crypto";
 import { decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "jose";
 import { createRepeatedWarning, type Logger } from "../../../shared/program/log.ts";
 import { ApiError } from "../errors.ts";
@@ -199,4 +199,10 @@ export function invalidTicket(): ApiError {
       headers: { "WWW-Authenticate": 'Bearer realm="marina"' },
     },
   );
+}
+
+/** Whether an Authorization header holds this credential; takes as long for any other. */
+export function isBearer(authorization: string | undefined, credential: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${credential}`));
 }

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
-import type { OutsideAudit } from "../../audit/index.ts";
-import { auditLog } from "../../audit/table.ts";
+import type { OutsideAudit, OutsideDeletion } from "../../audit/index.ts";
+import { auditLog, awaitedDeletions } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
 import { writeIntents } from "../table.ts";
 import {
@@ -12,7 +12,6 @@ import {
   type ProjectedObject,
 } from "./project.ts";
 import { projectedClusters } from "./table.ts";
-import { UNKNOWN_MANAGER } from "./version-changes.ts";
 
 /**
  * The audit of an object observed for the first time, unless it was created (and audited) by REST. `first` is how it was
@@ -57,13 +56,14 @@ export function isNewlyDeleted(
 }
 
 /**
- * The audits of those of these deletions that were requested directly in the Kubernetes API: a request by REST has
- * committed its intent, and then its audit row in the intent's place. A pool that ends with its cluster is not among them.
+ * Those of these deletions that were requested directly in the Kubernetes API: a request by REST has
+ * committed its intent, and then its audit row in the intent's place. A pool that ends with its cluster is not among them, nor
+ * what waits for the name of its deleter.
  */
 export async function findOutsideDeletions(
   tx: Queryable,
   objects: readonly ProjectedObject[],
-): Promise<OutsideAudit[]> {
+): Promise<OutsideDeletion[]> {
   if (objects.length === 0) return [];
   const deletions = objects.map((object) => ({
     id: object.id,
@@ -78,25 +78,34 @@ export async function findOutsideDeletions(
     where not exists (select from ${auditLog} as entry
         where entry.org_id = deletion.org_id and entry.action = deletion.action
           and entry.target_id = deletion.id and entry.at > deletion.at - ${TOLERANCE})
+      and not exists (select from ${awaitedDeletions} as waiting
+        where waiting.org_id = deletion.org_id and waiting.target_id = deletion.id)
       and not exists (select from ${writeIntents} as intent
         where intent.verb = 'delete' and intent.object_id = deletion.id::uuid)
       and (cluster_id is null or exists (select from ${projectedClusters} as cluster
         where cluster.id = deletion.cluster_id and cluster.deleted_at is null
           and cluster.object -> 'metadata' ->> 'deletionTimestamp' is null))`);
   const found = new Set(rows.map(({ id }) => id));
-  return objects.filter(({ id }) => found.has(id)).map(toAudit);
+  const seenAt = new Date();
+  return objects.filter(({ id }) => found.has(id)).map((object) => toDeletion(object, seenAt));
 }
 
-function toAudit(object: ProjectedObject): OutsideAudit {
+function toDeletion(object: ProjectedObject, seenAt: Date): OutsideDeletion {
   const kind = isPool(object) ? "node_pool" : "cluster";
+  const { metadata, spec } = object.object;
   const lastWriter = object.outsideWriters.at(-1)?.manager;
   return {
-    manager: UNKNOWN_MANAGER,
+    orgId: object.orgId,
+    resource: isPool(object) ? "nodepools" : "clusters",
+    name: object.name,
+    createdAt: new Date(metadata.creationTimestamp ?? 0),
+    requestedAt: metadata.deletionTimestamp === undefined ? null : new Date(metadata.deletionTimestamp),
+    seenAt,
     entry: {
       action: `${kind}.delete`,
       orgId: object.orgId,
       target: { kind, id: object.id },
-      before: { ...object.object.spec },
+      before: { ...spec },
       ...(lastWriter === undefined ? {} : { after: { last_writer: lastWriter } }),
       result: "done",
     },

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { recordOutsideAudits } from "../../audit/index.ts";
+import { recordOutsideAudits, recordOutsideDeletions } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { emitEvents, type NewEvent } from "../../events/emit.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
@@ -31,11 +31,12 @@ export interface Projected {
  * Projects observations in one transaction with everything that follows from them: durable records, the
  * transition log, the status events of the live feed and the events for webhooks. An observation older than the
  * stored one changes nothing. Every statement handles many objects, so the number of round trips does not grow with
- * them.
+ * them. `isDeleterAwaited`: entries of the audit log about deletions wait for the names of the deleters.
  */
 export async function projectObservations(
   tx: Queryable,
   observations: readonly Observation[],
+  { isDeleterAwaited = false }: { isDeleterAwaited?: boolean } = {},
 ): Promise<Projected> {
   await lockObjects(tx, observations);
   const refused: string[] = [];
@@ -49,8 +50,9 @@ export async function projectObservations(
       tx,
       kind,
       gone.map(({ object }) => object),
+      isDeleterAwaited,
     );
-    const outcome = await upsert(tx, kind, present, events, written);
+    const outcome = await upsert(tx, { kind, present, isDeleterAwaited }, events, written);
     refused.push(...outcome.refused);
     unrecorded.push(...outcome.unrecorded);
     events.push(...outcome.events);
@@ -81,10 +83,13 @@ interface Step {
   first: Observation["first"];
 }
 
+interface Awaits {
+  isDeleterAwaited: boolean;
+}
+
 async function upsert(
   tx: Queryable,
-  kind: Batch["kind"],
-  observations: readonly Observation[],
+  { kind, present: observations, isDeleterAwaited }: Pick<Batch, "kind" | "present"> & Awaits,
   eventsBefore: readonly NewStatusEvent[],
   written: Map<string, RecordedPlace>,
 ): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
@@ -111,12 +116,15 @@ async function upsert(
   );
   await writeRows(tx, kind, accepted.map(toObject));
   const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
-  await recordOutsideAudits(tx, [
-    ...accepted
+  await recordOutsideAudits(
+    tx,
+    accepted
       .filter((step) => needsRecord(step) && records.get(step.object.id) === "created")
       .flatMap(({ object, first }) => auditsOfCreation(object, first)),
-    ...(await findOutsideDeletions(tx, deleted.map(toObject))),
-  ]);
+  );
+  await recordOutsideDeletions(tx, await findOutsideDeletions(tx, deleted.map(toObject)), {
+    isAwaited: isDeleterAwaited,
+  });
   const { events: webhookEvents, missed } = await recordTransitions(
     tx,
     accepted
@@ -229,6 +237,7 @@ async function remove(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],
+  isDeleterAwaited: boolean,
 ): Promise<NewEvent[]> {
   if (objects.length === 0) return [];
   const stored = await findStored(tx, kind, objects);
@@ -248,13 +257,8 @@ async function remove(
   if (gone.length === 0) return [];
   const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
     object.metadata.deletionTimestamp !== undefined;
-  await recordOutsideAudits(
-    tx,
-    await findOutsideDeletions(
-      tx,
-      gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object)),
-    ),
-  );
+  const unseen = gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object));
+  await recordOutsideDeletions(tx, await findOutsideDeletions(tx, unseen), { isAwaited: isDeleterAwaited });
   const { events } = await recordTransitions(
     tx,
     gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),

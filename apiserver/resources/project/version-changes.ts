@@ -3,11 +3,9 @@ import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { MANAGER_APISERVER, MANAGER_OPERATOR, MANAGER_PREFIX } from "../../../shared/crd/names.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
+import { UNKNOWN_MANAGER } from "../../audit/index.ts";
 import { type AuditedState, toAuditedState } from "./audited-state.ts";
 import type { OutsideChange } from "./project.ts";
-
-/** The writer of a field that nobody manages any more. */
-export const UNKNOWN_MANAGER = "unknown";
 
 /** One field that differs between two versions. */
 interface FieldChange {

@@ -4,8 +4,8 @@ import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
-import { type AuditEntry, recordAudit } from "../../audit/index.ts";
-import { type Database, type Queryable, runThenRollBack } from "../../db/client.ts";
+import { type AuditEntry, isDeleterAwaited, recordAudit } from "../../audit/index.ts";
+import { type Queryable, runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { slugOf } from "../../http/contract/fields.ts";
@@ -30,7 +30,7 @@ import {
   type WriteResult,
 } from "./resource.ts";
 
-type CreateDeps = Pick<Deps, "db" | "kube" | "log">;
+type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
 
 /** An object to create, with its public id, which `object` carries as a label, and its display name. */
 interface NewObject<T extends KubeObject = KubeObject> {
@@ -81,7 +81,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
     if (isNotApplied(error) || error instanceof ApiError) await undo(deps, intents);
     throw toRefusal(error, resource.wireNames);
   }
-  await completeCreate(deps.db, intents, objects);
+  await completeCreate(deps, intents, objects);
   // The last one is of the kind of the resource.
   return { object: resource.project(objects.at(-1) as T), effects: undefined };
 }
@@ -175,7 +175,7 @@ function stillDeleting(): ApiError {
 
 /** Commits a create whose last object exists or existed; a second call for the same create records nothing again. */
 export async function completeCreate(
-  db: Database,
+  { config, db }: Pick<Deps, "config" | "db">,
   intents: readonly WriteIntent[],
   objects: readonly (KubeObject | undefined)[],
 ): Promise<void> {
@@ -186,7 +186,7 @@ export async function completeCreate(
   });
   await db.transaction(async (tx) => {
     await recordCreate(tx, intents);
-    await projectObservations(tx, observations);
+    await projectObservations(tx, observations, { isDeleterAwaited: isDeleterAwaited(config) });
   });
 }
 

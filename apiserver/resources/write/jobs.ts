@@ -1,6 +1,7 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
+import { isDeleterAwaited } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
@@ -47,7 +48,7 @@ async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
   const live = objects.at(-1);
   const lastSeen = live === undefined ? await findLastSeen(db, id) : undefined;
   if (findWritten([last], { live, lastSeen: lastSeen?.object }).length > 0) {
-    await completeCreate(db, intents, objects);
+    await completeCreate(deps, intents, objects);
     log.info({ id }, "completed a create that was left unfinished");
     return;
   }
@@ -75,7 +76,10 @@ async function findPatienceSeconds(
 }
 
 /** From a live read: writes that had their effect get their audit rows; the other stale ones were never made. */
-async function completeIntents({ db, kube, log }: Deps, stale: readonly WriteIntent[]): Promise<void> {
+async function completeIntents(
+  { config, db, kube, log }: Deps,
+  stale: readonly WriteIntent[],
+): Promise<void> {
   const [first] = stale;
   if (first === undefined) return;
   // Before the live read: a later write may build on one of these, and then writes its audit row itself.
@@ -87,7 +91,8 @@ async function completeIntents({ db, kube, log }: Deps, stale: readonly WriteInt
   await db.transaction(async (tx) => {
     for (const intent of written) await recordWrite(tx, intent);
     await removeIntents(tx, stale);
-    if (object?.id === first.objectId) await projectObservations(tx, [{ object }]);
+    if (object?.id === first.objectId)
+      await projectObservations(tx, [{ object }], { isDeleterAwaited: isDeleterAwaited(config) });
   });
   log.info(
     { name: first.name, pending: stale.length, written: written.length },

@@ -64,7 +64,13 @@ export interface Resource<T extends KubeObject, P extends ObjectRef> {
   /** Converts the object to its served form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written. */
-  save: (tx: Queryable, object: P, options: { gone: boolean }) => Promise<unknown>;
+  save: (tx: Queryable, object: P, options: SaveOptions) => Promise<unknown>;
+}
+
+/** `isDeleterAwaited` as of projectObservations. */
+interface SaveOptions {
+  gone: boolean;
+  isDeleterAwaited: boolean;
 }
 
 /** What was written. */
@@ -94,9 +100,9 @@ export interface WritePlan<E> {
 export async function saveProjection(
   tx: Queryable,
   object: ProjectedObject,
-  { gone }: { gone: boolean },
+  { gone, isDeleterAwaited }: SaveOptions,
 ): Promise<void> {
-  await projectObservations(tx, [{ object, gone }]);
+  await projectObservations(tx, [{ object, gone }], { isDeleterAwaited });
 }
 
 /** Query of an operation that has a dry run. */

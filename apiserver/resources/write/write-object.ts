@@ -2,7 +2,7 @@ import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
 import { currentTenant } from "../../../shared/program/tenant-context.ts";
-import type { AuditEntry } from "../../audit/index.ts";
+import { type AuditEntry, isDeleterAwaited } from "../../audit/index.ts";
 import { runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
@@ -21,7 +21,7 @@ import {
 import type { ObjectRef, Resource, WritePlan, WriteRequest, WriteResult } from "./resource.ts";
 import { beingChanged, runInTurn } from "./turn.ts";
 
-type WriteDeps = Pick<Deps, "db" | "kube" | "now" | "writerTurns">;
+type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writerTurns">;
 
 type AuditedPlan<E> = WritePlan<E> & Pick<AuditEntry, "before" | "after">;
 
@@ -196,7 +196,7 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   const { gone = false } = written;
   await db.transaction(async (tx) => {
     await recordWrite(tx, intent);
-    await resource.save(tx, object, { gone });
+    await resource.save(tx, object, { gone, isDeleterAwaited: isDeleterAwaited(deps.config) });
   });
   return { object, effects: undefined };
 }
@@ -260,12 +260,13 @@ async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
 
 /** The current object in the Kubernetes API. Throws 404 for a deleted one, which is not served afterwards. */
 async function readLive<T extends KubeObject, P extends ObjectRef>(
-  deps: Pick<Deps, "db" | "kube">,
+  deps: Pick<Deps, "config" | "db" | "kube">,
   resource: Resource<T, P>,
   known: P,
 ): Promise<T> {
   const live = await deps.kube.get(resource.kind, known.namespace, known.name);
   if (live?.metadata.uid === known.uid) return live;
-  await deps.db.transaction((tx) => resource.save(tx, known, { gone: true }));
+  const options = { gone: true, isDeleterAwaited: isDeleterAwaited(deps.config) };
+  await deps.db.transaction((tx) => resource.save(tx, known, options));
   throw notFound(resource.noun);
 }

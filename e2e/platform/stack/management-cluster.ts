@@ -1,5 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { GROUP } from "../../../shared/crd/names.ts";
 import type { Certificates, ClientCertificate } from "./certificates.ts";
 import type { KubeApi } from "./kube-api.ts";
 import { userOf } from "./marina.ts";
@@ -16,15 +17,24 @@ export interface ManagementClusterDeps {
   kubeconfig: string;
   kube: KubeApi;
   audit?: Audit | undefined;
+  /** An address with TLS that is sent the audit events, see AUDIT_WEBHOOK. */
+  auditWebhookUrl?: string | undefined;
   /** The controllers of workloads where these run, in addition to those of every stack. */
   workloadControllers?: readonly string[] | undefined;
 }
 
 /**
- * Whose requests are written to AUDIT_LOG in the run directory, one JSON object a line: everybody's, or those of the API
- * server and the operator.
+ * Whose requests are written to AUDIT_LOG in the run directory, one JSON object a line: everybody's, those of the API server and
+ * the operator with the deletions of Marina's objects by whomever, or these deletions alone, which are sent to AUDIT_WEBHOOK
+ * too.
  */
-export type Audit = "everybody" | "programs";
+export type Audit = "everybody" | "programs" | "deletions";
+
+/** Where the webhook receiver of such a stack has the deletions, with their bearer credential. */
+export const AUDIT_WEBHOOK = {
+  path: "/kubernetes/audit-events",
+  token: "of-the-audit-events-of-the-embedded-cluster",
+} as const;
 
 /** In the run directory of a stack that was started with `audit`. */
 export const AUDIT_LOG = "audit.log";
@@ -102,16 +112,45 @@ function etcdNode({ dir, ports, tools }: ManagementClusterDeps): ProcessNode {
 }
 
 function auditPolicy(audit: Audit): object {
-  const users = audit === "everybody" ? {} : { users: [userOf("apiserver"), userOf("operator")] };
+  const resources = ["clusters", "nodepools", "clusteraccesses"];
+  const rules = {
+    everybody: [{ level: "Metadata" }],
+    programs: [{ level: "Metadata", users: [userOf("apiserver"), userOf("operator")] }],
+    deletions: [],
+  };
   return {
     apiVersion: "audit.k8s.io/v1",
     kind: "Policy",
     omitStages: ["RequestReceived"],
     rules: [
       { level: "None", nonResourceURLs: ["*"] },
-      { level: "Metadata", ...users },
+      { level: "Metadata", verbs: ["delete", "deletecollection"], resources: [{ group: GROUP, resources }] },
+      ...rules[audit],
+      { level: "None" },
     ],
   };
+}
+
+/** As docs/operators/audit.md says. */
+function auditWebhookArgs(dir: string, url: string, caFile: string): string[] {
+  const configFile = join(dir, "audit-webhook.json");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "marina",
+    clusters: [
+      { name: "marina", cluster: { server: `${url}${AUDIT_WEBHOOK.path}`, "certificate-authority": caFile } },
+    ],
+    users: [{ name: "marina", user: { token: AUDIT_WEBHOOK.token } }],
+    contexts: [{ name: "marina", context: { cluster: "marina", user: "marina" } }],
+  };
+  writeFileSync(configFile, JSON.stringify(config), { mode: 0o600 });
+  return [
+    `--audit-webhook-config-file=${configFile}`,
+    "--audit-webhook-batch-max-wait=3s",
+    "--audit-webhook-truncate-enabled",
+    "--audit-webhook-truncate-max-batch-size=4000000",
+  ];
 }
 
 function auditArgs(dir: string, audit: Audit): string[] {
@@ -125,9 +164,16 @@ function auditArgs(dir: string, audit: Audit): string[] {
   ];
 }
 
-function apiserverArgs({ dir, ports, certificates, audit }: ManagementClusterDeps): string[] {
+function apiserverArgs({
+  dir,
+  ports,
+  certificates,
+  audit,
+  auditWebhookUrl,
+}: ManagementClusterDeps): string[] {
   return [
     ...(audit === undefined ? [] : auditArgs(dir, audit)),
+    ...(auditWebhookUrl === undefined ? [] : auditWebhookArgs(dir, auditWebhookUrl, certificates.caFile)),
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
     "--bind-address=127.0.0.1",
     // Else it looks for the default route of the machine, and ends where there is none.

@@ -36,7 +36,7 @@ import { prepareBuilds } from "./prepare-builds.ts";
 import { readAccessControl, writeProgramKubeconfigs } from "./program-identities.ts";
 import type { Progress } from "./progress.ts";
 import { PROVIDER_SETTINGS, requireSameProvider } from "./provider.ts";
-import { receiverNode } from "./receiver.ts";
+import { receiverNode, receiverUrlOf } from "./receiver.ts";
 import { GRYPE, registryNode, registryOf } from "./registry.ts";
 import { requireUsableVersion } from "./run-version.ts";
 import { ensureSecrets, type Secrets } from "./secrets.ts";
@@ -101,6 +101,7 @@ async function embeddedCluster(run: Run, options: StackOptions) {
   const { managers, coreGates, className, classAfter } = PROVIDER_SETTINGS[provider];
   const containers = provider === "in-memory" && !crdsOnly ? await startContainerEngine(dir) : undefined;
   const shared = { ...run, kubeconfig, kube };
+  const auditWebhookUrl = audit === "deletions" ? receiverUrlOf(ports) : undefined;
   const isPrepared = parts === "prepared";
   const workloadControllers = isPrepared ? WORKLOAD_CONTROLLERS : undefined;
   const clusterApi = clusterApiNodes(
@@ -108,7 +109,7 @@ async function embeddedCluster(run: Run, options: StackOptions) {
     { crdsOnly },
   );
   const nodes = [
-    ...managementClusterNodes({ ...shared, audit, workloadControllers }),
+    ...managementClusterNodes({ ...shared, audit, auditWebhookUrl, workloadControllers }),
     ...(isPrepared ? workloadNodes({ ...shared, tokenRefreshSeconds }) : []),
     ...clusterApi,
     ...(provider === "local" ? localProviderNodes({ ...shared, platformCIDRs: PLATFORM_CIDRS }) : []),

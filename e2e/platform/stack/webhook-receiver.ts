@@ -37,7 +37,7 @@ function print({ id, verified, body }: Delivery): void {
 const server = createServer(
   { cert: readFileSync(certFile), key: readFileSync(keyFile) },
   (request, response) => {
-    const path = request.url ?? "/";
+    const path = new URL(request.url ?? "/", "https://receiver").pathname;
     void text(request).then((body) => {
       if (request.method === "PUT") {
         secrets.set(path, body);

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import { GROUP } from "../../../shared/crd/names.ts";
+import type { DeletedResource } from "../table.ts";
+import type { DeletionRequest } from "./find-deleters.ts";
+
+/** Of a name that the Kubernetes API has authenticated, which has no limit there. */
+const MAX_NAME_LENGTH = 253;
+/** Clocks of the Kubernetes API may be ahead of this one. */
+const MAX_AHEAD_MS = 3_600_000;
+
+const ORGANIZATION_NAMESPACE = /^org-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+const userName = z
+  .string()
+  .min(1)
+  .refine((text) => !text.includes("\0") && text.isWellFormed())
+  .transform((text) => (text.length > MAX_NAME_LENGTH ? `${text.slice(0, MAX_NAME_LENGTH - 1)}…` : text));
+const user = z.object({ username: userName });
+const instant = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
+
+/** A deletion that has succeeded (audit.k8s.io/v1 Event). */
+const deletionEvent = z
+  .object({
+    stage: z.literal("ResponseComplete"),
+    verb: z.enum(["delete", "deletecollection"]),
+    requestURI: z.string(),
+    user,
+    impersonatedUser: user.optional(),
+    objectRef: z.object({
+      apiGroup: z.literal(GROUP),
+      resource: z.enum(["clusters", "nodepools", "clusteraccesses"] satisfies DeletedResource[]),
+      subresource: z.literal("").optional(),
+      namespace: z.string().regex(ORGANIZATION_NAMESPACE),
+      name: z.string().max(MAX_NAME_LENGTH).default(""),
+    }),
+    responseStatus: z.object({ code: z.int().min(200).max(299) }),
+    requestReceivedTimestamp: instant,
+    stageTimestamp: instant,
+  })
+  .refine(({ verb, objectRef }) => (verb === "delete") === (objectRef.name !== ""))
+  .refine(({ requestURI }) => !/[?&]dryRun=/.test(requestURI));
+
+/** The body of a request of the Kubernetes API's audit webhook. */
+const eventList = z.object({
+  apiVersion: z.literal("audit.k8s.io/v1"),
+  kind: z.literal("EventList"),
+  items: z.array(z.unknown()),
+});
+
+/**
+ * The successful deletions of objects of organizations in a list of audit events; undefined for another body.
+ * An event that is anything else, or that cannot be read, says nothing, and does not hide the others of its list.
+ */
+export function readDeletionRequests(body: unknown, now: Date): DeletionRequest[] | undefined {
+  const list = eventList.safeParse(body);
+  return list.data?.items.flatMap((item) => {
+    const { data: event } = deletionEvent.safeParse(item);
+    if (event === undefined || event.stageTimestamp.getTime() > now.getTime() + MAX_AHEAD_MS) return [];
+    const { objectRef, impersonatedUser } = event;
+    return [
+      {
+        orgId: ORGANIZATION_NAMESPACE.exec(objectRef.namespace)?.[1] ?? "",
+        resource: objectRef.resource,
+        name: objectRef.name,
+        username: (impersonatedUser ?? event.user).username,
+        impersonator: impersonatedUser === undefined ? "" : event.user.username,
+        receivedAt: event.requestReceivedTimestamp,
+        completedAt: event.stageTimestamp,
+      },
+    ];
+  });
+}

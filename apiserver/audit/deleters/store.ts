@@ -1,0 +1,128 @@
+import { eq, inArray, lt, sql } from "drizzle-orm";
+import { createId } from "../../../shared/program/id.ts";
+import type { Database, Queryable } from "../../db/client.ts";
+import { awaitedDeletions, deletionRequests } from "../table.ts";
+import type { DeletionRequest, OutsideDeletion } from "./find-deleters.ts";
+
+/** Requests of one organization that are kept: beyond, the deleters of its objects are unknown. */
+const MAX_REQUESTS = 10_000;
+const KEPT_HOURS = 24;
+
+/** From then on a name is taken: until then other replicas of the Kubernetes API may tell of an earlier request. */
+const NAMED_AFTER_SECONDS = 10;
+/** A name that has not come by then is not waited for. */
+const UNKNOWN_AFTER_SECONDS = 180;
+const PAGE_SIZE = 500;
+
+/** Keeps requests, each once. */
+export async function insertDeletionRequests(
+  db: Database,
+  requests: readonly DeletionRequest[],
+): Promise<void> {
+  if (requests.length === 0) return;
+  const rows = requests.map((request) => ({
+    org_id: request.orgId,
+    resource: request.resource,
+    name: request.name,
+    username: request.username,
+    impersonator: request.impersonator,
+    received_at: request.receivedAt,
+    completed_at: request.completedAt,
+  }));
+  const columns = sql.raw(Object.keys(rows[0] ?? {}).join(", "));
+  await db.execute(sql`
+    insert into ${deletionRequests} (${columns})
+    select ${columns} from json_to_recordset(${JSON.stringify(rows)}::text::json)
+      as given (org_id uuid, resource text, name text, username text, impersonator text,
+        received_at timestamptz, completed_at timestamptz)
+    where (select count(*) from (select from ${deletionRequests} as kept
+        where kept.org_id = given.org_id limit ${MAX_REQUESTS}) as counted) < ${MAX_REQUESTS}
+    on conflict do nothing`);
+}
+
+/** Forgets requests that no deletion will be compared with any more. */
+export async function purgeDeletionRequests(db: Database, now: Date): Promise<void> {
+  const before = sql`${now.toISOString()}::timestamptz - make_interval(hours => ${KEPT_HOURS})`;
+  await db.delete(deletionRequests).where(lt(deletionRequests.completedAt, before));
+}
+
+/** Keeps deletions until their deleters are known, or are not waited for any more. */
+export async function insertAwaitedDeletions(
+  tx: Queryable,
+  deletions: readonly OutsideDeletion[],
+): Promise<void> {
+  if (deletions.length === 0) return;
+  await tx
+    .insert(awaitedDeletions)
+    .values(
+      deletions.map((deletion) => ({ id: createId(), targetId: deletion.entry.target.id, ...deletion })),
+    );
+}
+
+type AwaitedDeletion = OutsideDeletion & { id: string };
+
+/** A page of the deletions of all organizations whose entries are due, the oldest first: named, or not waited for any more. */
+export async function listDueDeletions(db: Database, now: Date): Promise<AwaitedDeletion[]> {
+  const before = (seconds: number) =>
+    sql`${awaitedDeletions.seenAt} <= ${now.toISOString()}::timestamptz - make_interval(secs => ${seconds})`;
+  return db
+    .select()
+    .from(awaitedDeletions)
+    .where(
+      sql`${before(NAMED_AFTER_SECONDS)} and (${before(UNKNOWN_AFTER_SECONDS)} or exists (${requestsOf()}))`,
+    )
+    .orderBy(awaitedDeletions.seenAt)
+    .limit(PAGE_SIZE);
+}
+
+/** The requests that may have deleted these objects. */
+export async function findRequestsOf(
+  db: Database,
+  deletions: readonly AwaitedDeletion[],
+): Promise<DeletionRequest[]> {
+  if (deletions.length === 0) return [];
+  return db
+    .selectDistinct({
+      orgId: deletionRequests.orgId,
+      resource: deletionRequests.resource,
+      name: deletionRequests.name,
+      username: deletionRequests.username,
+      impersonator: deletionRequests.impersonator,
+      receivedAt: deletionRequests.receivedAt,
+      completedAt: deletionRequests.completedAt,
+    })
+    .from(deletionRequests)
+    .innerJoin(awaitedDeletions, eq(awaitedDeletions.orgId, deletionRequests.orgId))
+    .where(
+      sql`${inArray(
+        awaitedDeletions.id,
+        deletions.map(({ id }) => id),
+      )} and ${isOfDeletion}`,
+    );
+}
+
+/** Takes these deletions; returns the ids of those that nobody has taken before. */
+export async function takeDeletions(
+  tx: Queryable,
+  deletions: readonly AwaitedDeletion[],
+): Promise<Set<string>> {
+  if (deletions.length === 0) return new Set();
+  const ids = deletions.map(({ id }) => id);
+  const rows = await tx
+    .delete(awaitedDeletions)
+    .where(inArray(awaitedDeletions.id, ids))
+    .returning({ id: awaitedDeletions.id });
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Wider than `findDeleters`, by an index. */
+const isOfDeletion = sql`${deletionRequests.orgId} = ${awaitedDeletions.orgId}
+  and ${deletionRequests.resource} = ${awaitedDeletions.resource}
+  and ${deletionRequests.name} in ('', ${awaitedDeletions.name})
+  and ${deletionRequests.completedAt} >= coalesce(${awaitedDeletions.requestedAt}, ${awaitedDeletions.createdAt})
+  and ${deletionRequests.receivedAt}
+    < coalesce(${awaitedDeletions.requestedAt}, ${awaitedDeletions.seenAt}) + interval '10 seconds'`;
+
+function requestsOf() {
+  return sql`select from ${deletionRequests} where ${isOfDeletion}`;
+}
