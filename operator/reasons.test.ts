@@ -52,3 +52,46 @@ test("docs/operators/conditions.md has every reason of Events that is none of a 
   const expected = new Set([...given, ...states].filter((reason) => !ofConditions.includes(reason)));
   expect(namesIn("reason of an Event")).toEqual([...expected].sort());
 });
+
+describe("docs/operators/conditions.md has every name of ours, and no other:", () => {
+  const root = join(import.meta.dirname, "..");
+  const read = (pattern: string, excluded: RegExp) =>
+    globSync(pattern, { cwd: root })
+      .filter((path) => !excluded.test(path))
+      .map((path) => readFileSync(join(root, path), "utf8"));
+  const code = read("{apiserver,operator,shared}/**/*.ts", /testing|\.test\.|\/bench\//);
+  const charts = read("charts/*/{values.yaml,templates/**/*.{yaml,tpl}}", /\/files\//);
+  const findIn = (texts: string[], name: RegExp) =>
+    texts.flatMap((text) => [...text.matchAll(name)].map(([, found = ""]) => found));
+  const inTable = (heading: string) => {
+    const [, after = ""] = page.split(new RegExp(`\\n\\| ${heading} `));
+    const [table = ""] = after.split("\n\n");
+    return [...table.matchAll(/^\| `([^`]+)`/gm)].map(([, name = ""]) => name).sort();
+  };
+  const declared = (kind: string) => findIn(code, new RegExp(`\\b${kind}_\\w+ = "([^"]+)"`, "g"));
+  const labels = [
+    ...declared("LABEL"),
+    ...findIn(charts, /^ +matchLabels:\n +(cloud\.marina\.dev\/[a-z-]+):/gm),
+  ];
+  const annotations = declared("ANNOTATION").map((name) => (name.endsWith("/") ? `${name}<node>` : name));
+
+  test.each([
+    ["label", labels],
+    ["annotation", annotations],
+  ])("%s", (heading, names) => {
+    const ours = new Set(names.filter((name) => name.includes("cloud.marina.dev")));
+    expect(ours.size).toBeGreaterThan(10);
+    expect(inTable(heading)).toEqual([...ours].sort());
+  });
+
+  test("and nothing else is written on objects", () => {
+    const written = [
+      ...findIn(code, /["`]((?:\w+\.)?cloud\.marina\.dev\/[a-z][a-z-]*)["`]/g),
+      ...findIn(charts, /^ +(cloud\.marina\.dev\/[a-z-]+):/gm),
+    ];
+    // The version of the API, the finalizer, and the taint of a pool that is never made.
+    const others = ["cloud.marina.dev/operator", "cloud.marina.dev/probe"];
+    const known = new Set([...inTable("label"), ...inTable("annotation"), ...others]);
+    expect(written.filter((name) => !known.has(name))).toEqual([]);
+  });
+});
