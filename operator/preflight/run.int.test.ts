@@ -20,6 +20,7 @@ test("a complete installation is ok, and a plan without its class has failed", a
   expect(states).toMatchObject({
     kubernetes: "ok",
     kinds: "ok",
+    rights: "ok",
     gates: "ok",
     "plan absent": "failed",
     autoscaler: "warning",
