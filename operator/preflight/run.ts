@@ -9,8 +9,8 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { requireKinds } from "../../shared/kube/required-kinds.ts";
 import { requireServerVersion } from "../../shared/kube/server-version.ts";
 import type { Transport } from "../../shared/kube/transport.ts";
-import { ExplainedError } from "../../shared/program/errors.ts";
-import { createLogger } from "../../shared/program/log.ts";
+import { ExplainedError, messageOf } from "../../shared/program/errors.ts";
+import { createLogger, type Logger } from "../../shared/program/log.ts";
 import { decideCapabilities } from "../capabilities/decide.ts";
 import { readClusterClass } from "../capi/cluster-class.ts";
 import { type ClusterClass, clusterClassKind } from "../capi/kinds.ts";
@@ -51,18 +51,39 @@ export async function checkInstallation(
   transport: Transport,
   { settings }: Pick<Config, "settings">,
 ): Promise<Check[]> {
-  const client = createClient(transport);
   const log = createLogger({ name: "preflight", level: "silent" });
-  const namespace = settings.platformNamespace;
-  const published = await client.get(configMapKind, namespace, PACKAGES_CONFIG_MAP);
   const kubernetes = await explain("kubernetes", "The version of the management cluster is supported.", () =>
     requireServerVersion(transport, log),
   );
   const kinds = await explain("kinds", "Marina's and Cluster API's definitions have all fields.", () =>
     requireKinds(transport, [requireOwnKinds(), CAPI], log),
   );
+  const more = kinds.state === "ok" ? await checkClusterApi(createClient(transport), settings) : [];
   const configured = [checkAutoscaler(settings.autoscalerImage), checkNetworks(settings.platformCIDRs)];
-  if (kinds.state !== "ok") return [kubernetes, kinds, ...configured];
+  return [kubernetes, kinds, ...more, ...configured];
+}
+
+/** At the start of the operator, whose kinds are there: logs what keeps clusters back, and what tenants cannot have. */
+export async function reportInstallation(
+  transport: Transport,
+  { settings }: Pick<Config, "settings">,
+  log: Pick<Logger, "warn" | "info">,
+): Promise<void> {
+  try {
+    for (const { state, about, text } of await checkClusterApi(createClient(transport), settings)) {
+      if (state === "failed") log.warn({ about }, text);
+      if (state === "warning") log.info({ about }, text);
+    }
+  } catch (error) {
+    log.warn({ message: messageOf(error) }, "what the installation has is not known");
+  }
+}
+
+async function checkClusterApi(
+  client: Pick<KubeClient, "get" | "listAll" | "listKinds" | "create">,
+  settings: Config["settings"],
+): Promise<Check[]> {
+  const namespace = settings.platformNamespace;
   const { signal } = new AbortController();
   const classes = await client.listAll(clusterClassKind);
   const rights = checkRights({
@@ -70,16 +91,16 @@ export async function checkInstallation(
     providers: await findMissing(client, await listProviderRights(client, classes)),
   });
   // The dry run would say the same in other words.
-  if (rights.some(({ state }) => state === "failed")) return [kubernetes, kinds, ...rights, ...configured];
+  if (rights.some(({ state }) => state === "failed")) return rights;
   const gates = await probeGates(client, { namespace, fieldManager: MANAGER_OPERATOR, signal });
+  const published = await client.get(configMapKind, namespace, PACKAGES_CONFIG_MAP);
   const capabilities = decideCapabilities({
     settings,
     packages: packagesSchema.safeParse(JSON.parse(published?.data?.[PACKAGES_KEY] ?? "{}")).data ?? {},
     classes: new Map(classes.map((one) => [objectKey(one), readClusterClass(one)])),
     takesTaints: gates.taints,
   });
-  const plans = checkPlans(capabilities, settings.plans);
-  return [kubernetes, kinds, ...rights, ...checkGates(gates), ...plans, ...configured];
+  return [...rights, ...checkGates(gates), ...checkPlans(capabilities, settings.plans)];
 }
 
 /** To read the clusters of each provider that a class is for, where the API server knows them. */
