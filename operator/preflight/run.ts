@@ -125,7 +125,7 @@ async function findMissing(client: Pick<KubeClient, "create">, rights: readonly 
   const reviewed = rights.map(async ({ resource: path, ...right }) => {
     const [resource, subresource] = path.split("/");
     const resourceAttributes = { ...right, resource, ...(subresource !== undefined && { subresource }) };
-    const review = { spec: { resourceAttributes } };
+    const review = { metadata: {}, spec: { resourceAttributes } };
     return client.create(accessReviewKind, review, { fieldManager: MANAGER_OPERATOR });
   });
   const reviews = await Promise.all(reviewed);
