@@ -26,7 +26,7 @@ import { createControllers } from "./controllers.ts";
 import { createCaches } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 import { formatCheck } from "./preflight/checks.ts";
-import { checkInstallation } from "./preflight/run.ts";
+import { checkInstallation, reportInstallation } from "./preflight/run.ts";
 import { listCredentialNames } from "./provider-credentials/observe.ts";
 
 const LEASE = "marina-operator";
@@ -64,6 +64,7 @@ async function run(config: Config): Promise<void> {
     synced = true;
     controllers.start();
     log.info({ port: server.port, identity: operator.identity }, "ready");
+    await Promise.race([reportInstallation(operator.transport, config, log), untilAborted(stopping)]);
     await untilAborted(stopping);
   }
 

@@ -1,4 +1,4 @@
-import type { Plan, Step } from "../shared/controller/plan.ts";
+import type { MetadataChange, Plan, Step } from "../shared/controller/plan.ts";
 import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
 import { API_VERSION } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
@@ -111,12 +111,27 @@ export class ClusterFixture {
 
   /** The plan was applied, and the caches show it. */
   reconciled(): ClusterFixture {
-    const plan = this.plan();
+    return this.interrupted(Number.POSITIVE_INFINITY);
+  }
+
+  /** Of the plan so many writes were made, in the order of `applyPlan`, and the caches show them. */
+  interrupted(writes: number): ClusterFixture {
+    const { metadata, apply, remove, status } = this.plan();
+    const made: ((fixture: ClusterFixture) => ClusterFixture)[] = [
+      ...(metadata === undefined ? [] : [(fixture: ClusterFixture) => fixture.withMetadata(metadata)]),
+      ...[...apply, ...remove].map((step) => (fixture: ClusterFixture) => fixture.afterStep(step)),
+      ...(status === undefined ? [] : [(fixture: ClusterFixture) => fixture.withStatus(status)]),
+    ];
+    return made.slice(0, writes).reduce<ClusterFixture>((fixture, write) => write(fixture), this);
+  }
+
+  private withMetadata(change: MetadataChange): ClusterFixture {
     const { cluster } = this.observed;
-    const metadata = changeMetadata(cluster.metadata, plan.metadata);
-    const status = plan.status ?? cluster.status;
-    const changed = this.with({ cluster: { ...cluster, metadata, ...(status && { status }) } });
-    return [...plan.apply, ...plan.remove].reduce((fixture, step) => fixture.afterStep(step), changed);
+    return this.with({ cluster: { ...cluster, metadata: changeMetadata(cluster.metadata, change) } });
+  }
+
+  private withStatus(status: ClusterStatus): ClusterFixture {
+    return this.with({ cluster: { ...this.observed.cluster, status } });
   }
 
   private afterStep(step: Step): ClusterFixture {

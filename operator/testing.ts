@@ -50,6 +50,7 @@ export const settings: ClusterSettings = {
   },
   degradedAfterSeconds: 60,
   nodeDegradedAfterSeconds: 300,
+  reportWaitAfterSeconds: 55,
 };
 
 export function makeClass(variables: string[] = ALL_VARIABLES, kubernetesVersions: string[] = []) {

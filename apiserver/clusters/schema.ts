@@ -131,7 +131,8 @@ export const createClusterBody = z
     name: clusterName,
     k8s_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.34"),
     plan: z.enum(PACKAGE_SLUGS).nullish().openapi({
-      description: "The package that the cluster is billed as; null or left out: billed per resource.",
+      description:
+        "The package that the cluster is billed as; null or left out: billed per resource. One that has an unavailable_reason in the list of plans is refused (code `unsupported`).",
     }),
     public_endpoint: z.boolean().default(true).openapi({
       description: "Whether the API server gets a public address. Cannot be changed later.",

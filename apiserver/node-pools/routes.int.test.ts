@@ -28,7 +28,7 @@ const POOL = {
 
 beforeAll(async () => {
   ({ api, orgId, clusters } = await startTestClusters());
-  // No such plan in the stack: the cluster is never created, its pools are only written.
+  // The stack refuses the clusters of this plan: it is never created, its pools are only written.
   const body = { name: "first", k8s_version: "1.34", plan: "scale" };
   clusterId = (await api.request("POST", clusters, { body })).body.id;
   pools = `${clusters}/${clusterId}/nodepools`;

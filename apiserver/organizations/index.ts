@@ -9,6 +9,7 @@ export {
   OBJECT_QUOTA,
   organizationNamespace,
 } from "./namespace.ts";
+export { markNamespaceStale } from "./namespace-store.ts";
 export { presentOrganization } from "./present.ts";
 export type { Quotas } from "./quotas.ts";
 export { billingEmailSchema, organizationPage, vatIdSchema } from "./schema.ts";
@@ -18,7 +19,6 @@ export {
   findKnownOrganizations,
   findOrganization,
   lockOrganization,
-  markNamespaceStale,
   readQuotas,
   requireOrganization,
   tryLockOrganization,

@@ -4,7 +4,7 @@ import {
   MANAGER_APISERVER,
   MANAGER_OPERATOR,
 } from "../../shared/crd/names.ts";
-import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
+import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { type Namespace, namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -17,11 +17,12 @@ import {
   applyObjectQuota,
   ensureNamespace,
   hasLimits,
-  limitsOn,
   objectLimitsOf,
   organizationNamespace,
+  showsPublished,
 } from "./namespace.ts";
-import { findDeletedOrganizations, listWithoutNamespace, readAllQuotas } from "./store.ts";
+import { listWithoutNamespace, readAllPublished } from "./namespace-store.ts";
+import { findDeletedOrganizations } from "./store.ts";
 
 const BATCH = 100;
 const MISSING_EVERY_MS = 15_000;
@@ -29,7 +30,7 @@ const ALL_EVERY_MS = 10 * 60_000;
 const ENDED_EVERY_MS = 5 * 60_000;
 
 /**
- * Creates and updates Namespaces with their limits: shortly after a change, and periodically those of all
+ * Creates and updates Namespaces with their names and limits: shortly after a change, and periodically those of all
  * organizations. Removes those of deleted organizations.
  */
 export function organizationJobs(deps: Deps): PeriodicJob[] {
@@ -50,16 +51,18 @@ async function ensureMissing(deps: Deps): Promise<void> {
 
 async function ensureAll(deps: Deps): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
-  const limitsByName = new Map(namespaces.map((namespace) => [namespace.metadata.name, limitsOn(namespace)]));
-  const quotas = await readAllQuotas(deps.db, deps.config.quotas);
-  for (const { orgId, effective } of quotas) {
-    if (limitsByName.get(organizationNamespace(orgId)) !== formatLimits(effective))
+  const byName = new Map(namespaces.map((namespace) => [namespace.metadata.name, namespace]));
+  const published = await readAllPublished(deps.db, deps.config.quotas);
+  for (const organization of published) {
+    const { orgId } = organization.quotas;
+    const namespace = byName.get(organizationNamespace(orgId));
+    if (namespace === undefined || !showsPublished(namespace, organization))
       await ensureNamespace(deps, orgId);
   }
   await ensureObjectQuotas(
     deps,
     namespaces.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-    new Map(quotas.map(({ orgId, effective }) => [orgId, effective])),
+    new Map(published.map(({ quotas }) => [quotas.orgId, quotas.effective])),
   );
 }
 

@@ -74,6 +74,24 @@ test("a Namespace whose creation was interrupted gets its limits of objects and 
   expect(await kube.get(storageInventoryKind, name, STORAGE_INVENTORY_NAME)).toBeDefined();
 });
 
+test("an organization's Namespace has its name and slug, and those of a rename by the next run of the job", async () => {
+  const { db, kube } = api.deps;
+  const id = await api.createOrganization();
+  const show = async () => {
+    const { labels, annotations } =
+      (await kube.get(namespaceKind, undefined, organizationNamespace(id)))?.metadata ?? {};
+    return [labels?.["cloud.marina.dev/org-slug"], annotations?.["cloud.marina.dev/org-name"]];
+  };
+  await ensureNamespace(api.deps, id);
+  const [before] = await db.select().from(organizations).where(eq(organizations.id, id));
+  expect(await show()).toEqual([before?.slug, before?.name]);
+  const renamed = { name: "Bäckerei „Möwe“ GmbH", slug: `moewe-${id.slice(-8)}` };
+  expect((await api.request("PUT", `/api/v1/organizations/${id}`, { body: renamed })).status).toBe(200);
+  const [missing] = organizationJobs(api.deps);
+  await missing?.run(new AbortController().signal);
+  await expect.poll(show, { timeout: 60_000 }).toEqual([renamed.slug, renamed.name]);
+});
+
 test("the limits of a new Namespace hold at once, whoever counts first", async () => {
   const { db, kube, config } = api.deps;
   const id = await insertOrganization("counted");

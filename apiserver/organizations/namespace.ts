@@ -1,9 +1,11 @@
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import {
+  ANNOTATION_ORG_NAME,
   ANNOTATION_QUOTAS,
   LABEL_MANAGED_BY,
   LABEL_ORG_ID,
+  LABEL_ORG_SLUG,
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
@@ -21,7 +23,7 @@ import type { Kind } from "../../shared/kube/kind.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
-import { isNamespaceReady, markNamespaceReady, readQuotas } from "./store.ts";
+import { markNamespaceReady, type PublishedOrganization, readPublished } from "./namespace-store.ts";
 
 /** The ResourceQuota in each organization's Namespace that limits its ClusterAccesses, by REST and by kubectl. */
 export const ACCESS_QUOTA = "marina-cluster-accesses";
@@ -51,9 +53,20 @@ export function organizationNamespace(orgId: string): string {
   return `org-${orgId}`;
 }
 
-/** The limits that are published on a Namespace, for the operator. */
-export function limitsOn({ metadata }: Namespace): string | undefined {
-  return metadata.annotations?.[ANNOTATION_QUOTAS];
+/** Slug and name of the organization, for people, and its limits, for the operator. */
+function composePublished({ name, slug, quotas }: PublishedOrganization) {
+  return {
+    labels: { [LABEL_ORG_SLUG]: slug },
+    annotations: { [ANNOTATION_ORG_NAME]: name, [ANNOTATION_QUOTAS]: formatLimits(quotas.effective) },
+  };
+}
+
+/** Whether a Namespace shows what it should of its organization. */
+export function showsPublished({ metadata }: Namespace, organization: PublishedOrganization): boolean {
+  const { labels, annotations } = composePublished(organization);
+  const shows = (live: Record<string, string> | undefined, desired: Record<string, string>) =>
+    Object.entries(desired).every(([name, value]) => live?.[name] === value);
+  return shows(metadata.labels, labels) && shows(metadata.annotations, annotations);
 }
 
 /**
@@ -74,10 +87,10 @@ export function objectLimitsOf(
 }
 
 /**
- * Makes sure that the organization's Namespace exists and carries the organization's limits, and returns its name: call
- * it before the first write into it. A new one gets its limits of objects and its StorageInventory too; what an
- * interrupted call has left out, the next one does. Throws 409 conflict while an earlier Namespace of that name is being
- * deleted, or a KubeError.
+ * Makes sure that the organization's Namespace exists and carries the organization's name, slug and limits, and returns its
+ * name: call it before the first write into it. A new one gets its limits of objects and its StorageInventory too; what an
+ * interrupted call has left out, the next one does. Throws 404 for no organization, 409 conflict while an earlier Namespace of
+ * that name is being deleted, or a KubeError.
  */
 export async function ensureNamespace(
   deps: NamespaceDeps,
@@ -86,9 +99,8 @@ export async function ensureNamespace(
 ): Promise<string> {
   const { kube, db, config } = deps;
   const name = organizationNamespace(orgId);
-  const { effective } = await readQuotas(db, orgId, config.quotas);
-  const limits = formatLimits(effective);
-  const annotations = { [ANNOTATION_QUOTAS]: limits };
+  const organization = await readPublished(db, orgId, config.quotas);
+  const { labels, annotations } = composePublished(organization);
   const writeOptions = { fieldManager: MANAGER_APISERVER, ...options };
 
   const namespace = await kube.get(namespaceKind, undefined, name, options);
@@ -97,13 +109,22 @@ export async function ensureNamespace(
       retryAfterSeconds: 5,
     });
   if (namespace === undefined) {
-    const metadata = { name, labels: { [LABEL_ORG_ID]: orgId }, annotations };
+    const metadata = { name, labels: { [LABEL_ORG_ID]: orgId, ...labels }, annotations };
     await kube.create(namespaceKind, { metadata }, writeOptions).catch(ignoreAlreadyExists);
-  } else if (limitsOn(namespace) !== limits) {
-    await kube.mergePatch(namespaceKind, undefined, name, { metadata: { annotations } }, writeOptions);
+  } else if (!showsPublished(namespace, organization)) {
+    await kube.mergePatch(
+      namespaceKind,
+      undefined,
+      name,
+      { metadata: { labels, annotations } },
+      writeOptions,
+    );
   }
-  if (namespace !== undefined && (await isNamespaceReady(db, orgId))) return name;
-  const limitsByQuota = objectLimitsOf(effective, config.maxClusterAccessesPerOrganization);
+  if (namespace !== undefined && organization.isNamespaceReady) return name;
+  const limitsByQuota = objectLimitsOf(
+    organization.quotas.effective,
+    config.maxClusterAccessesPerOrganization,
+  );
   const write = namespace === undefined ? applyFirstQuota : applyObjectQuota;
   await Promise.all(
     Object.entries(limitsByQuota).map(([quota, counts]) =>
@@ -111,7 +132,7 @@ export async function ensureNamespace(
     ),
   );
   await ensureInventory(kube, { namespace: name, orgId }, options);
-  await markNamespaceReady(db, orgId);
+  await markNamespaceReady(db, organization);
   return name;
 }
 

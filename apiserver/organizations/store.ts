@@ -150,6 +150,8 @@ const updateOrganizationSettings = prepareStatement(
         slug: sql`coalesce(${slug}, ${organizations.slug})`,
         billingEmail: sql`${billingEmail}`,
         vatId: sql`${vatId}`,
+        // The job writes the new name and slug to the Namespace.
+        namespaceReadyAt: sql`case when (${organizations.name}, ${organizations.slug}) is not distinct from (coalesce(${name}, ${organizations.name}), coalesce(${slug}, ${organizations.slug})) then ${organizations.namespaceReadyAt} end`,
         version: NEXT_VERSION,
         updatedAt: sql`now()`,
       })
@@ -209,16 +211,6 @@ export async function markDeleted(
   return row;
 }
 
-/** Ids of organizations whose Namespace is not known to be up to date, at most `limit`. */
-export async function listWithoutNamespace(db: Queryable, limit: number): Promise<string[]> {
-  const rows = await db
-    .select({ id: organizations.id })
-    .from(organizations)
-    .where(and(isNull(organizations.namespaceReadyAt), isNull(organizations.deletedAt)))
-    .limit(limit);
-  return rows.map(({ id }) => id);
-}
-
 /** Which of these organizations are deleted. */
 export async function findDeletedOrganizations(
   db: Queryable,
@@ -231,39 +223,10 @@ export async function findDeletedOrganizations(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Whether it is recorded that the Namespace is up to date. */
-export async function isNamespaceReady(db: Queryable, orgId: string): Promise<boolean> {
-  const [row] = await db
-    .select({ readyAt: organizations.namespaceReadyAt })
-    .from(organizations)
-    .where(eq(organizations.id, orgId));
-  return row !== undefined && row.readyAt !== null;
-}
-
-/** Records that the Namespace is up to date. */
-export async function markNamespaceReady(db: Queryable, orgId: string): Promise<void> {
-  await db.update(organizations).set({ namespaceReadyAt: sql`now()` }).where(eq(organizations.id, orgId));
-}
-
-/** Has the Namespace updated by the next run of the job. */
-export async function markNamespaceStale(tx: Queryable, orgId: string): Promise<void> {
-  await tx.update(organizations).set({ namespaceReadyAt: null }).where(eq(organizations.id, orgId));
-}
-
 /** The quotas of an organization, whether it exists or not. */
 export async function readQuotas(db: Queryable, orgId: string, defaults: QuotaAmounts): Promise<Quotas> {
   const [row] = await db.select().from(organizationQuotas).where(eq(organizationQuotas.orgId, orgId));
   return toQuotas(orgId, row, defaults);
-}
-
-/** The quotas of all organizations that are not deleted. */
-export async function readAllQuotas(db: Queryable, defaults: QuotaAmounts): Promise<Quotas[]> {
-  const rows = await db
-    .select({ orgId: organizations.id, quotas: organizationQuotas })
-    .from(organizations)
-    .leftJoin(organizationQuotas, eq(organizationQuotas.orgId, organizations.id))
-    .where(isNull(organizations.deletedAt));
-  return rows.map(({ orgId, quotas }) => toQuotas(orgId, quotas, defaults));
 }
 
 /** Sets the quotas of an organization; null is the platform's default. */

@@ -119,7 +119,7 @@ const refusals: [string, Refusal][] = [
       code: "cluster_not_running",
       // The message has the status, which the operator changes once.
       arrange: () =>
-        waitFor("the operator to report that there is no such plan", async () => {
+        waitFor("the operator to report that the cluster is refused", async () => {
           const [cluster] = await api.deps.kube.listAll(clusterKind, { namespace: `org-${at.orgId}` });
           return cluster?.status?.phase === "Failed";
         }),

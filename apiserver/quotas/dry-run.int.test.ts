@@ -26,9 +26,9 @@ const VOLATILE = [
 
 function stable(record: Record<string, unknown>, isNew: boolean): Record<string, unknown> {
   const left = [...VOLATILE, ...(isNew ? ["id"] : [])];
-  // A cluster that cannot be created fails some time after it was accepted.
+  // A cluster that cannot be created has a network, and fails, some time after it was accepted.
   return Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [
+    Object.entries({ ...record, worker_subnet: "" }).map(([name, value]) => [
       name,
       left.includes(name) ? "" : name === "status" && value === "failed" ? "provisioning" : value,
     ]),

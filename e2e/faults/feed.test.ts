@@ -30,7 +30,6 @@ beforeAll(async () => {
     dir: DIR,
     fresh: true,
     onCrash: "report",
-    withoutPlans: ["scale"],
     apiserver: {
       MARINA_MAX_STREAMS_PER_PRINCIPAL: "1000",
       MARINA_MAX_STREAMS_PER_USER: "1000",
@@ -45,7 +44,6 @@ beforeAll(async () => {
   const { body } = await alice.request("POST", `/organizations/${organization.id}/clusters`, {
     name: "feed",
     k8s_version: "1.34",
-    plan: "scale",
   });
   path = `/organizations/${organization.id}/clusters/${body.id}/system-events`;
   const { items } = await kube.list(clusterKind, { namespace: `org-${organization.id}` });

@@ -47,6 +47,7 @@ const ALL = [
   "marina-migrate",
   "marina-operator",
   "marina-scanner",
+  "marina-test-preflight",
   "marina-test-ready",
   "marina-uninstall-check",
 ];
@@ -131,7 +132,12 @@ test("an API server has the time to leave its load balancers, tell its clients t
 test("only the programs that talk to Kubernetes have a token", async () => {
   const pods = await renderPods();
   const withToken = pods.filter(({ spec }) => spec.automountServiceAccountToken !== false);
-  expect(names(withToken)).toEqual(["marina-apiserver", "marina-operator", "marina-uninstall-check"]);
+  expect(names(withToken)).toEqual([
+    "marina-apiserver",
+    "marina-operator",
+    "marina-test-preflight",
+    "marina-uninstall-check",
+  ]);
 });
 
 test("every Pod has the image by its digest", async () => {

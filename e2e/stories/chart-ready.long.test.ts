@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findFreePort } from "../platform/programs/free-port.ts";
-import { readStack, waitFor } from "../platform/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { REQUIRED_VALUES, renderChart } from "../testing/chart.ts";
 
 /** Runs the script of the test's Pod with these programs in place of the Services. */
@@ -39,4 +40,37 @@ test("helm test fails with one sentence that names the program", async () => {
     status: 1,
     stderr: `${closed}/readyz cannot be reached (ECONNREFUSED): kubectl logs deployment/marina-operator tells why.\n`,
   });
+});
+
+/** Runs the preflight of the chart for a class of the plan `default`, with the environment of its Pod. */
+async function runPreflight(clusterClass: string) {
+  const plans = { default: { class: clusterClass, namespace: "marina-system", controlPlaneReplicas: 1 } };
+  const { objects } = await renderChart("marina", "marina-system", { ...REQUIRED_VALUES, plans });
+  const pod = objects.find(({ metadata }) => metadata.name === "marina-test-preflight");
+  const { args, env } = pod?.spec.containers[0] ?? {};
+  const variables = env.map(({ name, value = "marina-system" }: { name: string; value?: string }) => [
+    name,
+    value,
+  ]);
+  return spawnSync(process.execPath, [join("dist", `${args[0]}.js`), ...args.slice(1)], {
+    encoding: "utf8",
+    env: { ...Object.fromEntries(variables), KUBECONFIG: stack.kubeconfig },
+    timeout: 60_000,
+  });
+}
+
+test("helm test says what the installation has of what Marina needs, and fails where every cluster would wait", async () => {
+  const query = [
+    "get",
+    "clusterclasses",
+    "--namespace=marina-system",
+    "--output=jsonpath={.items[0].metadata.name}",
+  ];
+  const complete = await runPreflight((await kubectl(query)).stdout);
+  expect(complete).toMatchObject({ status: 0, stderr: "" });
+  expect(complete.stdout).toMatch(/^ok +rights: /m);
+  expect(complete.stdout).toMatch(/^(ok|warning) +plan default: The cluster class/m);
+  const incomplete = await runPreflight("absent");
+  expect(incomplete).toMatchObject({ status: 1, stderr: "" });
+  expect(incomplete.stdout).toMatch(/^failed +plan default: .*Install it/m);
 });

@@ -53,9 +53,9 @@ describe.concurrent("a cluster can be changed and deleted", () => {
     const path = await make("failed", { plan: "scale" });
     await untilStatus(path, "failed");
     const { body } = await alice.request("GET", path);
-    expect(body.status_message).toMatch(/There is no plan scale; create the cluster again with one of/);
+    expect(body.status_message).toMatch(/Cluster API rejects the cluster .*Change the specification/);
     const stalled = body.conditions.find(({ type }: { type: string }) => type === "Stalled");
-    expect(stalled).toMatchObject({ status: "True", reason: "UnknownPlan" });
+    expect(stalled).toMatchObject({ status: "True", reason: "RejectedByClusterAPI" });
     await expectWayOut(path);
   });
 

@@ -36,9 +36,10 @@ beforeAll(async () => {
   const body = { name: "Backed up", k8s_version: "1.34.2", plan: "scale" as const };
   const { id: clusterID } = expectStatus(202, await alice.call("createCluster", { orgID, body }));
   place = { orgID, clusterID };
-  backup = await waitFor("the operator to take the cluster in", async () => {
+  backup = await waitFor("the operator to take the cluster in, and its class to refuse it", async () => {
     const [cluster] = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
-    return cluster?.status?.id === clusterID && hasNoWord(cluster) ? cluster : undefined;
+    const isTaken = cluster?.status?.id === clusterID && hasNoWord(cluster);
+    return isTaken && conditionOf(cluster, "Stalled")?.status === "True" ? cluster : undefined;
   });
   await engineer.client.delete(clusterKind, engineer.namespace, backup.metadata.name);
   await waitFor("the cluster to be gone", async () => (await alice.call("getCluster", place)).status === 404);
@@ -86,8 +87,8 @@ test("what REST made is restored with its marks, keeps its id, and is made again
   await waitFor("REST to serve it", async () => (await alice.call("getCluster", place)).status === 200);
   const recreate = `${ANNOTATION_RECREATE}=${place.clusterID}`;
   await kubectl(["annotate", CLUSTERS, name, recreate, `-n=${engineer.namespace}`]);
-  // The word stays until the cluster is made, which waits for its plan.
-  const goesOn = await waitForStall(name, "UnknownPlan");
+  // The word stays until the cluster is made, which its class refuses.
+  const goesOn = await waitForStall(name, "RejectedByClusterAPI");
   expect(goesOn.status?.id).toBe(place.clusterID);
   await waitFor("the word to be removed", async () => hasNoWord(await engineer.getCluster(name)));
 });

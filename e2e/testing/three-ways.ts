@@ -50,7 +50,7 @@ export interface ThreeWays {
   close(): Promise<void>;
 }
 
-/** Creates an organization. Use a plan without a class in this stack, such as `scale`: then no machine is created. */
+/** Creates an organization. Use the plan `scale`, whose clusters this stack refuses: then no machine is created. */
 export async function openThreeWays(): Promise<ThreeWays> {
   const stack = readStack();
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);

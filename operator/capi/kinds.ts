@@ -152,6 +152,7 @@ export interface Machine extends KubeObject {
 export interface ClusterClass extends KubeObject {
   spec?: {
     variables?: { name: string; schema?: { openAPIV3Schema?: { maxItems?: number } } }[];
+    infrastructure?: { templateRef?: { apiVersion?: string; kind?: string } };
     controlPlane?: { machineInfrastructure?: object };
     workers?: { machineDeployments?: { class: string; healthCheck?: CapiHealthCheck }[] };
     kubernetesVersions?: string[];

@@ -215,3 +215,33 @@ describe("a cluster whose plan was removed", () => {
     expect(decision.ok && decision.capiCluster.spec?.topology?.version).toBe("v1.34.2");
   });
 });
+
+describe("a cluster that its class did not make, whose plan has another class since", () => {
+  const blue = observeBlue({ capi: undefined });
+  const plan = { class: "standard-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
+  const replanned: ObservedCluster = {
+    ...blue,
+    classes: new Map([...blue.classes, ["marina-system/standard-v2", CAPABLE]]),
+    settings: { ...blue.settings, plans: { default: plan } },
+  };
+  const marked = { ...blue.locks, own: blue.locks.own && { ...blue.locks.own, engine: "capi-uid" } };
+
+  test.each([
+    { what: "gets that one, for it was never made", change: {}, status: {}, name: "standard-v2" },
+    {
+      what: "keeps its class, for it was made before",
+      change: { locks: marked },
+      status: {},
+      name: "standard-v1",
+    },
+    {
+      what: "keeps its class, for it was ready",
+      change: {},
+      status: { firstReadyAt: "2026-03-01T11:00:00Z" },
+      name: "standard-v1",
+    },
+  ])("$what", ({ change, status, name }) => {
+    const cluster = aCluster({}, { status: { id: CLUSTER_ID, clusterClass: "standard-v1", ...status } });
+    expect(topologyOf({ ...replanned, ...change, cluster }).classRef?.name).toBe(name);
+  });
+});

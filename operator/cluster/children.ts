@@ -14,6 +14,7 @@ import { composeNameTaken, composeOwnerReference } from "../identity/ownership.t
 import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
+import { wasThere } from "./loss.ts";
 import { chooseNetwork, findNetworkFault } from "./network.ts";
 import { chooseNetworkPolicy, composePrivateEndpointWait, composeUnsupported } from "./network-policy.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
@@ -158,12 +159,11 @@ function findTaintsFault(observed: ObservedCluster): Problem | undefined {
   return { reason: TAINTS_UNAVAILABLE, message };
 }
 
-/** The class that the cluster was created with. */
+/** The class that the cluster was made with; one that was never made, as its class refused it, gets that of its plan. */
 function findPinnedClass(observed: ObservedCluster, plan: PlanMapping): { name: string; namespace: string } {
   const { capi, cluster } = observed;
-  return (
-    capi?.state.classRef ?? { name: cluster.status?.clusterClass ?? plan.class, namespace: plan.namespace }
-  );
+  const made = wasThere(observed) ? cluster.status?.clusterClass : undefined;
+  return capi?.state.classRef ?? { name: made ?? plan.class, namespace: plan.namespace };
 }
 
 /**

@@ -67,7 +67,7 @@ export function findHandledRecreation(observed: ObservedCluster): string[] {
 }
 
 /** Whether there was a cluster: by its status, by the lock of its subnet, or by the API server's records. */
-function wasThere({ cluster, locks }: ObservedCluster): boolean {
+export function wasThere({ cluster, locks }: ObservedCluster): boolean {
   return (
     identityOf(cluster) === "known" ||
     cluster.status?.firstReadyAt !== undefined ||

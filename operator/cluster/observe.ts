@@ -46,6 +46,8 @@ export interface ClusterSettings {
   poolDefaults: PoolDefaults;
   degradedAfterSeconds: number;
   nodeDegradedAfterSeconds: number;
+  /** Shorter waits are neither in `status.message` nor an Event. */
+  reportWaitAfterSeconds: number;
 }
 
 /** A pool with its objects in Cluster API. */

@@ -4,7 +4,12 @@ import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { earliest } from "../../shared/controller/time.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
+import {
+  type Cluster,
+  type ClusterStatus,
+  clusterConditionTypes,
+  clusterKind,
+} from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
@@ -82,7 +87,11 @@ export async function runCluster(
     if (beginsLoss(observed, plan) && !(await isCurrent(deps, key, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
     try {
-      await applyPlan({ ...context, kind: clusterKind }, observed.cluster, plan);
+      await applyPlan(
+        { ...context, kind: clusterKind, conditionTypes: clusterConditionTypes },
+        observed.cluster,
+        plan,
+      );
       if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;
       return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs]) };
     } catch (error) {

@@ -177,10 +177,11 @@ describe("after the first Ready it stays True", () => {
 });
 
 describe("a wait that lasts", () => {
-  const waiting = (seconds: number) => {
+  const waiting = (seconds: number, reportWaitAfterSeconds = 55) => {
     const blockingCondition = aCondition("InfrastructureReady", "False", "NotReady", "no capacity in zone a");
     const initialized = aCondition("ControlPlaneInitialized", "False");
-    const observed = observeBlue({ capiFacts: { conditions: [blockingCondition, initialized] } });
+    const blue = observeBlue({ capiFacts: { conditions: [blockingCondition, initialized] } });
+    const observed = { ...blue, settings: { ...blue.settings, reportWaitAfterSeconds } };
     const status = reconcileCluster(observed, new Date(NOW.getTime() - seconds * 1000)).status;
     return reconcileCluster(
       { ...observed, cluster: { ...observed.cluster, ...(status && { status }) } },
@@ -190,6 +191,10 @@ describe("a wait that lasts", () => {
   test("has no message at first, and is requeued in time", () => {
     const plan = waiting(30);
     expect(plan).toMatchObject({ status: undefined, requeueAfterMs: 25_000, events: [] });
+  });
+  test("is no news for as long as the settings say", () => {
+    const plan = waiting(55, 900);
+    expect(plan).toMatchObject({ status: undefined, requeueAfterMs: 845_000, events: [] });
   });
   test("names cause, object and next step within a minute: message, condition and Event", () => {
     const { status, events } = waiting(55);

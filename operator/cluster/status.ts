@@ -5,7 +5,6 @@ import {
   conditionAgeMs,
   findCondition,
   type Problem,
-  REPORT_WAIT_AFTER_MS,
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
@@ -33,7 +32,7 @@ import {
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
 import { findInfrastructureReadMs } from "./network-policy.ts";
-import type { ObservedCluster } from "./observe.ts";
+import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { decideSummary } from "./summary.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
@@ -81,7 +80,7 @@ export function composeClusterStatus(
   const { conditions, requeueAfterMs } = composeConditions(facts, now);
   const isReady = findCondition(conditions, "Ready")?.status === "True";
   const firstReadyAt = last?.firstReadyAt ?? (isReady ? formatTime(now) : undefined);
-  const message = composeMessage(conditions, now);
+  const message = composeMessage(conditions, observed.settings, now);
   const happened = findTransitions(last, {
     conditions,
     ...optional("firstReadyAt", firstReadyAt),
@@ -149,7 +148,7 @@ function composeConditions(
   const degraded = lost ?? health.degraded;
   const summary = setConditions(before, decideSummary(facts, details, degraded), now, generation);
   const requeueAfterMs = earliest([
-    findReportWaitMs(summary, now),
+    findReportWaitMs(summary, settings, now),
     health.requeueAfterMs,
     findAccessReportMs(facts.observed, now),
     facts.applied ? findInfrastructureReadMs(facts.observed, now) : undefined,
@@ -214,23 +213,29 @@ function countNodes(pools: readonly ClusterPool[]): { total: number; ready: numb
   return { total: sum((progress) => progress.nodes), ready: sum((progress) => progress.readyNodes) };
 }
 
-/** One sentence while something has failed or has waited for about a minute; otherwise nothing. */
-function composeMessage(conditions: Conditions, now: Date): string | undefined {
+/** One sentence while something has failed or has waited for long; otherwise nothing. */
+function composeMessage(conditions: Conditions, settings: WaitSettings, now: Date): string | undefined {
   const stalled = findCondition(conditions, "Stalled");
   if (stalled?.status === "True") return stalled.message;
   if (isDegraded(conditions)) return findCondition(conditions, "Ready")?.message;
   const reconciling = findCondition(conditions, "Reconciling");
   if (reconciling?.status !== "True") return undefined;
   if (reconciling.reason === "Suspended") return reconciling.message;
-  return conditionAgeMs(reconciling, now) < REPORT_WAIT_AFTER_MS ? undefined : reconciling.message;
+  return findReportWaitMs(conditions, settings, now) === undefined ? reconciling.message : undefined;
 }
 
+type WaitSettings = Pick<ClusterSettings, "reportWaitAfterSeconds">;
+
 /** In how many ms the message reports what is in progress; undefined = it does already, or nothing is. */
-function findReportWaitMs(conditions: Conditions, now: Date): number | undefined {
+function findReportWaitMs(
+  conditions: Conditions,
+  { reportWaitAfterSeconds }: WaitSettings,
+  now: Date,
+): number | undefined {
   const reconciling = findCondition(conditions, "Reconciling");
-  const waitedMs = conditionAgeMs(reconciling, now);
-  const waits = reconciling?.status === "True" && waitedMs < REPORT_WAIT_AFTER_MS;
-  return waits ? REPORT_WAIT_AFTER_MS - waitedMs : undefined;
+  if (reconciling?.status !== "True") return undefined;
+  const remainingMs = reportWaitAfterSeconds * 1000 - conditionAgeMs(reconciling, now);
+  return remainingMs > 0 ? remainingMs : undefined;
 }
 
 function optional<Key extends string, Value>(key: Key, value: Value | undefined) {

@@ -255,6 +255,7 @@ export function observeBlue(
       },
       degradedAfterSeconds: 60,
       nodeDegradedAfterSeconds: 300,
+      reportWaitAfterSeconds: 55,
     },
     ...given,
   };

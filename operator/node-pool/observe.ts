@@ -40,6 +40,7 @@ export interface ObservedPool {
   missedRemediations: ReadonlySet<string>;
   autoscaler: PoolAutoscaler;
   nodeDegradedAfterSeconds: number;
+  reportWaitAfterSeconds: number;
   poolDefaults: PoolDefaults;
   syncedNodeLabels: RegExp;
 }
@@ -69,6 +70,7 @@ export interface ObservedOwner {
 
 export interface PoolSettings {
   nodeDegradedAfterSeconds: number;
+  reportWaitAfterSeconds: number;
   poolDefaults: PoolDefaults;
   autoscalerImage: string | undefined;
   /** The keys of labels that Cluster API propagates from a pool to its nodes. */
@@ -107,6 +109,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     missedRemediations: findMissedRemediations(caches, pool, machines),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
+    reportWaitAfterSeconds: settings.reportWaitAfterSeconds,
     poolDefaults: settings.poolDefaults,
     syncedNodeLabels: settings.syncedNodeLabels,
   };

@@ -1,7 +1,7 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
-import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { nodePoolConditionTypes, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { describeLeftover } from "./leftover.ts";
@@ -23,7 +23,11 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   const observed = observePool(deps.caches, deps.settings, key);
   if (observed === undefined) return undefined;
   const plan = deps.throttle(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
-  await applyPlan({ ...context, kind: nodePoolKind }, observed.pool, plan);
+  await applyPlan(
+    { ...context, kind: nodePoolKind, conditionTypes: nodePoolConditionTypes },
+    observed.pool,
+    plan,
+  );
   if (plan.releaseFinalizer && observed.capi !== undefined) {
     deps.log.warn({ pool: key }, describeLeftover(observed));
   }

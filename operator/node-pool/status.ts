@@ -4,7 +4,6 @@ import {
   conditionAgeMs,
   findCondition,
   type Problem,
-  REPORT_WAIT_AFTER_MS,
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
@@ -154,7 +153,9 @@ function findReportWaitMs(observed: ObservedPool, conditions: Conditions, now: D
   if (reconciling?.status !== "True") return undefined;
   const lacksCluster =
     observed.pool.metadata.deletionTimestamp === undefined && observed.cluster === undefined;
-  const reportAfterMs = lacksCluster ? REPORT_MISSING_CLUSTER_AFTER_MS : REPORT_WAIT_AFTER_MS;
+  const reportAfterMs = lacksCluster
+    ? REPORT_MISSING_CLUSTER_AFTER_MS
+    : observed.reportWaitAfterSeconds * 1000;
   const remainingMs = reportAfterMs - conditionAgeMs(reconciling, now);
   return remainingMs > 0 ? remainingMs : undefined;
 }

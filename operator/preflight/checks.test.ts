@@ -1,5 +1,16 @@
 import { expect, test } from "vitest";
-import { type Check, checkAutoscaler, checkGates, checkNetworks, checkPlans, formatCheck } from "./checks.ts";
+import {
+  type Check,
+  checkAutoscaler,
+  checkGates,
+  checkNetworks,
+  checkPlans,
+  checkRights,
+  formatCheck,
+  listNeededRights,
+} from "./checks.ts";
+
+const READ_PROVIDER = { verb: "get", group: "infrastructure.example.com", resource: "exampleclusters" };
 
 test.each<[string, Check[], string[]]>([
   ["both gates", checkGates({ topology: true, taints: true }), ["ok"]],
@@ -8,13 +19,20 @@ test.each<[string, Check[], string[]]>([
   ["no answer", checkGates({ topology: undefined, taints: undefined }), ["failed"]],
   [
     "plans",
-    checkPlans({
-      a: { class: "whole", zones: ["one"], nodeTaints: true },
-      b: { class: "poor", nodeTaints: { no: "It has none." } },
-      c: { class: { no: "It is not there." } },
-    }),
-    ["ok", "warning", "failed"],
+    checkPlans(
+      {
+        a: { class: "whole", zones: ["one"], nodeTaints: true },
+        b: { class: "poor", nodeTaints: { no: "It has none." } },
+        c: { class: { no: "It is not there." } },
+        d: { class: { no: "None is named." } },
+      },
+      { a: {}, b: {}, c: {} },
+    ),
+    ["ok", "warning", "failed", "warning"],
   ],
+  ["rights", checkRights({ needed: [], providers: [] }), ["ok"]],
+  ["no right", checkRights({ needed: listNeededRights("marina"), providers: [READ_PROVIDER] }), ["failed"]],
+  ["no right to read a provider", checkRights({ needed: [], providers: [READ_PROVIDER] }), ["warning"]],
   ["an autoscaler", [checkAutoscaler("autoscaler:1"), checkAutoscaler(undefined)], ["ok", "warning"]],
   ["networks", [checkNetworks(["192.0.2.0/24"]), checkNetworks([])], ["ok", "warning"]],
 ])("%s", (_, checks, states) => {
@@ -23,8 +41,7 @@ test.each<[string, Check[], string[]]>([
 });
 
 test("a plan that lacks something names it", () => {
-  const [check] = checkPlans({
-    default: { class: "poor", nodeLabels: { no: "-" }, nodeTaints: { no: "-" } },
-  });
+  const poor = { class: "poor", nodeLabels: { no: "-" }, nodeTaints: { no: "-" } };
+  const [check] = checkPlans({ default: poor }, { default: {} });
   expect(check?.text).toContain("without nodeLabels, nodeTaints");
 });

@@ -3,6 +3,8 @@ import {
   findUnsupportedReason,
   type PlanCapabilities,
 } from "../../shared/crd/class-capabilities.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { capiClusterKind, machineKind } from "../capi/kinds.ts";
 import type { CapiGates } from "../capi/probe-gates.ts";
 
 /** One line of the preflight. A warning is about what tenants cannot have; a failure is about what keeps every cluster back. */
@@ -34,13 +36,22 @@ export function checkGates({ topology, taints }: CapiGates): Check[] {
       ];
 }
 
-/** What the clusters of each plan can have. */
-export function checkPlans(capabilities: ClassCapabilitiesByPlan): Check[] {
-  return Object.entries(capabilities).map(([name, plan]) => checkPlan(`plan ${name}`, plan));
+/** What the clusters of each plan can have; of those that `configured` does not name, none is made, which may be meant. */
+export function checkPlans(
+  capabilities: ClassCapabilitiesByPlan,
+  configured: Readonly<Record<string, unknown>>,
+): Check[] {
+  return Object.entries(capabilities).map(([name, plan]) =>
+    checkPlan(`plan ${name}`, plan, Object.hasOwn(configured, name)),
+  );
 }
 
-function checkPlan(about: string, capabilities: PlanCapabilities): Check {
+function checkPlan(about: string, capabilities: PlanCapabilities, isConfigured: boolean): Check {
   const absent = findUnsupportedReason(capabilities.class);
+  if (absent !== undefined && !isConfigured) {
+    const text = `${absent} Clusters with it are refused. Name one in the plans of the operator, or retire the package.`;
+    return { state: "warning", about, text };
+  }
   if (absent !== undefined) {
     const text = `${absent} Install it, or name another class in the plans of the operator.`;
     return { state: "failed", about, text };
@@ -57,6 +68,47 @@ function checkPlan(about: string, capabilities: PlanCapabilities): Check {
         about,
         text: `The cluster class ${name} is without ${names}: these are refused. See docs/operators/cluster-class.md.`,
       };
+}
+
+/** Something that the operator does with the objects of others, everywhere or in one Namespace. */
+export interface Right {
+  verb: string;
+  group: string;
+  resource: string;
+  namespace?: string;
+}
+
+/** What the operator cannot work without: some of the rights of the chart, one of each kind. */
+export function listNeededRights(platformNamespace: string): Right[] {
+  return [
+    { verb: "patch", group: clusterKind.group, resource: `${clusterKind.plural}/status` },
+    { verb: "create", group: capiClusterKind.group, resource: capiClusterKind.plural },
+    { verb: "watch", group: machineKind.group, resource: machineKind.plural },
+    { verb: "create", group: "", resource: "secrets" },
+    { verb: "create", group: "rbac.authorization.k8s.io", resource: "roles" },
+    { verb: "create", group: "", resource: "configmaps", namespace: platformNamespace },
+  ];
+}
+
+/** Whether the operator has the rights that it needs; without those to read the provider's clusters it does not see one thing. */
+export function checkRights(missing: { needed: readonly Right[]; providers: readonly Right[] }): Check[] {
+  const about = "rights";
+  const [needed] = missing.needed;
+  if (needed !== undefined) {
+    const text = `The operator may not ${describeRight(needed)}. Bind its ServiceAccount to the ClusterRole and the Role of the chart.`;
+    return [{ state: "failed", about, text }];
+  }
+  if (missing.providers.length === 0)
+    return [{ state: "ok", about, text: "The operator has the rights that it needs." }];
+  return missing.providers.map((right) => ({
+    state: "warning",
+    about,
+    text: `The operator may not ${describeRight(right)}: whether authorized CIDRs are in force is not known. Give its ServiceAccount a ClusterRole that may.`,
+  }));
+}
+
+function describeRight({ verb, group, resource }: Right): string {
+  return `${verb} ${resource}${group === "" ? "" : ` of ${group}`}`;
 }
 
 /** The image of the autoscaler, which clusters with autoscaled pools need. */

@@ -68,9 +68,6 @@ export function conditionAgeMs(condition: { lastTransitionTime: string } | undef
   return condition === undefined ? 0 : elapsedMs(condition.lastTransitionTime, now);
 }
 
-/** Shorter waits do not appear in `status.message`; anything stuck is reported within a minute. */
-export const REPORT_WAIT_AFTER_MS = 55_000;
-
 /** A problem that only a person can solve: a reason for programs, and a sentence with the next step. */
 export interface Problem {
   reason: string;

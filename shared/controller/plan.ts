@@ -87,6 +87,8 @@ export interface PlanContext<T extends KubeObject> {
   finalizer: string;
   fieldManager: string;
   statusFieldManager: string;
+  /** The conditions of the status that are the controller's, whoever owns them; those of others are left. Default: none. */
+  conditionTypes?: readonly string[];
   /** After each write that returned an object, so that the cache can be waited for. */
   onWritten(kind: Kind<unknown>, resourceVersion: string): void;
   signal: AbortSignal;
@@ -217,4 +219,34 @@ async function applyStatus<T extends KubeObject, Status>(
     signal: context.signal,
   });
   context.onWritten(context.kind, written.metadata.resourceVersion ?? "");
+  await removeEndedConditions(context, written, status);
+}
+
+type Conditioned = { conditions?: readonly { type: string }[] } | undefined;
+
+/**
+ * An apply removes what its manager owns. Managed fields from a backup do not know what was written since, and a condition that
+ * ended would stay for good.
+ */
+async function removeEndedConditions<T extends KubeObject>(
+  context: PlanContext<T>,
+  written: KubeObject & { status?: unknown },
+  desired: unknown,
+): Promise<void> {
+  const { client, kind, conditionTypes = [], statusFieldManager, signal } = context;
+  const isDesired = new Set((desired as Conditioned)?.conditions?.map(({ type }) => type));
+  const conditions = (written.status as Conditioned)?.conditions ?? [];
+  const ended = [...conditions.entries()].filter(
+    ([, { type }]) => conditionTypes.includes(type) && !isDesired.has(type),
+  );
+  if (ended.length === 0) return;
+  // The last first: the others keep their places.
+  const operations = ended.toReversed().flatMap(([index, { type }]): JsonPatchOperation[] => [
+    { op: "test", path: `/status/conditions/${index}/type`, value: type },
+    { op: "remove", path: `/status/conditions/${index}` },
+  ]);
+  const { namespace, name } = written.metadata;
+  const options = { fieldManager: statusFieldManager, subresource: "status" as const, signal };
+  const { metadata } = await client.jsonPatch(kind, namespace, name, operations, options);
+  context.onWritten(kind, metadata.resourceVersion ?? "");
 }

@@ -43,6 +43,10 @@ export const ANNOTATION_RECREATE = "recreate.cloud.marina.dev";
 /** On a Cluster: its id, to take it out of Marina without deleting what runs. */
 export const ANNOTATION_RELEASE = "release.cloud.marina.dev";
 
+/** On an organization's Namespace: its slug, by which people find it. */
+export const LABEL_ORG_SLUG = "cloud.marina.dev/org-slug";
+/** On an organization's Namespace: its name. */
+export const ANNOTATION_ORG_NAME = "cloud.marina.dev/org-name";
 /** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 

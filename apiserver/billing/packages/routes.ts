@@ -27,7 +27,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       tag: "Catalogues",
       summary: "List the packages that a cluster can be created with",
       description:
-        "With what their clusters can have: a create that asks for something else is refused (422, code `unsupported`). A cluster with a package whose unavailable_reason is not null waits until the platform has a class for it.",
+        "With what their clusters can have: a create that asks for something else is refused (422, code `unsupported`). So is one with a package whose unavailable_reason is not null.",
       access: "signed-in",
       query: positionPageQuery,
       responses: { 200: { description: "A page, the smallest first.", body: planPage } },

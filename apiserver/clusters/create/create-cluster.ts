@@ -50,15 +50,15 @@ interface CreateIdentity {
 }
 
 /**
- * Every fault of a create beyond its schema: the version must be in the catalogue, the class of the plan must have what is asked
- * of it as far as that is known, the pools must hold the rules between their fields and have unique names.
+ * Every fault of a create beyond its schema: the version must be in the catalogue, the plan must have a class, and that what is
+ * asked of it, as far as both are known, the pools must hold the rules between their fields and have unique names.
  */
 export function checkCreate(
   body: CreateClusterBody,
   catalogue: VersionCatalogue,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
-  const details = refuseList(body, capabilities);
+  const details = [...refusePlan(capabilities), ...refuseList(body, capabilities)];
   if (resolveVersion(catalogue, body.k8s_version) === undefined)
     details.push({ field: "k8s_version", ...unknownVersion(catalogue) });
   const names = new Set<string>();
@@ -75,6 +75,14 @@ export function checkCreate(
   return details;
 }
 
+/** A cluster that no class can make would wait without end. */
+function refusePlan(capabilities: PlanCapabilities | undefined): ErrorDetail[] {
+  const reason = findUnsupportedReason(capabilities?.class);
+  if (reason === undefined) return [];
+  const message = `is not available; choose another plan, or ask the platform's operator ("${reason}")`;
+  return [{ field: "plan", code: "unsupported", message }];
+}
+
 function refuseList(
   { authorized_cidrs: cidrs = [] }: CreateClusterBody,
   capabilities: PlanCapabilities | undefined,
@@ -83,22 +91,17 @@ function refuseList(
 }
 
 /**
- * What a create that is accepted waits for: a private endpoint and a package on offer always are, and nothing is made where the
- * platform does not have them.
+ * What a create that is accepted waits for: a private endpoint always is, and nothing is made where the class of the plan does
+ * not have it.
  */
 export function findCreateWarnings(
   body: CreateClusterBody,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
-  const missing = {
-    plan: findUnsupportedReason(capabilities?.class),
-    public_endpoint: body.public_endpoint ? undefined : findUnsupportedReason(capabilities?.privateEndpoint),
-  };
-  return Object.entries(missing).flatMap(([field, reason]) => {
-    if (reason === undefined) return [];
-    const message = `${reason} Nothing of the cluster is made until the platform has it: choose another value, or ask the platform's operator.`;
-    return [{ field, code: "unsupported" as const, message }];
-  });
+  const reason = body.public_endpoint ? undefined : findUnsupportedReason(capabilities?.privateEndpoint);
+  if (reason === undefined) return [];
+  const message = `${reason} Nothing of the cluster is made until the platform has it: choose another value, or ask the platform's operator.`;
+  return [{ field: "public_endpoint", code: "unsupported", message }];
 }
 
 /** The create request of a body that has passed `checkCreate` with the same catalogue. */

@@ -88,7 +88,7 @@ const DEGRADED: Transition = {
 };
 const RECOVERED: Transition = { sequence: 103, type: "Recovered", at: "2026-11-21T09:07:00Z" };
 
-/** Without what the operator itself says of a plan that it does not have. */
+/** Without what the operator itself says of a plan whose clusters are refused. */
 async function transitionsOf(id: string): Promise<string[]> {
   const rows = await api.deps.db
     .select({ type: transitions.type })

@@ -28,7 +28,7 @@ afterAll(() => api.close());
 
 let count = 0;
 
-/** A cluster of a plan that the stack does not have, so no machine is ever created for it. */
+/** A cluster of a plan whose clusters the stack refuses, so no machine is ever created for it. */
 async function createCluster(): Promise<string> {
   count += 1;
   const body = { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale" };

@@ -124,6 +124,32 @@ app.kubernetes.io/component: {{ .component | quote }}
 {{- end }}
 {{- end }}
 
+{{/* What the operator does, and its preflight looks at. */}}
+{{- define "marina.operatorEnvironment" -}}
+- name: MARINA_PLANS
+  value: {{ include "marina.plans" . | quote }}
+- name: MARINA_PLATFORM_CIDRS
+  value: {{ join "," .Values.networks.platform | quote }}
+- name: MARINA_SUBNET_RANGE
+  value: {{ .Values.networks.nodes | quote }}
+- name: MARINA_POD_CIDRS
+  value: {{ .Values.networks.pods | quote }}
+- name: MARINA_SERVICE_CIDRS
+  value: {{ .Values.networks.services | quote }}
+{{- with .Values.operator.syncedNodeLabels }}
+- name: MARINA_SYNCED_NODE_LABELS
+  value: {{ . | quote }}
+{{- end }}
+- name: MARINA_VOLUME_DETACH_TIMEOUT_SECONDS
+  value: {{ .Values.operator.volumeDetachTimeoutSeconds | quote }}
+- name: MARINA_NODE_DELETION_TIMEOUT_SECONDS
+  value: {{ .Values.operator.nodeDeletionTimeoutSeconds | quote }}
+{{- with .Values.operator.clusterAutoscalerImage }}
+- name: MARINA_CLUSTER_AUTOSCALER_IMAGE
+  value: {{ . | quote }}
+{{- end }}
+{{- end }}
+
 {{- define "marina.caVolume" -}}
 {{- if .Values.caBundleConfigMap }}
 - name: ca

@@ -67,6 +67,7 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
       kube,
       after: { kube: ["kube-apiserver"], capi: [], database: [] },
       classFile: undefined,
+      hasRefusingClass: false,
       programAccess: [],
     }),
   ];
@@ -156,7 +157,7 @@ function operatorEnvironment(kubeconfig: string, operatorPort: number): Record<s
     kubeconfig,
     clusterClass: CLASS,
     platformNamespace: PLATFORM_NAMESPACE,
-    withoutPlans: [],
+    refusedPlans: [],
   });
 }
 

@@ -36,8 +36,8 @@ export interface OperatorEnvironmentInput extends SharedInput {
   kubeconfig: string;
   operatorPort: number;
   clusterClass: { namespace: string; name: string };
-  /** Plans that are missing in the configuration of the operator. */
-  withoutPlans: readonly string[];
+  /** Plans whose class is the one that takes no cluster (`nameRefusingClass`). */
+  refusedPlans: readonly string[];
 }
 
 export interface EnvironmentInput extends Omit<OperatorEnvironmentInput, "kubeconfig"> {
@@ -107,7 +107,12 @@ const INVOICING = {
   vatRates: { DE: 19, AT: 20, FR: 20 },
 };
 
-function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorEnvironmentInput): object {
+/** The name of the class that takes no cluster, beside the one of a stack. */
+export function nameRefusingClass(name: string): string {
+  return `${name}-refusing`;
+}
+
+function plansFor({ clusterClass: { namespace, name }, refusedPlans }: OperatorEnvironmentInput): object {
   const plan = (controlPlaneReplicas: number): object => ({ class: name, namespace, controlPlaneReplicas });
   const plans = {
     default: plan(1),
@@ -119,7 +124,8 @@ function plansFor({ clusterClass: { namespace, name }, withoutPlans }: OperatorE
     unsigned: plan(1),
     keyless: plan(1),
   };
-  return Object.fromEntries(Object.entries(plans).filter(([slug]) => !withoutPlans.includes(slug)));
+  const refused = refusedPlans.map((slug) => [slug, { ...plan(1), class: nameRefusingClass(name) }]);
+  return { ...plans, ...Object.fromEntries(refused) };
 }
 
 /** The environment of both programs. */

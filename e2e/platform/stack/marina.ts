@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
-import type { MarinaEnvironment } from "./environment.ts";
+import { type MarinaEnvironment, nameRefusingClass } from "./environment.ts";
 import type { KubeApi, Manifest } from "./kube-api.ts";
 import { requireHttpOk } from "./probes.ts";
 import type { Node, ProcessNode, StepNode } from "./supervisor.ts";
@@ -24,6 +24,8 @@ export interface MarinaDeps {
   after: { kube: readonly string[]; capi: readonly string[]; database: readonly string[] };
   /** The manifests of the stack's ClusterClass; an existing cluster has its own. */
   classFile: string | undefined;
+  /** Beside it one that takes no cluster. */
+  hasRefusingClass: boolean;
   /** Applied with the custom resources, before the programs start. */
   programAccess: readonly Manifest[];
 }
@@ -59,7 +61,7 @@ const catalogue: Manifest = {
 
 /** The platform namespace, the version catalogue, Marina's custom resources, the programs' access and the ClusterClass. */
 export function platformSteps(deps: PlatformDeps): StepNode[] {
-  const { kube, after, classFile, programAccess } = deps;
+  const { kube, after, classFile, hasRefusingClass, programAccess } = deps;
   const steps: StepNode[] = [
     {
       name: "platform namespace",
@@ -88,10 +90,15 @@ export function platformSteps(deps: PlatformDeps): StepNode[] {
       run: () => kube.apply(programAccess),
     },
   ];
-  return classFile === undefined ? steps : [...steps, classStep(kube, classFile, after.capi)];
+  if (classFile === undefined) return steps;
+  return [...steps, classStep(kube, { classFile, hasRefusingClass }, after.capi)];
 }
 
-function classStep(kube: KubeApi, classFile: string, afterProvider: readonly string[]): StepNode {
+function classStep(
+  kube: KubeApi,
+  { classFile, hasRefusingClass }: { classFile: string; hasRefusingClass: boolean },
+  afterProvider: readonly string[],
+): StepNode {
   return {
     name: "ClusterClass",
     after: ["platform namespace", ...afterProvider],
@@ -99,9 +106,22 @@ function classStep(kube: KubeApi, classFile: string, afterProvider: readonly str
       const manifests = readManifests(classFile);
       const isClass = (one: Manifest): boolean => one.kind === "ClusterClass";
       await kube.apply(manifests.filter((one) => !isClass(one)));
-      await kube.apply(manifests.filter(isClass));
+      const classes = manifests.filter(isClass);
+      await kube.apply(classes);
+      if (hasRefusingClass) await kube.apply(classes.map(refuseClusters));
     },
   };
+}
+
+/** The same class for another plan alone, so that Cluster API refuses the clusters of each plan that maps to it. */
+function refuseClusters(clusterClass: Manifest): Manifest {
+  const { metadata, spec } = structuredClone(clusterClass) as Manifest & {
+    spec: { variables: { name: string; schema: unknown }[] };
+  };
+  const plan = spec.variables.find(({ name }) => name === "plan");
+  if (plan === undefined) throw new TypeError(`${metadata.name} has no variable plan`);
+  plan.schema = { openAPIV3Schema: { type: "string", enum: ["refused"] } };
+  return { ...clusterClass, metadata: { ...metadata, name: nameRefusingClass(metadata.name) }, spec };
 }
 
 /** What a management cluster has before the chart is installed: the platform namespace with the ClusterClass. */
@@ -111,7 +131,7 @@ export function preparedSteps({ kube, after, classFile = "" }: PlatformDeps): St
     after: after.kube,
     run: () => kube.apply([namespace]),
   };
-  return [namespaceStep, classStep(kube, classFile, after.capi)];
+  return [namespaceStep, classStep(kube, { classFile, hasRefusingClass: false }, after.capi)];
 }
 
 // Idle API server: 86 MB with it, 88 MB without. --optimize-for-size would double the CPU of a request.

@@ -203,14 +203,16 @@ export async function prepareStack(options: StackOptions, dir: string, progress:
     registry: await registryOf({ dir, ports, secrets }),
     clusterClass: cluster.clusterClass,
     platformNamespace: PLATFORM_NAMESPACE,
-    withoutPlans: options.withoutPlans ?? [],
+    refusedPlans: options.refusedPlans ?? [],
     apiserver: options.apiserver ?? {},
     operator: options.operator ?? {},
   });
   writeEnvFiles(dir, environment);
   const after = { ...cluster.after, database: ["database"] };
   const classFile = isEmbedded ? settings.classFile : undefined;
-  const platform = { kube: cluster.kube, after, classFile, programAccess: cluster.programAccess };
+  const hasRefusingClass = (options.refusedPlans ?? []).length > 0;
+  const { programAccess } = cluster;
+  const platform = { kube: cluster.kube, after, classFile, hasRefusingClass, programAccess };
   const nodes = [
     ...cluster.nodes,
     ...postgresNodes({ dir, ports, secrets, certificates }),

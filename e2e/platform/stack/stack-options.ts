@@ -18,8 +18,8 @@ export interface StackOptions {
   tokenRefreshSeconds?: number;
   /** Use this management cluster instead of the embedded one. */
   kubeconfig?: string;
-  /** Plans that the operator does not know: a cluster with one is refused, and no machine is created for it. */
-  withoutPlans?: readonly string[];
+  /** Plans whose class takes no cluster: Cluster API refuses every one, and no machine is created for it. */
+  refusedPlans?: readonly string[];
   /** Extra variables of the API server. */
   apiserver?: Record<string, string>;
   /** Extra variables of the operator. */

@@ -51,7 +51,7 @@ function openStack(): Promise<Running> {
     provider: DEFAULT_PROVIDER,
     fresh: true,
     // Integration tests of the API create their clusters with this plan, so that no machine is created for them.
-    withoutPlans: ["scale"],
+    refusedPlans: ["scale"],
     onCrash: "report",
     // Read by the test of the chart's rights.
     audit: "programs",
