@@ -25,7 +25,6 @@ beforeAll(async () => {
     dir: DIR,
     fresh: true,
     onCrash: "report",
-    withoutPlans: ["scale"],
     audit: "deletions",
     apiserver: { MARINA_AUDIT_WEBHOOK_TOKEN: AUDIT_WEBHOOK.token },
   });
@@ -43,7 +42,7 @@ afterAll(async () => {
 
 /** A cluster by REST: its id, and its path in the Kubernetes API. */
 async function makeCluster(name: string): Promise<{ id: string; path: string }> {
-  const body = { name, k8s_version: "1.34", plan: "scale" };
+  const body = { name, k8s_version: "1.34" };
   const { id } = (await alice.request("POST", `/organizations/${orgId}/clusters`, body)).body;
   const { namespace } = engineer;
   const place = { namespace, labelSelector: `${LABEL_ID}=${id}` };

@@ -10,7 +10,7 @@ import { type ImportEdge, isTestFile, listSourceFiles, readImports } from "./imp
 import { measure } from "./measures.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..");
-const LIMITS = { apiserver: 485, operator: 150, shared: 77, smallFiles: 160, repeatedBlocks: 0 };
+const LIMITS = { apiserver: 492, operator: 150, shared: 77, smallFiles: 160, repeatedBlocks: 0 };
 
 test("the repository keeps to its rules", () => {
   expect(findViolations(root)).toEqual([]);
