@@ -15,7 +15,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 const copy = mkdtempSync(join(realpathSync(tmpdir()), "marina-new-slice-"));
-const COPIED = ["apiserver", "operator", "shared", "e2e", "crds", "docs", "build.ts", "image.ts"];
+const COPIED = ["apiserver", "operator", "shared", "e2e", "charts", "crds", "docs", "build.ts", "image.ts"];
 const CONFIG = ["package.json", "tsconfig.json", "biome.json", "vitest.config.ts", ".gitignore", "README.md"];
 /** The stack that runs serves the copy as well; nothing else of this run reaches the run inside. */
 const env = {

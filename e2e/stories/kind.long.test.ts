@@ -69,7 +69,10 @@ describe("the Kubernetes API accepts", () => {
     const classes = await renderChart("marina-classes", PLATFORM_NAMESPACE, composeClassValues());
     await expectAccepted(classes.objects);
     const marina = await renderChart("marina", PLATFORM_NAMESPACE, composeMarinaValues(settings));
-    await expectAccepted(marina.objects);
+    // The Pods of `helm test` run as a ServiceAccount of the release, which a dry run does not create.
+    const isTest = ({ metadata }: Rendered) => metadata.annotations?.["helm.sh/hook"] === "test";
+    expect(await kubeconform.findFaults(marina.objects.filter(isTest))).toEqual([]);
+    await expectAccepted(marina.objects.filter((object) => !isTest(object)));
   });
 });
 

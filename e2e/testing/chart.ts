@@ -12,7 +12,7 @@ export type Values = Record<string, unknown>;
 export interface Rendered {
   apiVersion: string;
   kind: string;
-  metadata: { name: string; namespace?: string };
+  metadata: { name: string; namespace?: string; annotations?: Record<string, string> };
   // biome-ignore lint/suspicious/noExplicitAny: whatever a test looks at
   [field: string]: any;
 }
