@@ -23,6 +23,8 @@ let kubeconform: Kubeconform;
 
 beforeAll(async () => {
   await kubectl(["create", "namespace", NAMESPACE]);
+  // A Pod of `helm test` needs it, and a dry run creates none.
+  await kubectl(["create", "serviceaccount", "marina-operator", "--namespace", NAMESPACE]);
   await installForeignDefinitions();
   kubeconform = await openKubeconform(folder);
   // No Pod is admitted without it.
