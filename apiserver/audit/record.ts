@@ -5,7 +5,7 @@ import type { Database, Queryable } from "../db/client.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { findDeleters, nameDeleter, type OutsideDeletion } from "./deleters/find-deleters.ts";
 import { findRequestsOf, insertAwaitedDeletions, listDueDeletions, takeDeletions } from "./deleters/store.ts";
-import { insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
+import { findLogStart, insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
 import type { AuditActor, AuditEntry, AuditFields } from "./table.ts";
 
 /**
@@ -54,34 +54,57 @@ export async function recordOutsideDeletions(
   { isAwaited }: { isAwaited: boolean },
 ): Promise<void> {
   if (isAwaited) await insertAwaitedDeletions(tx, deletions);
-  else await recordDeletions(tx, deletions, () => []);
+  else
+    await recordDeletions(
+      tx,
+      deletions.map((deletion) => ({ deletion, deleters: [], at: deletion.seenAt })),
+    );
 }
 
-/** Writes the entries of awaited deletions that are due, each once, at the time at which each was seen. */
+/**
+ * Writes the entries of awaited deletions that are due, each once, at the time at which each was seen; of one whose month the log
+ * does not have any more, at the start of the log.
+ */
 export async function settleDeletions(db: Database, now: Date): Promise<void> {
-  const due = await listDueDeletions(db, now);
+  const candidates = await listDueDeletions(db, now);
+  if (candidates.length === 0) return;
+  const requests = await findRequestsOf(db, candidates);
+  const start = await findLogStart(db);
+  const due = candidates
+    .map((deletion) => ({
+      deletion,
+      deleters: findDeleters(deletion, requests),
+      at: new Date(Math.max(deletion.seenAt.getTime(), start.getTime())),
+    }))
+    .filter(({ deletion, deleters }) => deletion.isOverdue || deleters.length > 0);
   if (due.length === 0) return;
-  const requests = await findRequestsOf(db, due);
   await db.transaction(async (tx) => {
-    const taken = await takeDeletions(tx, due);
-    const own = due.filter(({ id }) => taken.has(id));
-    await recordDeletions(tx, own, (deletion) => findDeleters(deletion, requests));
+    const taken = await takeDeletions(
+      tx,
+      due.map(({ deletion }) => deletion),
+    );
+    await recordDeletions(
+      tx,
+      due.filter(({ deletion }) => taken.has(deletion.id)),
+    );
   });
 }
 
-async function recordDeletions(
-  tx: Queryable,
-  deletions: readonly OutsideDeletion[],
-  findDeletersOf: (deletion: OutsideDeletion) => ReturnType<typeof findDeleters>,
-): Promise<void> {
-  const rows = deletions.map((deletion): NewAuditRow => {
-    const { username, after } = nameDeleter(deletion, findDeletersOf(deletion));
+interface SettledDeletion {
+  deletion: OutsideDeletion;
+  deleters: ReturnType<typeof findDeleters>;
+  at: Date;
+}
+
+async function recordDeletions(tx: Queryable, deletions: readonly SettledDeletion[]): Promise<void> {
+  const rows = deletions.map(({ deletion, deleters, at }): NewAuditRow => {
+    const { username, after } = nameDeleter(deletion, deleters);
     const actor: AuditActor =
       username === undefined
         ? { kind: "kubernetes", manager: UNKNOWN_MANAGER }
         : { kind: "kubernetes_user", name: username };
     const entry = after === undefined ? deletion.entry : { ...deletion.entry, after };
-    return { ...toRow({ actor, ...NO_REQUEST }, entry), at: deletion.seenAt };
+    return { ...toRow({ actor, ...NO_REQUEST }, entry), at };
   });
   await insertAuditEntries(tx, rows);
 }

@@ -202,6 +202,14 @@ export async function dropOldAuditPartitions(db: Database, retentionDays: number
   return rows.map(({ partition }) => partition);
 }
 
+/** The earliest time of which the log can have an entry: the start of its oldest partition. */
+export async function findLogStart(db: Database): Promise<Date> {
+  const [row] = await db.execute<{ day: string }>(sql`
+    select to_char(to_date(min(tablename), 'YYYY_MM'), 'YYYY-MM-DD') as day
+    from pg_tables where schemaname = 'audit_log_partitions'`);
+  return new Date(row?.day ?? 0);
+}
+
 type RefusedRequests = typeof refusedRequests.$inferSelect;
 
 /** Counts one request; returns how many there were in this hour. */

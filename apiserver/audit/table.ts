@@ -89,7 +89,10 @@ export const refusedRequests = pgTable(
   (table) => [primaryKey({ columns: [table.hour, table.actorId, table.operationId] })],
 );
 
-/** Deletions in the Kubernetes API, as its audit events tell of them: kept for a day, to find out who deleted an object. */
+/**
+ * Deletions in the Kubernetes API, as its audit events tell of them: kept for a day, to find out who deleted an object. A row is about
+ * all requests of a user for one name that ended within a minute.
+ */
 export const deletionRequests = pgTable(
   "deletion_requests",
   {
@@ -101,21 +104,16 @@ export const deletionRequests = pgTable(
     username: text().notNull(),
     /** Who acted under that name; empty for nobody else. */
     impersonator: text().notNull(),
+    minute: time("minute").notNull(),
+    /** When the first of them came. */
     receivedAt: time("received_at").notNull(),
+    /** When the last of them ended, within the minute. */
     completedAt: time("completed_at").notNull(),
   },
   (table) => [
     primaryKey({
       name: "deletion_requests_pk",
-      columns: [
-        table.orgId,
-        table.resource,
-        table.name,
-        table.completedAt,
-        table.receivedAt,
-        table.username,
-        table.impersonator,
-      ],
+      columns: [table.orgId, table.resource, table.name, table.minute, table.username, table.impersonator],
     }),
     index("deletion_requests_completed_idx").on(table.completedAt),
   ],

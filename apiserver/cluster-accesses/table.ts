@@ -10,6 +10,7 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
+import { time } from "../db/columns.ts";
 import type { Origin } from "../http/authentication/principal.ts";
 import { organizations } from "../organizations/table.ts";
 
@@ -123,6 +124,8 @@ export const observedAccesses = pgTable(
     clusterName: text("cluster_name").notNull(),
     subject: text().notNull(),
     expiresAt: timestamp("expires_at", { withTimezone: true }).notNull(),
+    /** metadata.creationTimestamp; null for one that an earlier version has seen. */
+    createdAt: time("created_at"),
     /** When its deletion was first seen. */
     endedAt: timestamp("ended_at", { withTimezone: true }),
   },

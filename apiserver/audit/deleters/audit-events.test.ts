@@ -11,9 +11,15 @@ const objectRef = {
   namespace: `org-${NIL_ID}`,
   name: "shop",
 };
-/** As a kube-apiserver of 1.34 writes it at the level Metadata. */
+const deleteOptions = {
+  kind: "DeleteOptions",
+  apiVersion: "cloud.marina.dev/v1",
+  preconditions: { uid: NIL_ID },
+  propagationPolicy: "Background",
+};
+/** As a kube-apiserver of 1.34 writes it at the level Request, of `kubectl delete`. */
 const event = {
-  level: "Metadata",
+  level: "Request",
   auditID: "4d2cd8a5-1b8e-4b2f-8a3c-0d9a5b6c7d8e",
   stage: "ResponseComplete",
   requestURI: `/apis/cloud.marina.dev/v1/namespaces/org-${NIL_ID}/clusters/shop`,
@@ -23,6 +29,7 @@ const event = {
   userAgent: "kubectl/v1.34.2",
   objectRef,
   responseStatus: { metadata: {}, code: 200 },
+  requestObject: deleteOptions,
   requestReceivedTimestamp: "2026-11-21T09:00:00.123456Z",
   stageTimestamp: "2026-11-21T09:00:00.654321Z",
   annotations: { "authorization.k8s.io/decision": "allow" },
@@ -59,6 +66,18 @@ test.each<[string, object, object]>([
     { user: { username: "x".repeat(10_000) } },
     { username: `${"x".repeat(252)}…` },
   ],
+  [
+    "a name of characters outside the basic plane, cut between two of them",
+    { user: { username: `${"x".repeat(251)}${"😀".repeat(300)}` } },
+    { username: `${"x".repeat(251)}😀…` },
+  ],
+  [
+    "a name of so many of these as are kept",
+    { user: { username: "😀".repeat(253) } },
+    { username: "😀".repeat(253) },
+  ],
+  ["one without options, or at the level Metadata", { requestObject: undefined }, {}],
+  ["one with no dry run", { requestObject: { ...deleteOptions, dryRun: [] } }, {}],
 ])("%s is read", (_what, change, expected) => {
   expect(readDeletionRequests(listOf({ ...event, ...change }), NOW)).toEqual([{ ...request, ...expected }]);
 });
@@ -70,7 +89,17 @@ test.each<[string, unknown]>([
   ["one of nothing", { ...event, responseStatus: { code: 404 } }],
   ["one without a response", { ...event, responseStatus: undefined }],
   ["one that has only arrived", { ...event, stage: "RequestReceived" }],
-  ["a dry run", { ...event, requestURI: `${event.requestURI}?dryRun=All` }],
+  ["a dry run by kubectl", { ...event, requestObject: { ...deleteOptions, dryRun: ["All"] } }],
+  ["a dry run in the address", { ...event, requestURI: `${event.requestURI}?dryRun=All` }],
+  [
+    "a dry run of a collection",
+    {
+      ...event,
+      verb: "deletecollection",
+      objectRef: collectionRef,
+      requestObject: { ...deleteOptions, dryRun: ["All"] },
+    },
+  ],
   ["one of a subresource", { ...event, objectRef: { ...objectRef, subresource: "status" } }],
   ["one of another kind", { ...event, objectRef: { ...objectRef, resource: "storageinventories" } }],
   ["one of Cluster API", { ...event, objectRef: { ...objectRef, apiGroup: "cluster.x-k8s.io" } }],
@@ -81,6 +110,7 @@ test.each<[string, unknown]>([
   ],
   ["one without a name of the object", { ...event, objectRef: collectionRef }],
   ["one of a long name", { ...event, objectRef: { ...objectRef, name: "x".repeat(254) } }],
+  ["one of a name with half a character", { ...event, objectRef: { ...objectRef, name: "a\ud800" } }],
   ["one of nobody", { ...event, user: { username: "" } }],
   ["one that Postgres cannot store", { ...event, user: { username: "a\0b" } }],
   ["half a character", { ...event, user: { username: "\ud800" } }],

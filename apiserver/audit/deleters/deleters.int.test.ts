@@ -136,6 +136,28 @@ describe("of an object that is seen to be deleted", () => {
     expect(body.items).toMatchObject([{ at: waiting?.seenAt.toISOString() }]);
   });
 
+  test("whoever deletes it again is not taken for the deleter while an earlier request may be told of", async () => {
+    const deletion = aDeletion();
+    await deletion.see();
+    await deletion.hear("carol", 3000, 3100);
+    await settle(20);
+    expect(await readAsStaff(deletion.id)).toEqual([]);
+    await deletion.hear("bob");
+    await settle(20);
+    expect(await readAsStaff(deletion.id)).toEqual([named]);
+  });
+
+  test("one whose month has left the log has its entry in the oldest month, and holds up no other", async () => {
+    const [old, recent] = [aDeletion(), aDeletion()];
+    for (const { see } of [old, recent]) await see();
+    await api.deps.db
+      .update(awaitedDeletions)
+      .set({ seenAt: new Date(Date.UTC(2020, 0, 15)) })
+      .where(and(eq(awaitedDeletions.orgId, orgId), eq(awaitedDeletions.targetId, old.id)));
+    await settle(190);
+    expect([await readAsStaff(old.id), await readAsStaff(recent.id)]).toEqual([[unknown], [unknown]]);
+  });
+
   test("tenants are shown the names of ServiceAccounts, and those of persons neither in the entry nor by searching", async () => {
     const account = "system:serviceaccount:flux-system:kustomize-controller";
     const [byPerson, byProgram] = [aDeletion(), aDeletion()];
@@ -164,24 +186,49 @@ test.each<[string, string, string | undefined, number]>([
   expect((await post(body, token)).status).toBe(status);
 });
 
-test("a flood of deletions in one organization is kept up to a bound, and in another one still", async () => {
-  const [flooded, other] = [crypto.randomUUID(), crypto.randomUUID()];
-  await api.deps.db.execute(sql`insert into ${deletionRequests}
-    select ${flooded}, 'clusters', 'c' || n, 'bob', '', now(), now() from generate_series(1, 10000) as n`);
-  const eventOf = (org: string) => ({
+/** A list of successful deletions of clusters by bob. */
+function listOfDeletions(deletions: { org: string; name: string; at: Date }[]): string {
+  const items = deletions.map(({ org, name, at }) => ({
     stage: "ResponseComplete",
     verb: "delete",
     requestURI: "/",
     user: { username: "bob" },
-    objectRef: { apiGroup: "cloud.marina.dev", resource: "clusters", namespace: `org-${org}`, name: "more" },
+    objectRef: { apiGroup: "cloud.marina.dev", resource: "clusters", namespace: `org-${org}`, name },
     responseStatus: { code: 200 },
-    requestReceivedTimestamp: new Date().toISOString(),
-    stageTimestamp: new Date().toISOString(),
-  });
-  const items = [flooded, other].map(eventOf);
-  await post(JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "EventList", items }));
+    requestReceivedTimestamp: new Date(at.getTime() - 100).toISOString(),
+    stageTimestamp: at.toISOString(),
+  }));
+  return JSON.stringify({ apiVersion: "audit.k8s.io/v1", kind: "EventList", items });
+}
+
+test("a flood of deletions in one organization is kept up to a bound, and in another one still", async () => {
+  const [flooded, other] = [crypto.randomUUID(), crypto.randomUUID()];
+  await api.deps.db.execute(sql`insert into ${deletionRequests}
+      (org_id, resource, name, username, impersonator, minute, received_at, completed_at)
+    select ${flooded}, 'clusters', 'c' || n, 'bob', '', now(), now(), now() from generate_series(1, 10000) as n`);
+  const at = new Date();
+  await post(listOfDeletions([flooded, other].map((org) => ({ org, name: "more", at }))));
   const countOf = (org: string) => api.deps.db.$count(deletionRequests, eq(deletionRequests.orgId, org));
   expect([await countOf(flooded), await countOf(other)]).toEqual([10_000, 1]);
+});
+
+test("who deletes the same object again and again takes one place a minute, from the first to the last", async () => {
+  const org = crypto.randomUUID();
+  const minute = Math.floor(Date.now() / 60_000) * 60_000;
+  const at = (second: number) => new Date(minute + second * SECOND_MS);
+  const repeated = [30, 5, 59, 60, 7].map((second) => ({ org, name: "held", at: at(second) }));
+  for (const part of [repeated.slice(0, 2), repeated.slice(2), repeated]) await post(listOfDeletions(part));
+  const { receivedAt, completedAt } = deletionRequests;
+  const kept = await api.deps.db
+    .select({ receivedAt, completedAt })
+    .from(deletionRequests)
+    .where(eq(deletionRequests.orgId, org))
+    .orderBy(completedAt);
+  const from = (second: number) => new Date(at(second).getTime() - 100);
+  expect(kept).toEqual([
+    { receivedAt: from(5), completedAt: at(59) },
+    { receivedAt: from(60), completedAt: at(60) },
+  ]);
 });
 
 test("an event as the Kubernetes API itself writes it names who deleted by kubectl, and under which name", async (context) => {
@@ -198,15 +245,23 @@ test("an event as the Kubernetes API itself writes it names who deleted by kubec
     const [cluster] = await api.deps.kube.listAll(clusterKind, place);
     const path = `/namespaces/${place.namespace}/clusters/${cluster?.metadata.name}`;
     const as = ["--as=erin@platform.example", "--as-group=system:masters"];
+    const resource = `clusters.cloud.marina.dev/${cluster?.metadata.name}`;
+    const tryAs = ["--as=grace@platform.example", "--as-group=system:masters", "--dry-run=server"];
+    await kubectl(["delete", resource, "--namespace", place.namespace, ...tryAs]);
     await kubectl(["delete", "--raw", `/apis/cloud.marina.dev/v1${path}`, ...as]);
     await expect.poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, PATIENT).toBe(404);
-    const items = await waitFor("the event", async () => {
+    const items = await waitFor("the events", async () => {
       const lines = (await readFile(auditLog, "utf8")).split("\n");
       const found = lines.filter((line) => line.includes(path) && line.includes('"verb":"delete"'));
-      return found.length > 0 ? found.map((line) => JSON.parse(line)) : undefined;
+      const isComplete = found.some((line) => line.includes("erin@platform.example"));
+      return isComplete ? found.map((line) => JSON.parse(line)) : undefined;
     });
     const list = { apiVersion: "audit.k8s.io/v1", kind: "EventList", metadata: {}, items };
     expect((await post(JSON.stringify(list))).status).toBe(204);
+    const users = api.deps.db.select({ username: deletionRequests.username }).from(deletionRequests);
+    expect(await users.where(eq(deletionRequests.orgId, orgId))).not.toContainEqual({
+      username: "grace@platform.example",
+    });
     await settle(20);
     expect(await readAsStaff(id)).toMatchObject([
       {

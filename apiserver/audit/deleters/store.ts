@@ -1,10 +1,10 @@
-import { eq, inArray, lt, sql } from "drizzle-orm";
+import { eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { awaitedDeletions, deletionRequests } from "../table.ts";
 import type { DeletionRequest, OutsideDeletion } from "./find-deleters.ts";
 
-/** Requests of one organization that are kept: beyond, the deleters of its objects are unknown. */
+/** Rows of one organization that are kept: beyond, the deleters of its objects are unknown. */
 const MAX_REQUESTS = 10_000;
 const KEPT_HOURS = 24;
 
@@ -14,7 +14,10 @@ const NAMED_AFTER_SECONDS = 10;
 const UNKNOWN_AFTER_SECONDS = 180;
 const PAGE_SIZE = 500;
 
-/** Keeps requests, each once. */
+/**
+ * Keeps requests. Those of a user for one name within a minute are kept as one that lasts from the first to the last: whoever
+ * repeats them takes no room from the others of the organization, and at worst cannot be told from another user.
+ */
 export async function insertDeletionRequests(
   db: Database,
   requests: readonly DeletionRequest[],
@@ -29,15 +32,27 @@ export async function insertDeletionRequests(
     received_at: request.receivedAt,
     completed_at: request.completedAt,
   }));
-  const columns = sql.raw(Object.keys(rows[0] ?? {}).join(", "));
+  const { receivedAt, completedAt } = deletionRequests;
+  // In one order, or two processes that are sent the same would wait for each other.
   await db.execute(sql`
-    insert into ${deletionRequests} (${columns})
-    select ${columns} from json_to_recordset(${JSON.stringify(rows)}::text::json)
-      as given (org_id uuid, resource text, name text, username text, impersonator text,
-        received_at timestamptz, completed_at timestamptz)
-    where (select count(*) from (select from ${deletionRequests} as kept
-        where kept.org_id = given.org_id limit ${MAX_REQUESTS}) as counted) < ${MAX_REQUESTS}
-    on conflict do nothing`);
+    with given as materialized (
+      select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
+        as given (org_id uuid, resource text, name text, username text, impersonator text,
+          received_at timestamptz, completed_at timestamptz)),
+    with_room as materialized (
+      select org_id from (select distinct org_id from given) as organization
+      where (select count(*) from (select from ${deletionRequests} as kept
+          where kept.org_id = organization.org_id limit ${MAX_REQUESTS}) as counted) < ${MAX_REQUESTS})
+    insert into ${deletionRequests}
+      (org_id, resource, name, username, impersonator, minute, received_at, completed_at)
+    select org_id, resource, name, username, impersonator, date_trunc('minute', completed_at) as minute,
+      min(received_at), max(completed_at)
+    from given join with_room using (org_id)
+    group by 1, 2, 3, 4, 5, 6
+    order by 1, 2, 3, 4, 5, 6
+    on conflict on constraint deletion_requests_pk do update set
+      received_at = least(${receivedAt}, excluded.received_at),
+      completed_at = greatest(${completedAt}, excluded.completed_at)`);
 }
 
 /** Forgets requests that no deletion will be compared with any more. */
@@ -61,12 +76,21 @@ export async function insertAwaitedDeletions(
 
 type AwaitedDeletion = OutsideDeletion & { id: string };
 
-/** A page of the deletions of all organizations whose entries are due, the oldest first: named, or not waited for any more. */
-export async function listDueDeletions(db: Database, now: Date): Promise<AwaitedDeletion[]> {
+/**
+ * A page of the deletions of all organizations whose entries may be due, the oldest first: with `isOverdue` those that are not
+ * waited for any more, and those that a request may have made.
+ */
+export async function listDueDeletions(
+  db: Database,
+  now: Date,
+): Promise<(AwaitedDeletion & { isOverdue: boolean })[]> {
   const before = (seconds: number) =>
     sql`${awaitedDeletions.seenAt} <= ${now.toISOString()}::timestamptz - make_interval(secs => ${seconds})`;
   return db
-    .select()
+    .select({
+      ...getTableColumns(awaitedDeletions),
+      isOverdue: sql<boolean>`${before(UNKNOWN_AFTER_SECONDS)}`,
+    })
     .from(awaitedDeletions)
     .where(
       sql`${before(NAMED_AFTER_SECONDS)} and (${before(UNKNOWN_AFTER_SECONDS)} or exists (${requestsOf()}))`,
@@ -115,13 +139,13 @@ export async function takeDeletions(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Wider than `findDeleters`, by an index. */
+/** As `findDeleters`, which decides, by an index. */
 const isOfDeletion = sql`${deletionRequests.orgId} = ${awaitedDeletions.orgId}
   and ${deletionRequests.resource} = ${awaitedDeletions.resource}
   and ${deletionRequests.name} in ('', ${awaitedDeletions.name})
   and ${deletionRequests.completedAt} >= coalesce(${awaitedDeletions.requestedAt}, ${awaitedDeletions.createdAt})
-  and ${deletionRequests.receivedAt}
-    < coalesce(${awaitedDeletions.requestedAt}, ${awaitedDeletions.seenAt}) + interval '10 seconds'`;
+  and ${deletionRequests.receivedAt} <= coalesce(
+    ${awaitedDeletions.requestedAt} + interval '999 milliseconds', ${awaitedDeletions.seenAt} + interval '5 seconds')`;
 
 function requestsOf() {
   return sql`select from ${deletionRequests} where ${isOfDeletion}`;

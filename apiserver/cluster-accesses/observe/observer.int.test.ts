@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
 import { ANNOTATION_IDENTITY, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { auditLog } from "../../audit/table.ts";
+import { auditLog, awaitedDeletions } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
@@ -32,9 +32,10 @@ beforeAll(async () => {
 afterEach(() => halt());
 afterAll(() => api.close());
 
-function start(): void {
+function start(changes: Partial<TestApp["deps"]["config"]> = {}): void {
   stop = new AbortController();
-  ({ stopped } = startAccessObserver(api.deps, stop.signal));
+  const deps = { ...api.deps, config: { ...api.deps.config, ...changes } };
+  ({ stopped } = startAccessObserver(deps, stop.signal));
 }
 
 async function halt(): Promise<void> {
@@ -98,6 +99,43 @@ describe("an access by kubectl", () => {
     await deleteByHand(id);
     start();
     await expect.poll(() => auditOf(id), patience).toHaveLength(2);
+  });
+
+  const AWAITED = { auditWebhookToken: "of-the-audit-events" };
+  test.each([
+    ["while it is watched", (id: string) => deleteByHand(id)],
+    [
+      "while nobody watches",
+      async (id: string) => {
+        await halt();
+        await deleteByHand(id);
+        start(AWAITED);
+      },
+    ],
+  ])("that is deleted %s has its deleter among those since its own creation", async (_when, end) => {
+    start(AWAITED);
+    const id = await createByHand();
+    await expect.poll(() => auditOf(id), patience).toHaveLength(1);
+    const place = { namespace: cluster.namespace, labelSelector: `${LABEL_ID}=${id}` };
+    const [access] = await api.deps.kube.listAll(clusterAccessKind, place);
+    await end(id);
+    const { createdAt, requestedAt } = awaitedDeletions;
+    const ofAccess = and(eq(awaitedDeletions.orgId, orgId), eq(awaitedDeletions.targetId, id));
+    const read = () => api.deps.db.select({ createdAt, requestedAt }).from(awaitedDeletions).where(ofAccess);
+    const created = new Date(access?.metadata.creationTimestamp ?? "");
+    await expect.poll(read, patience).toEqual([{ createdAt: created, requestedAt: null }]);
+  });
+
+  test("of an earlier version, whose creation is not recorded, has an unknown deleter", async () => {
+    start(AWAITED);
+    const id = await createByHand();
+    await expect.poll(() => auditOf(id), patience).toHaveLength(1);
+    await halt();
+    await deleteByHand(id);
+    await api.deps.sql`update observed_accesses set created_at = null where id = ${id}`;
+    start(AWAITED);
+    const both = ["cluster_access.create test", "cluster_access.revoke unknown"];
+    await expect.poll(() => auditOf(id), patience).toEqual(both);
   });
 
   test("with the id of another organization is in the audit log of none", async () => {

@@ -1,5 +1,6 @@
 import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
 import { ANNOTATION_REQUEST_ID, LABEL_ORG_ID } from "../../../shared/crd/names.ts";
+import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../../shared/kube/store.ts";
@@ -30,7 +31,16 @@ const EXPIRY_TOLERANCE_MS = 5_000;
 const BATCH_SIZE = 20;
 
 /** An access in the cache, a deleted one, or the search for those that ended while no process watched. */
-type Work = { key: string } | { goneUid: string } | { search: true };
+type Work = { key: string } | { gone: Gone } | { search: true };
+
+/** An access that is deleted. */
+interface Gone {
+  uid: string;
+  /** Null where only its record can say it. */
+  createdAt: Date | null;
+  /** When the deletion was requested; null where it was not seen. */
+  requestedAt: Date | null;
+}
 
 /**
  * Writes what happens to accesses in the Kubernetes API to the audit log, and says of those that wait for it whether they may be
@@ -51,7 +61,7 @@ async function observe(deps: Deps, signal: AbortSignal): Promise<void> {
     name: "access-observer",
     batchSize: BATCH_SIZE,
     keyOf: (work) =>
-      "key" in work ? `access ${work.key}` : "goneUid" in work ? `gone ${work.goneUid}` : "search",
+      "key" in work ? `access ${work.key}` : "gone" in work ? `gone ${work.gone.uid}` : "search",
     run: async (batch) => {
       for (const work of batch) await carryOut(deps, store, work);
     },
@@ -66,14 +76,14 @@ async function observe(deps: Deps, signal: AbortSignal): Promise<void> {
     store,
     keepManagedFields: true,
     onChange: ({ type, object }) =>
-      queue.add(type === "deleted" ? { goneUid: object.metadata.uid ?? "" } : { key: objectKey(object) }),
+      queue.add(type === "deleted" ? { gone: toGone(object) } : { key: objectKey(object) }),
     onRelist: () => queue.add({ search: true }),
   }).start(signal);
   await queue.stopped;
 }
 
 async function carryOut(deps: Deps, store: Store<ClusterAccess>, work: Work): Promise<void> {
-  if ("goneUid" in work) return recordGone(deps, work.goneUid);
+  if ("gone" in work) return recordGone(deps, work.gone);
   if ("search" in work) return recordMissing(deps, store);
   const access = store.get(work.key);
   if (access === undefined) return;
@@ -87,7 +97,7 @@ async function recordMissing(deps: Deps, store: Store<ClusterAccess>): Promise<v
   for (const { uid, namespace, name } of await listUnended(deps.db)) {
     if (store.get(toKey(namespace, name))?.metadata.uid === uid) continue;
     const live = await deps.kube.get(clusterAccessKind, namespace, name);
-    if (live?.metadata.uid !== uid) await recordGone(deps, uid);
+    if (live?.metadata.uid !== uid) await recordGone(deps, { uid, createdAt: null, requestedAt: null });
   }
 }
 
@@ -104,24 +114,30 @@ async function recordObservation(
   if (!(await findKnownOrganizations(db, [seen.orgId])).has(seen.orgId)) return;
   await db.transaction(async (tx) => {
     if (await insertObserved(tx, seen)) await recordOutsideAudits(tx, auditsOfCreation(access, seen));
-    const { deletionTimestamp } = access.metadata;
-    if (deletionTimestamp !== undefined)
-      await recordEnd(tx, config, { uid: seen.uid, requestedAt: new Date(deletionTimestamp) });
+    if (access.metadata.deletionTimestamp !== undefined) await recordEnd(tx, config, toGone(access));
   });
 }
 
 /** Records the end of an access that is deleted. */
-async function recordGone({ config, db }: Pick<Deps, "config" | "db">, uid: string): Promise<void> {
-  await db.transaction((tx) => recordEnd(tx, config, { uid, requestedAt: null }));
+async function recordGone({ config, db }: Pick<Deps, "config" | "db">, gone: Gone): Promise<void> {
+  await db.transaction((tx) => recordEnd(tx, config, gone));
 }
 
-/** `requestedAt`: when the deletion was requested; null where it was not seen. */
-async function recordEnd(
-  tx: Queryable,
-  config: Deps["config"],
-  { uid, requestedAt }: { uid: string; requestedAt: Date | null },
-): Promise<void> {
-  const ended = await markEnded(tx, uid);
+function toGone({ metadata: { uid = "", creationTimestamp, deletionTimestamp } }: KubeObject): Gone {
+  return { uid, createdAt: toDate(creationTimestamp), requestedAt: toDate(deletionTimestamp) };
+}
+
+function toDate(timestamp: string | undefined): Date | null {
+  return timestamp === undefined ? null : new Date(timestamp);
+}
+
+/**
+ * Where neither the object nor its record says when it was created, its deleter stays unknown: requests for an earlier access of
+ * the name could not be told from those for this one.
+ */
+async function recordEnd(tx: Queryable, config: Deps["config"], gone: Gone): Promise<void> {
+  const ended = await markEnded(tx, gone.uid);
+  const { requestedAt } = gone;
   const seenAt = new Date();
   const at = requestedAt ?? seenAt;
   if (ended === undefined || ended.expiresAt.getTime() - EXPIRY_TOLERANCE_MS <= at.getTime()) return;
@@ -131,12 +147,14 @@ async function recordEnd(
   // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
   if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
   if (!(await isClusterStaying(tx, ended.namespace, ended.clusterName))) return;
-  const { name } = ended;
   const entry = { ...toEntry("revoke", ended), before: toFields(ended) };
-  const place = { orgId, resource: "clusteraccesses", name, createdAt: new Date(0) } as const;
-  await recordOutsideDeletions(tx, [{ ...place, requestedAt, seenAt, entry }], {
-    isAwaited: isDeleterAwaited(config),
-  });
+  const place = { orgId, resource: "clusteraccesses", name: ended.name } as const;
+  const createdAt = gone.createdAt ?? ended.createdAt;
+  await recordOutsideDeletions(
+    tx,
+    [{ ...place, createdAt: createdAt ?? seenAt, requestedAt, seenAt, entry }],
+    { isAwaited: createdAt !== null && isDeleterAwaited(config) },
+  );
 }
 
 function auditsOfCreation({ metadata }: ClusterAccess, seen: NewObservedAccess): OutsideAudit[] {
@@ -176,5 +194,6 @@ function toObserved(access: ClusterAccess): NewObservedAccess | undefined {
     clusterName,
     subject,
     expiresAt: findExpiry(access),
+    createdAt: toDate(metadata.creationTimestamp),
   };
 }

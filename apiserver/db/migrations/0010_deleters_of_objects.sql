@@ -16,11 +16,13 @@ CREATE TABLE "deletion_requests" (
 	"name" text NOT NULL,
 	"username" text NOT NULL,
 	"impersonator" text NOT NULL,
+	"minute" timestamp (3) with time zone NOT NULL,
 	"received_at" timestamp (3) with time zone NOT NULL,
 	"completed_at" timestamp (3) with time zone NOT NULL,
-	CONSTRAINT "deletion_requests_pk" PRIMARY KEY("org_id","resource","name","completed_at","received_at","username","impersonator")
+	CONSTRAINT "deletion_requests_pk" PRIMARY KEY("org_id","resource","name","minute","username","impersonator")
 );
 --> statement-breakpoint
+ALTER TABLE "observed_accesses" ADD COLUMN "created_at" timestamp (3) with time zone;--> statement-breakpoint
 CREATE INDEX "awaited_deletions_target_idx" ON "awaited_deletions" USING btree ("org_id","target_id");--> statement-breakpoint
 CREATE INDEX "awaited_deletions_seen_idx" ON "awaited_deletions" USING btree ("seen_at");--> statement-breakpoint
 CREATE INDEX "deletion_requests_completed_idx" ON "deletion_requests" USING btree ("completed_at");

@@ -124,7 +124,7 @@ function auditPolicy(audit: Audit): object {
     omitStages: ["RequestReceived"],
     rules: [
       { level: "None", nonResourceURLs: ["*"] },
-      { level: "Metadata", verbs: ["delete", "deletecollection"], resources: [{ group: GROUP, resources }] },
+      { level: "Request", verbs: ["delete", "deletecollection"], resources: [{ group: GROUP, resources }] },
       ...rules[audit],
       { level: "None" },
     ],
