@@ -35,4 +35,5 @@ test("three names are the most, the nearest first", () => {
 test("a sentence ends with the nearest names, or with nothing", () => {
   expect(suggestNearest("nodes", FIELDS)).toBe("; did you mean `min_nodes` or `max_nodes`?");
   expect(suggestNearest("region", FIELDS)).toBe("");
+  expect(suggestNearest("x", [""])).toBe("");
 });

@@ -14,7 +14,7 @@ export function findNearest(word: string, names: readonly string[]): string[] {
   const typed = normalize(word);
   if (typed === "") return [];
   return names
-    .filter((name) => name.length <= MAX_LENGTH)
+    .filter((name) => name !== "" && name.length <= MAX_LENGTH)
     .map((name) => ({ name, edits: countEdits(typed, normalize(name)) }))
     .filter(({ name, edits }) => isNear(typed, normalize(name), edits))
     .toSorted((one, other) => one.edits - other.edits)

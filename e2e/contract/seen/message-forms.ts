@@ -14,6 +14,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be at (most|least) -?\d+$/,
     /^must be more than \d+$/,
     /^the quota is \d+, \d+ in use, \d+ more requested$/,
+    /^there are as many (clusters|node pools) as there may be$/,
     /^must sum to at most \d+ cents, which is what the invoice has left$/,
     /^must use port \d+ or one from \d+ to \d+(; .+)?$/,
   ],
@@ -55,7 +56,10 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be `\*` alone, or types without it$/,
     /^is no type of GET \/api\/v1\/webhook-events(; did you mean `[\w.*]+`( or `[\w.*]+`){0,2}\?)?$/,
   ],
-  unsupported: [/^is not supported; leave it out, or ask the platform's operator \(".+"\)$/],
+  unsupported: [
+    /^is not supported; leave it out, or ask the platform's operator \(".+"\)$/,
+    /^is not available; choose another plan, or ask the platform's operator \(".+"\)$/,
+  ],
   below_one_node: [/^must be 0 or cover at least one node/],
 };
 
