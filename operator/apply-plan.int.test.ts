@@ -9,7 +9,7 @@ import {
 } from "../shared/controller/plan.ts";
 import type { RecordedEvent } from "../shared/controller/recorder.ts";
 import { openTestApi, type TestApi } from "../shared/crd/testing.ts";
-import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
+import { type ConfigMap, configMapKind, type Namespace, namespaceKind } from "../shared/kube/core-kinds.ts";
 import { KubeError } from "../shared/kube/errors.ts";
 
 let api: TestApi;
@@ -19,6 +19,8 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const MANAGER = "marina-operator";
+
+type Conditioned = { status?: { conditions?: { type: string }[] } };
 
 function stepOf(name: string, data: Record<string, string>, isNew: boolean): Step {
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: api.namespace }, data };
@@ -97,4 +99,39 @@ test("the Events about a removed annotation and a step are recorded although a l
   expect(error).toBeInstanceOf(StepError);
   expect(reasons).toEqual(["Answered", "Made"]);
   expect((await read("asked"))?.metadata.annotations ?? {}).toEqual({});
+});
+
+test("a condition that ended is removed after the Events of the plan, which are recorded although that fails", async () => {
+  const namespace = () => api.client.get(namespaceKind, undefined, api.namespace);
+  const listTypes = async () => {
+    const { status } = (await namespace()) as Conditioned;
+    return status?.conditions?.map(({ type }) => type) ?? [];
+  };
+  const ended = { type: "Ended", status: "True", reason: "Test", message: "" };
+  const write = { fieldManager: "person", subresource: "status" as const };
+  const patch = { status: { conditions: [ended] } };
+  await api.client.mergePatch(namespaceKind, undefined, api.namespace, patch, write);
+  const reasons: string[] = [];
+  const apply = async (patches: Partial<typeof api.client>) => {
+    const context: PlanContext<Namespace> = {
+      client: { ...api.client, ...patches },
+      kind: namespaceKind,
+      recorder: { record: ({ reason }) => reasons.push(reason) },
+      finalizer: "example.com/none",
+      fieldManager: MANAGER,
+      statusFieldManager: MANAGER,
+      conditionTypes: [ended.type],
+      onWritten: () => undefined,
+      signal: new AbortController().signal,
+    };
+    const object = (await namespace()) as Namespace;
+    const regarding = { apiVersion: "v1", kind: "Namespace", namespace: "", name: api.namespace };
+    const event: RecordedEvent = { regarding, type: "Normal", reason: "Applied", action: "Test", note: "" };
+    await applyPlan(context, object, composePlan({ status: { phase: "Active" }, events: [event] }));
+  };
+  await expect(apply({ jsonPatch: () => Promise.reject(new Error("refused")) })).rejects.toThrow("refused");
+  expect(reasons).toEqual(["Applied"]);
+  expect(await listTypes()).toEqual([ended.type]);
+  await apply({});
+  expect(await listTypes()).toEqual([]);
 });

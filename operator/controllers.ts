@@ -217,9 +217,10 @@ function createStorageControllers(deps: ControllersDeps, now: () => Date): Contr
   const { storage, settings } = deps.config;
   if (storage === undefined) return [];
   const { defaultQuotaBytes, intervalSeconds } = storage;
+  const unread = new Map<string, number>();
   const shared = { caches: set.caches, pools: createPoolList(), driver: createDriver(storage), now, log };
   const inventories = createOne(deps, "storage-inventory", (key, context) =>
-    runInventory({ ...shared, defaultQuotaBytes }, key, context),
+    runInventory({ ...shared, defaultQuotaBytes, unread }, key, context),
   );
   const { platformNamespace } = settings;
   const rounds = createOne(deps, "storage-round", (_key, context) =>

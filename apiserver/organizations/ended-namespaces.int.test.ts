@@ -116,3 +116,29 @@ test("it stays while the organization exists, and when it was not made by Marina
   await run();
   for (const name of [alive, made.metadata.name, named]) expect(await isEnded(name)).toBe(false);
 });
+
+test("a Namespace that stays, whoever made it, no longer has the slug and the name of its deleted organization", async () => {
+  const { db, kube } = api.deps;
+  const byMarina = await addOrganization(false);
+  const byOthers = await addOrganization(false);
+  const labels = { "cloud.marina.dev/org-id": byOthers };
+  await kube.create(namespaceKind, { metadata: { name: organizationNamespace(byOthers), labels } }, BY_HAND);
+  const show = async (orgId: string) => {
+    const { metadata } = (await kube.get(namespaceKind, undefined, organizationNamespace(orgId))) ?? {};
+    return [
+      metadata?.labels?.["cloud.marina.dev/org-id"] === orgId,
+      metadata?.labels?.["cloud.marina.dev/org-slug"] !== undefined,
+      metadata?.annotations?.["cloud.marina.dev/org-name"] !== undefined,
+    ];
+  };
+  for (const orgId of [byMarina, byOthers]) {
+    const namespace = await ensureNamespace(api.deps, orgId);
+    await kube.create(secretKind, { metadata: { name: "keep", namespace } }, BY_HAND);
+    expect(await show(orgId)).toEqual([true, true, true]);
+    await run();
+    expect(await show(orgId)).toEqual([true, true, true]);
+    await db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
+    await run();
+    expect(await show(orgId)).toEqual([true, false, false]);
+  }
+});

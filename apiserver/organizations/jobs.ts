@@ -1,6 +1,8 @@
 import {
+  ANNOTATION_ORG_NAME,
   LABEL_MANAGED_BY,
   LABEL_ORG_ID,
+  LABEL_ORG_SLUG,
   MANAGER_APISERVER,
   MANAGER_OPERATOR,
 } from "../../shared/crd/names.ts";
@@ -24,7 +26,6 @@ import {
 import { listWithoutNamespace, readAllPublished } from "./namespace-store.ts";
 import { findDeletedOrganizations } from "./store.ts";
 
-const BATCH = 100;
 const MISSING_EVERY_MS = 15_000;
 const ALL_EVERY_MS = 10 * 60_000;
 const ENDED_EVERY_MS = 5 * 60_000;
@@ -35,8 +36,8 @@ const ENDED_EVERY_MS = 5 * 60_000;
  */
 export function organizationJobs(deps: Deps): PeriodicJob[] {
   return [
-    { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: () => ensureMissing(deps) },
-    { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: () => ensureAll(deps) },
+    { name: "missing-namespaces", everyMs: MISSING_EVERY_MS, run: (signal) => ensureMissing(deps, signal) },
+    { name: "all-namespaces", everyMs: ALL_EVERY_MS, run: (signal) => ensureAll(deps, signal) },
     {
       name: ENDED_NAMESPACES_JOB,
       everyMs: ENDED_EVERY_MS,
@@ -45,51 +46,66 @@ export function organizationJobs(deps: Deps): PeriodicJob[] {
   ];
 }
 
-async function ensureMissing(deps: Deps): Promise<void> {
-  for (const orgId of await listWithoutNamespace(deps.db, BATCH)) await ensureNamespace(deps, orgId);
+async function ensureMissing(deps: Deps, signal: AbortSignal): Promise<void> {
+  const orgIds = await listWithoutNamespace(deps.db);
+  throwFirst(await collectErrors(orgIds, signal, (orgId) => ensureNamespace(deps, orgId)));
 }
 
-async function ensureAll(deps: Deps): Promise<void> {
+async function ensureAll(deps: Deps, signal: AbortSignal): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID });
   const byName = new Map(namespaces.map((namespace) => [namespace.metadata.name, namespace]));
   const published = await readAllPublished(deps.db, deps.config.quotas);
-  for (const organization of published) {
-    const { orgId } = organization.quotas;
-    const namespace = byName.get(organizationNamespace(orgId));
-    if (namespace === undefined || !showsPublished(namespace, organization))
-      await ensureNamespace(deps, orgId);
-  }
-  await ensureObjectQuotas(
-    deps,
-    namespaces.filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-    new Map(published.map(({ quotas }) => [quotas.orgId, quotas.effective])),
-  );
+  const outdated = published.filter((organization) => {
+    const namespace = byName.get(organizationNamespace(organization.quotas.orgId));
+    return namespace === undefined || !showsPublished(namespace, organization);
+  });
+  const errors = await collectErrors(outdated, signal, ({ quotas }) => ensureNamespace(deps, quotas.orgId));
+  const limited = namespaces.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const quotasByOrg = new Map(published.map(({ quotas }) => [quotas.orgId, quotas.effective]));
+  throwFirst([...errors, ...(await ensureObjectQuotas(deps, limited, quotasByOrg, signal))]);
 }
 
 /**
  * Writes the limits of objects that are missing or differ from the organization's; also in Namespaces that Marina did not make,
- * which get those of an organization for which no quotas are set. One that fails, because its Namespace was deleted meanwhile,
- * delays no other.
+ * which get those of an organization for which no quotas are set. Resolves to the errors of those that failed, because their
+ * Namespace was deleted meanwhile.
  */
 async function ensureObjectQuotas(
   { kube, config }: Deps,
   namespaces: readonly Namespace[],
   quotasByOrg: ReadonlyMap<string, QuotaAmounts>,
-): Promise<void> {
+  signal: AbortSignal,
+): Promise<unknown[]> {
   const labelSelector = `${LABEL_MANAGED_BY}=${MANAGER_APISERVER}`;
   const live = await kube.listAll(resourceQuotaKind, { labelSelector });
   const quotas = new Map(live.map((quota) => [toKey(quota.metadata.namespace, quota.metadata.name), quota]));
-  const errors: unknown[] = [];
-  for (const { metadata } of namespaces) {
+  const wanted = namespaces.flatMap(({ metadata }) => {
     const amounts = quotasByOrg.get(metadata.labels?.[LABEL_ORG_ID] ?? "") ?? config.quotas;
     const limits = objectLimitsOf(amounts, config.maxClusterAccessesPerOrganization);
-    for (const [name, counts] of Object.entries(limits)) {
-      const quota = quotas.get(toKey(metadata.name, name));
-      if (quota !== undefined && hasLimits(quota, counts)) continue;
-      const place = { namespace: metadata.name, name };
-      await applyObjectQuota(kube, place, counts).catch((error: unknown) => errors.push(error));
-    }
+    return Object.entries(limits).map(([name, counts]) => ({ namespace: metadata.name, name, counts }));
+  });
+  const outdated = wanted.filter(({ namespace, name, counts }) => {
+    const quota = quotas.get(toKey(namespace, name));
+    return quota === undefined || !hasLimits(quota, counts);
+  });
+  return collectErrors(outdated, signal, ({ counts, ...place }) => applyObjectQuota(kube, place, counts));
+}
+
+/** Does one after the other until `signal` aborts, and resolves to the errors: one that fails delays no other. */
+async function collectErrors<T>(
+  items: readonly T[],
+  signal: AbortSignal,
+  handle: (item: T) => Promise<unknown>,
+): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  for (const item of items) {
+    if (signal.aborted) break;
+    await handle(item).catch((error: unknown) => errors.push(error));
   }
+  return errors;
+}
+
+function throwFirst(errors: readonly unknown[]): void {
   if (errors.length > 0) throw errors[0];
 }
 
@@ -101,18 +117,43 @@ const ENDED_NAMESPACES_JOB = "ended-namespaces";
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
- * Removes the Namespaces of deleted organizations that hold only the StorageInventory and what Kubernetes and Marina
- * put into every Namespace. One that Marina did not make is not removed; none is removed when the API server may not
- * list every kind. Each removal is in the audit log. An object created between the list and the deletion is lost.
- * Creating one takes rights in all Namespaces, since a binding in this one prevents its removal. Calls are sequential;
- * a Namespace that is not empty takes few, since core kinds are listed first. Rejects with a KubeError.
+ * Takes slug and name from the Namespaces of deleted organizations, for another organization may get the slug. Removes those
+ * that hold only the StorageInventory and what Kubernetes and Marina put into every Namespace. One that Marina did not make is
+ * not removed; none is removed when the API server may not list every kind. Each removal is in the audit log. An object
+ * created between the list and the deletion is lost. Creating one takes rights in all Namespaces, since a binding in this one
+ * prevents its removal. Calls are sequential; a Namespace that is not empty takes few, since core kinds are listed first.
+ * Rejects with a KubeError.
  */
 export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });
-  const made = namespaces.filter(isMadeByMarina);
-  if (made.length === 0) return;
-  const deleted = await findDeletedOrganizations(deps.db, made.map(organizationOf));
-  const ended = made.filter((namespace) => deleted.has(organizationOf(namespace)));
+  const candidates = namespaces.filter(isOfOrganization);
+  if (candidates.length === 0) return;
+  const deleted = await findDeletedOrganizations(deps.db, candidates.map(organizationOf));
+  const found = candidates.filter((namespace) => deleted.has(organizationOf(namespace)));
+  const ended: Namespace[] = [];
+  const errors = await collectErrors(found, signal, async (namespace) => {
+    const unnamed = await removeNames(deps.kube, namespace, signal);
+    if (isMadeByMarina(unnamed)) ended.push(unnamed);
+  });
+  await removeEmpty(deps, ended, signal);
+  throwFirst(errors);
+}
+
+/** Resolves to the Namespace as it is then. */
+async function removeNames(
+  kube: Deps["kube"],
+  namespace: Namespace,
+  signal: AbortSignal,
+): Promise<Namespace> {
+  const { name, labels, annotations } = namespace.metadata;
+  if (labels?.[LABEL_ORG_SLUG] === undefined && annotations?.[ANNOTATION_ORG_NAME] === undefined)
+    return namespace;
+  const metadata = { labels: { [LABEL_ORG_SLUG]: null }, annotations: { [ANNOTATION_ORG_NAME]: null } };
+  const options = { fieldManager: MANAGER_APISERVER, signal };
+  return kube.mergePatch(namespaceKind, undefined, name, { metadata }, options);
+}
+
+async function removeEmpty(deps: EndDeps, ended: readonly Namespace[], signal: AbortSignal): Promise<void> {
   if (ended.length === 0) return;
   const kinds = await deps.kube.listKinds({ signal });
   try {
@@ -162,12 +203,15 @@ async function removeIfEmpty(
   }
 }
 
+/** Whether it is the Namespace of the organization in its label, whoever made it, and is not being deleted. */
+function isOfOrganization({ metadata }: Namespace): boolean {
+  const orgId = metadata.labels?.[LABEL_ORG_ID] ?? "";
+  return metadata.deletionTimestamp === undefined && metadata.name === organizationNamespace(orgId);
+}
+
 /** Whether Marina wrote the label of the organization, and no one else made a Namespace of that name before. */
 function isMadeByMarina({ metadata }: Namespace): boolean {
-  const orgId = metadata.labels?.[LABEL_ORG_ID] ?? "";
   return (
-    metadata.deletionTimestamp === undefined &&
-    metadata.name === organizationNamespace(orgId) &&
     metadata.managedFields?.some(
       (entry) => entry.manager === MANAGER_APISERVER && ownsLabel(entry.fieldsV1),
     ) === true

@@ -53,13 +53,12 @@ function toPublished(
   return { name, slug, quotas: toQuotas(orgId, quotas, defaults) };
 }
 
-/** Ids of organizations whose Namespace is not known to be up to date, at most `limit`. */
-export async function listWithoutNamespace(db: Queryable, limit: number): Promise<string[]> {
+/** Ids of the organizations whose Namespace is not known to be up to date. */
+export async function listWithoutNamespace(db: Queryable): Promise<string[]> {
   const rows = await db
     .select({ id: organizations.id })
     .from(organizations)
-    .where(and(isNull(organizations.namespaceReadyAt), isNull(organizations.deletedAt)))
-    .limit(limit);
+    .where(and(isNull(organizations.namespaceReadyAt), isNull(organizations.deletedAt)));
   return rows.map(({ id }) => id);
 }
 

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
@@ -15,6 +15,8 @@ import {
   organizationNamespace,
 } from "./namespace.ts";
 import { organizations } from "./table.ts";
+
+const BY_TEST = { fieldManager: "kubectl" };
 
 let api: TestApp;
 beforeAll(async () => {
@@ -59,6 +61,16 @@ async function listLimited(namespace: string): Promise<string[]> {
     .sort();
 }
 
+/** Creates the Namespace of an organization as others than Marina do: with its id alone. */
+function createNamespace(orgId: string, finalizers: string[] = []) {
+  const metadata = {
+    name: organizationNamespace(orgId),
+    labels: { "cloud.marina.dev/org-id": orgId },
+    finalizers,
+  };
+  return api.deps.kube.create(namespaceKind, { metadata }, BY_TEST);
+}
+
 const QUOTAS = ["marina-cluster-accesses", "marina-clusters"];
 
 test("a Namespace whose creation was interrupted gets its limits of objects and its inventory from the job", async () => {
@@ -92,13 +104,17 @@ test("an organization's Namespace has its name and slug, and those of a rename b
   await expect.poll(show, { timeout: 60_000 }).toEqual([renamed.slug, renamed.name]);
 });
 
-test("the limits of a new Namespace hold at once, whoever counts first", async () => {
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ["that is new", async () => undefined],
+  ["that a restore tool or another request made", (id) => createNamespace(id)],
+])("the limits of a Namespace %s hold at once, whoever counts first", async (_, prepare) => {
   const { db, kube, config } = api.deps;
   const id = await insertOrganization("counted");
+  await prepare(id);
   let isFirst = true;
   // As kube-controller-manager writes a status while it does not know the kind: kube-apiserver refuses every object then.
   const mergePatch: typeof kube.mergePatch = async (kind, namespace, name, patch, options) => {
-    if (isFirst) {
+    if (isFirst && options.subresource === "status") {
       isFirst = false;
       const hard = { ...limitsOfDefault()[name] };
       const status = { hard: Object.fromEntries(Object.keys(hard).map((key) => [key, "1"])) };
@@ -120,7 +136,13 @@ test("the limits of a new Namespace hold at once, whoever counts first", async (
 test("an organization's Namespace limits its objects, and the job restores limits that were deleted or changed", async () => {
   const { kube } = api.deps;
   const namespace = await ensureNamespace(api.deps, await insertOrganization("limited"));
-  const job = organizationJobs(api.deps).find(({ name }) => name === "all-namespaces");
+  const counted: string[] = [];
+  const mergePatch: typeof kube.mergePatch = (kind, place, name, patch, options) => {
+    if (place === namespace && options.subresource === "status") counted.push(name);
+    return kube.mergePatch(kind, place, name, patch, options);
+  };
+  const jobs = organizationJobs({ ...api.deps, kube: { ...kube, mergePatch } });
+  const job = jobs.find(({ name }) => name === "all-namespaces");
   // It fails when another test removes a Namespace that it has listed.
   const runJob = () =>
     waitFor("a run of the job", async () => {
@@ -137,4 +159,26 @@ test("an organization's Namespace limits its objects, and the job restores limit
   await kube.delete(resourceQuotaKind, namespace, OBJECT_QUOTA);
   await runJob();
   expect(await listLimited(namespace)).toEqual(QUOTAS);
+  // The one that was deleted holds at once: nobody has counted for it.
+  expect(counted).toContain(OBJECT_QUOTA);
+});
+
+test("a Namespace that hangs in its deletion delays neither other Namespaces nor their limits of objects", async () => {
+  const { kube } = api.deps;
+  const hanging = await insertOrganization("hanging");
+  const late = await insertOrganization("late");
+  const limited = await ensureNamespace(api.deps, await insertOrganization("limited"));
+  const { metadata } = await createNamespace(hanging, ["example.com/hold"]);
+  const { name } = metadata;
+  onTestFinished(async () => {
+    await kube.mergePatch(namespaceKind, undefined, name, { metadata: { finalizers: null } }, BY_TEST);
+  });
+  await kube.delete(namespaceKind, undefined, name);
+  await kube.delete(resourceQuotaKind, limited, OBJECT_QUOTA);
+  const [missing, all] = organizationJobs(api.deps);
+  const { signal } = new AbortController();
+  await expect(missing?.run(signal)).rejects.toThrow("is being deleted");
+  expect(await kube.get(namespaceKind, undefined, organizationNamespace(late))).toBeDefined();
+  await expect(all?.run(signal)).rejects.toThrow("is being deleted");
+  expect(await listLimited(limited)).toEqual(QUOTAS);
 });

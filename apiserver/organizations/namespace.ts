@@ -125,10 +125,9 @@ export async function ensureNamespace(
     organization.quotas.effective,
     config.maxClusterAccessesPerOrganization,
   );
-  const write = namespace === undefined ? applyFirstQuota : applyObjectQuota;
   await Promise.all(
     Object.entries(limitsByQuota).map(([quota, counts]) =>
-      write(kube, { namespace: name, name: quota }, counts, options),
+      applyObjectQuota(kube, { namespace: name, name: quota }, counts, options),
     ),
   );
   await ensureInventory(kube, { namespace: name, orgId }, options);
@@ -168,39 +167,32 @@ interface QuotaPlace {
   name: string;
 }
 
-/** Writes the limits of objects in a Namespace. Throws a KubeError. */
-export async function applyObjectQuota(
-  kube: Pick<KubeClient, "apply">,
-  place: QuotaPlace,
-  counts: ObjectCounts,
-  options: { timeoutMs?: number } = {},
-): Promise<ResourceQuota> {
-  const quota = {
-    metadata: { ...place, labels: { [LABEL_MANAGED_BY]: MANAGER_APISERVER } },
-    spec: { hard: mapCounts(counts, (resource) => String(counts[resource])) },
-  };
-  return kube.apply(resourceQuotaKind, quota, { fieldManager: MANAGER_APISERVER, force: true, ...options });
-}
-
 /**
- * Writes the limits of objects in a Namespace that has none yet, and that it has none: they hold at once. kube-controller-manager
- * counts a moment later, but kinds that it does not know yet minutes later, until when kube-apiserver refuses every object.
+ * Writes the limits of objects in a Namespace; they hold at once. Where nobody has counted the objects yet, it writes that there
+ * are none: kube-controller-manager counts a moment later, but kinds that it does not know yet minutes later, until when
+ * kube-apiserver refuses every object. Throws a KubeError.
  */
-async function applyFirstQuota(
+export async function applyObjectQuota(
   kube: Pick<KubeClient, "apply" | "mergePatch">,
   place: QuotaPlace,
   counts: ObjectCounts,
   options: { timeoutMs?: number } = {},
 ): Promise<void> {
+  const quota = {
+    metadata: { ...place, labels: { [LABEL_MANAGED_BY]: MANAGER_APISERVER } },
+    spec: { hard: mapCounts(counts, (resource) => String(counts[resource])) },
+  };
+  const write = { fieldManager: MANAGER_APISERVER, ...options };
   for (;;) {
-    const { metadata, spec, status } = await applyObjectQuota(kube, place, counts, options);
+    const applied = await kube.apply(resourceQuotaKind, quota, { force: true, ...write });
+    const { metadata, spec, status } = applied;
     if (Object.keys(counts).every((resource) => status?.used?.[resource] !== undefined)) return;
     const { resourceVersion } = metadata;
     const counted = { hard: spec?.hard, used: { ...mapCounts(counts, () => "0"), ...status?.used } };
     const patch = { metadata: { resourceVersion }, status: counted };
-    const write = { fieldManager: MANAGER_APISERVER, subresource: "status" as const, ...options };
+    const { namespace, name } = place;
     try {
-      await kube.mergePatch(resourceQuotaKind, place.namespace, place.name, patch, write);
+      await kube.mergePatch(resourceQuotaKind, namespace, name, patch, { subresource: "status", ...write });
       return;
     } catch (error) {
       if (!(error instanceof KubeError && error.isConflict)) throw error;

@@ -153,18 +153,32 @@ describe.each(["apiserver", "operator"])("the Pods of the %s have what the value
     priorityClassName: "platform-critical",
     nodeSelector: { role: "platform" },
     tolerations: [{ key: "platform", operator: "Exists" }],
-    extraEnv: [{ name: "MARINA_LOG_LEVEL", value: "debug" }],
-    extraVolumes: [{ name: "more", emptyDir: {} }],
-    extraVolumeMounts: [{ name: "more", mountPath: "/more" }],
   };
 
-  test("labels, places, environment, volumes and certificate authorities", async () => {
-    const pods = await renderPods({ [program]: added, caBundleConfigMap: "company-ca" });
+  test("labels and places", async () => {
+    const pods = await renderPods({ [program]: added });
     const pod = pods.find(({ metadata }) => metadata.name === `marina-${program}`);
     expect(pod?.metadata).toMatchObject({ labels: added.podLabels, annotations: added.podAnnotations });
     const { priorityClassName, nodeSelector, tolerations } = added;
     expect(pod?.spec).toMatchObject({ priorityClassName, nodeSelector, tolerations });
-    const [container] = pod?.spec.containers ?? [];
+  });
+});
+
+test.each([
+  ["apiserver", "marina-apiserver"],
+  ["operator", "marina-operator"],
+  ["operator", "marina-test-preflight"],
+])(
+  "what the values add to the %s, %s has: environment, volumes and certificate authorities",
+  async (program, name) => {
+    const added = {
+      extraEnv: [{ name: "MARINA_LOG_LEVEL", value: "debug" }],
+      extraVolumes: [{ name: "more", emptyDir: {} }],
+      extraVolumeMounts: [{ name: "more", mountPath: "/more" }],
+    };
+    const pods = await renderPods({ [program]: added, caBundleConfigMap: "company-ca" });
+    const spec = pods.find(({ metadata }) => metadata.name === name)?.spec;
+    const [container] = spec?.containers ?? [];
     const ca = { name: "NODE_EXTRA_CA_CERTS", value: "/etc/marina/ca/ca.crt" };
     expect(container.env).toEqual(expect.arrayContaining([...added.extraEnv, ca]));
     expect(container.volumeMounts).toEqual(
@@ -173,11 +187,11 @@ describe.each(["apiserver", "operator"])("the Pods of the %s have what the value
         { name: "ca", mountPath: "/etc/marina/ca", readOnly: true },
       ]),
     );
-    expect(pod?.spec.volumes).toEqual(
+    expect(spec?.volumes).toEqual(
       expect.arrayContaining([...added.extraVolumes, { name: "ca", configMap: { name: "company-ca" } }]),
     );
-  });
-});
+  },
+);
 
 test("an installation says which classes its packages have, and who may see the credentials that it copies", async () => {
   const args = ["install", "marina", pathOfChart("marina"), "--namespace", NAMESPACE, "--dry-run=client"];

@@ -9,6 +9,7 @@ import { readStack, waitFor, waitForObjectStore, waitForRegistry } from "../plat
 const stack = readStack();
 const PAGES = join(import.meta.dirname, "..", "..", "docs", "tenants");
 const MARK = "<!-- run by e2e/stories/documented-commands.test.ts -->";
+const COMMANDS_TIMEOUT_MS = 800_000;
 const folder = mkdtempSync(join(tmpdir(), "marina-commands-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -21,8 +22,8 @@ function readCommands(page: string): string[] {
     .map((rest) => rest.split("\n```", 1)[0] ?? "");
 }
 
-/** All in one shell, which a command that fails ends; the output of all. */
-async function runCommands(blocks: readonly string[]): Promise<string> {
+/** All in one shell, which a command that fails ends, as does `signal`; the output of all. */
+async function runCommands(blocks: readonly string[], signal: AbortSignal): Promise<string> {
   const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", blocks.join("\n")], {
     cwd: folder,
     env: {
@@ -31,13 +32,17 @@ async function runCommands(blocks: readonly string[]): Promise<string> {
       TOKEN: stack.tokens.alice,
     },
     maxBuffer: 2 ** 24,
+    timeout: COMMANDS_TIMEOUT_MS,
+    signal,
+    // A loop that polls for what was refused ends by nothing else.
+    killSignal: "SIGKILL",
   });
   return stdout;
 }
 
 test("the commands of the pages for tenants work one after another, in one shell", {
   timeout: 900_000,
-}, async () => {
+}, async ({ signal }) => {
   await Promise.all([
     waitForObjectStore(),
     waitForRegistry(),
@@ -46,7 +51,7 @@ test("the commands of the pages for tenants work one after another, in one shell
   const first = readCommands("first-cluster.md");
   const others = ["clients.md", "registry.md", "storage.md", "support.md"].map(readCommands);
   expect(others.map(({ length }) => length)).toEqual([3, 1, 1, 2]);
-  const output = await runCommands([...first.slice(0, -1), ...others.flat(), ...first.slice(-1)]);
+  const output = await runCommands([...first.slice(0, -1), ...others.flat(), ...first.slice(-1)], signal);
 
   expect(output).not.toMatch(/"error"|parse error/);
   const { effects, nodes } = { effects: /"monthly_eur_max"/, nodes: /^\S*web\S* +Ready/m };

@@ -137,9 +137,11 @@ describe.concurrent("effects and quotas", () => {
         : undefined;
     });
     expect(refusedGrowth).toMatchObject({ status: "ready", desired_nodes: 4, current_nodes: 2 });
-    await waitFor("its cluster to run on", async () => {
-      return (await alice.request("GET", `${path}/${first.id}`)).body.status === "running";
+    const status = await waitFor("its cluster to be updated", async () => {
+      const { body } = await alice.request("GET", `${path}/${first.id}`);
+      return body.status === "updating" ? undefined : body.status;
     });
+    expect(status).toBe("running");
 
     // A quota below the current use: nothing stops. Then a sufficient one: both continue by themselves.
     await setQuotas({ nodes: 1 });

@@ -10,6 +10,7 @@ import {
   listNeededRights,
 } from "./checks.ts";
 
+const TWO_PLANS = { default: {}, large: {} };
 const READ_PROVIDER = { verb: "get", group: "infrastructure.example.com", resource: "exampleclusters" };
 
 test.each<[string, Check[], string[]]>([
@@ -28,7 +29,24 @@ test.each<[string, Check[], string[]]>([
       },
       { a: {}, b: {}, c: {} },
     ),
-    ["ok", "warning", "failed", "warning"],
+    ["ok", "warning", "warning", "warning"],
+  ],
+  [
+    "plans without a class, but for one",
+    checkPlans({ default: { class: "whole" }, large: { class: { no: "It is not there." } } }, TWO_PLANS),
+    ["ok", "warning"],
+  ],
+  [
+    "configured plans without a class",
+    checkPlans(
+      {
+        default: { class: { no: "It is not there." } },
+        large: { class: { no: "It is not there." } },
+        other: { class: { no: "None is named." } },
+      },
+      TWO_PLANS,
+    ),
+    ["failed", "failed", "warning"],
   ],
   ["rights", checkRights({ needed: [], providers: [] }), ["ok"]],
   ["no right", checkRights({ needed: listNeededRights("marina"), providers: [READ_PROVIDER] }), ["failed"]],

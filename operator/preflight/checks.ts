@@ -36,26 +36,36 @@ export function checkGates({ topology, taints }: CapiGates): Check[] {
       ];
 }
 
-/** What the clusters of each plan can have; of those that `configured` does not name, none is made, which may be meant. */
+/**
+ * What the clusters of each plan can have; of those that `configured` does not name, none is made, which may be meant. A
+ * configured plan without its class is a failure where none has one: no cluster can be made then.
+ */
 export function checkPlans(
   capabilities: ClassCapabilitiesByPlan,
   configured: Readonly<Record<string, unknown>>,
 ): Check[] {
-  return Object.entries(capabilities).map(([name, plan]) =>
-    checkPlan(`plan ${name}`, plan, Object.hasOwn(configured, name)),
-  );
+  const plans = Object.entries(capabilities).map(([name, plan]) => {
+    const absent = findUnsupportedReason(plan.class);
+    return { about: `plan ${name}`, plan, absent, isConfigured: Object.hasOwn(configured, name) };
+  });
+  const hasClass = plans.some(({ isConfigured, absent }) => isConfigured && absent === undefined);
+  return plans.map(({ about, plan, absent, isConfigured }) => {
+    if (absent === undefined) return checkClass(about, plan);
+    return isConfigured
+      ? {
+          state: hasClass ? "warning" : "failed",
+          about,
+          text: `${absent} Clusters with it are refused. Install it, or name another class in the plans of the operator.`,
+        }
+      : {
+          state: "warning",
+          about,
+          text: `${absent} Clusters with it are refused. Name one in the plans of the operator, or retire the package.`,
+        };
+  });
 }
 
-function checkPlan(about: string, capabilities: PlanCapabilities, isConfigured: boolean): Check {
-  const absent = findUnsupportedReason(capabilities.class);
-  if (absent !== undefined && !isConfigured) {
-    const text = `${absent} Clusters with it are refused. Name one in the plans of the operator, or retire the package.`;
-    return { state: "warning", about, text };
-  }
-  if (absent !== undefined) {
-    const text = `${absent} Install it, or name another class in the plans of the operator.`;
-    return { state: "failed", about, text };
-  }
+function checkClass(about: string, capabilities: PlanCapabilities): Check {
   const name = typeof capabilities.class === "string" ? capabilities.class : "";
   const missing = Object.entries(capabilities).filter(
     ([, capability]) => findUnsupportedReason(capability) !== undefined,

@@ -13,7 +13,7 @@ function open() {
   return createTransport({ connection: loadConnection(process.env.MARINA_TEST_KUBECONFIG) });
 }
 
-test("a complete installation is ok, and a plan without its class has failed", async () => {
+test("a complete installation is ok, but for its only plan, which has no class", async () => {
   const transport = open();
   const checks = await checkInstallation(transport, config);
   await transport.close();

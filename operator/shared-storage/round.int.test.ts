@@ -14,6 +14,7 @@ import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
 import { createDirectoryDriver } from "./directory.ts";
+import { StorageError } from "./driver.ts";
 import { createPoolList } from "./pool-list.ts";
 import { type RoundDeps, runRound } from "./round.ts";
 import { runInventory } from "./run.ts";
@@ -123,39 +124,78 @@ test("a pool stays while there is no inventory at all", async () => {
   expect(await listFolders()).toEqual([`org-${orgId}`]);
 });
 
-test.each([
-  ["StorageCreated", async () => deps.driver.removePool(orgId, signal)],
+/** An inventory of the organization in the namespace of the test, as it was before somebody else wrote it. */
+async function addInventory(): Promise<StorageInventory> {
+  const { namespace, client } = api;
+  const labels = { [LABEL_ORG_ID]: orgId };
+  deps.caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
+  const metadata = { name: "shared-storage", namespace };
+  const spec = { quotaBytes: 2 * GIB };
+  const old = await client.create(storageInventoryKind, { metadata, spec }, MANAGER);
+  onTestFinished(() => client.delete(storageInventoryKind, namespace, metadata.name));
+  const patch = { metadata: { annotations: { "example.com/note": "another version" } } };
+  await client.mergePatch(storageInventoryKind, namespace, metadata.name, patch, MANAGER);
+  return old;
+}
+
+/** A function that reconciles the inventory given, notes the reasons of Events, and keeps what a program keeps. */
+function prepareRun(reasons: string[]) {
+  const unread = new Map<string, number>();
+  return (inventory: StorageInventory) => {
+    deps.caches.inventories.set(inventory);
+    const inventoryDeps = { ...deps, defaultQuotaBytes: GIB, unread };
+    return runInventory(inventoryDeps, objectKey(inventory), makeContext(reasons));
+  };
+}
+
+const CHANGES: [string, () => Promise<void>][] = [
+  ["StorageCreated", () => deps.driver.removePool(orgId, signal)],
   ["QuotaChanged", async () => undefined],
-])(
+];
+
+test.each(CHANGES)(
   "%s is recorded once, although somebody else wrote the inventory before its status",
   async (reason, prepare) => {
-    const { namespace, client } = api;
-    const { inventories, namespaces } = deps.caches;
-    namespaces.set({
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: namespace, labels: { [LABEL_ORG_ID]: orgId } },
-    });
-    const metadata = { name: "shared-storage", namespace };
-    const spec = { quotaBytes: 2 * GIB };
-    const old = await client.create(storageInventoryKind, { metadata, spec }, MANAGER);
-    onTestFinished(() => client.delete(storageInventoryKind, namespace, metadata.name));
-    const patch = { metadata: { annotations: { "example.com/note": "another version" } } };
-    await client.mergePatch(storageInventoryKind, namespace, metadata.name, patch, MANAGER);
+    const old = await addInventory();
     await prepare();
     await runAfter(0);
-
     const reasons: string[] = [];
-    const run = (inventory: StorageInventory) => {
-      inventories.set(inventory);
-      return runInventory({ ...deps, defaultQuotaBytes: GIB }, objectKey(inventory), makeContext(reasons));
-    };
+    const run = prepareRun(reasons);
     await expect(run(old)).rejects.toMatchObject({ isConflict: true });
     // The operator of the stack writes its status, too: the namespace is of no organization for it.
     await waitFor("its status", async () => {
-      await run((await client.get(storageInventoryKind, namespace, metadata.name)) ?? old);
+      await run((await api.client.get(storageInventoryKind, api.namespace, "shared-storage")) ?? old);
       return true;
     });
     expect(reasons).toEqual([reason]);
   },
 );
+
+test.each(CHANGES)(
+  "%s is recorded once, although the storage cannot be read after the change, before or after the next round",
+  async (reason, prepare) => {
+    const old = await addInventory();
+    await prepare();
+    await runAfter(0);
+    const { driver } = deps;
+    const readPool = () => Promise.reject(new StorageError("unavailable", "no answer"));
+    const reasons: string[] = [];
+    const run = prepareRun(reasons);
+    deps.driver = { ...driver, readPool };
+    for (let times = 0; times < 2; times += 1)
+      await expect(run(old)).rejects.toMatchObject({ isConflict: true });
+    deps.driver = driver;
+    await runAfter(0.1);
+    await expect(run(old)).rejects.toMatchObject({ isConflict: true });
+    expect(reasons).toEqual([reason]);
+  },
+);
+
+test("a limit that the storage accepts and does not report is no change", async () => {
+  const old = await addInventory();
+  await runAfter(0);
+  const reasons: string[] = [];
+  deps.driver = { ...deps.driver, setQuota: async () => undefined };
+  await expect(prepareRun(reasons)(old)).rejects.toMatchObject({ isConflict: true });
+  expect(reasons).toEqual([]);
+});

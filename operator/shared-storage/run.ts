@@ -32,6 +32,8 @@ export interface InventoryDeps {
   pools: PoolList;
   driver: StorageDriver;
   defaultQuotaBytes: number;
+  /** The limit in bytes of each change whose Event is recorded and whose pool could not be read since, by inventory. */
+  unread: Map<string, number>;
   now(): Date;
   log: Pick<Logger, "warn">;
 }
@@ -53,11 +55,18 @@ export async function runInventory(
   const { inventory } = observed;
   const decision = reconcileInventory(observed);
   if (decision.kind === "ignore") return undefined;
-  const outcome =
-    decision.kind === "report" ? decision.outcome : await change(deps, decision, key, context.signal);
+  const { outcome, isChanged } =
+    decision.kind === "report"
+      ? { outcome: decision.outcome, isChanged: false }
+      : await change(deps, decision, key, context.signal);
   // At once: where somebody else has written the inventory, its status is written later, when nothing is to be changed.
-  if (decision.kind !== "report" && outcome.kind === "observed")
-    context.recorder.record(composeChangeEvent(inventory, decision.kind, decision.quotaBytes));
+  if (decision.kind !== "report" && isChanged) {
+    const { kind, quotaBytes } = decision;
+    if (deps.unread.get(key) !== quotaBytes)
+      context.recorder.record(composeChangeEvent(inventory, kind, quotaBytes));
+    deps.unread.set(key, quotaBytes);
+  }
+  if (outcome.kind === "observed") deps.unread.delete(key);
   const status = composeInventoryStatus(inventory, outcome, deps.now());
   const events = status === undefined ? [] : composeInventoryEvents(inventory, status);
   await applyPlan({ ...context, kind: storageInventoryKind }, inventory, composePlan({ status, events }));
@@ -66,26 +75,33 @@ export async function runInventory(
     : undefined;
 }
 
-/** Changes the storage; the figures published are those that it reports afterwards. */
+/**
+ * Changes the storage; the figures published are those that it reports afterwards. It is changed, too, where these could not be
+ * read, but not where it reports another limit.
+ */
 async function change(
   deps: InventoryDeps,
   { kind, orgId, quotaBytes }: InventoryDecision & { kind: "create" | "limit" },
   key: string,
   signal: AbortSignal,
-): Promise<InventoryOutcome> {
+): Promise<{ outcome: InventoryOutcome; isChanged: boolean }> {
   const { driver, pools, log } = deps;
+  let isChanged = false;
   try {
     if (kind === "create") await driver.ensurePool(orgId, quotaBytes, signal);
     else await driver.setQuota(orgId, quotaBytes, signal);
+    isChanged = true;
     const observedAt = deps.now();
     const pool = await driver.readPool(orgId, signal);
     pools.update(orgId, pool, observedAt);
-    if (pool?.quotaBytes === quotaBytes) return { kind: "observed", pool: { ...pool, observedAt } };
+    if (pool?.quotaBytes === quotaBytes)
+      return { outcome: { kind: "observed", pool: { ...pool, observedAt } }, isChanged };
+    isChanged = false;
     throw new StorageError("unavailable", "it accepted a limit that it does not report");
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
     log.warn({ inventory: key, err: error }, "the shared storage was not changed, it is tried again");
-    return { kind: "failed", error };
+    return { outcome: { kind: "failed", error }, isChanged };
   }
 }
 

@@ -95,7 +95,7 @@ export interface PlanContext<T extends KubeObject> {
 }
 
 /**
- * Applies a plan: metadata, apply, remove, status, events, finalizer. Stops at the first failure: a StepError for a step, a
+ * Applies a plan: metadata, apply, remove, status, events, ended conditions, finalizer. Stops at the first failure: a StepError for a step, a
  * KubeError for the object itself; a plan for a missing object does nothing. Applying the same plan again is safe. The
  * status is written against the object that was read: a conflict means that it was decided on an old state.
  */
@@ -107,8 +107,9 @@ export async function applyPlan<T extends KubeObject, Status>(
   try {
     const current = await applyMetadata(context, object, plan.metadata);
     await applySteps(context, [...plan.apply, ...plan.remove]);
-    await applyStatus(context, current, plan.status);
+    const written = await applyStatus(context, current, plan.status);
     for (const event of plan.events) context.recorder.record(event);
+    if (written !== undefined) await removeEndedConditions(context, written, plan.status);
     if (plan.releaseFinalizer) await releaseFinalizer(context, current);
   } catch (error) {
     // The cache may show an object a moment after it was deleted.
@@ -198,8 +199,8 @@ async function applyStatus<T extends KubeObject, Status>(
   context: PlanContext<T>,
   object: T,
   status: Status | undefined,
-): Promise<void> {
-  if (status === undefined) return;
+): Promise<WrittenObject | undefined> {
+  if (status === undefined) return undefined;
   const { namespace, name, uid, resourceVersion } = object.metadata;
   const body: KubeObject & { status: Status } = {
     apiVersion: object.apiVersion,
@@ -219,8 +220,11 @@ async function applyStatus<T extends KubeObject, Status>(
     signal: context.signal,
   });
   context.onWritten(context.kind, written.metadata.resourceVersion ?? "");
-  await removeEndedConditions(context, written, status);
+  return written;
 }
+
+/** An object as the API server returned it. */
+type WrittenObject = KubeObject & { status?: unknown };
 
 type Conditioned = { conditions?: readonly { type: string }[] } | undefined;
 
@@ -230,7 +234,7 @@ type Conditioned = { conditions?: readonly { type: string }[] } | undefined;
  */
 async function removeEndedConditions<T extends KubeObject>(
   context: PlanContext<T>,
-  written: KubeObject & { status?: unknown },
+  written: WrittenObject,
   desired: unknown,
 ): Promise<void> {
   const { client, kind, conditionTypes = [], statusFieldManager, signal } = context;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { FOCUS_CSV } from "../invoices/focus.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
 import type { UsageInterval } from "../usage/interval.ts";
@@ -52,6 +53,16 @@ describe("GET billing/usage", () => {
         next_cursor: null,
       },
     });
+  });
+
+  test("an open month is not there in the columns of FOCUS: whoever accepts another form gets that, the others 406", async () => {
+    const fallback = await get("usage", { accept: `${FOCUS_CSV}, application/json;q=0.5` });
+    expect(fallback).toMatchObject({ status: 200, body: { month: "2026-02" } });
+    const refused = await get("usage", { accept: FOCUS_CSV });
+    expect(refused).toMatchObject({ status: 406, body: { error: { code: "not_acceptable" } } });
+    expect(refused.body.error.message).toContain(
+      "2026-02 is not closed. Offered: application/json, text/csv.",
+    );
   });
 
   test("tells each cluster, node pool, resource type and day, and the sum of the rounded lines", async () => {

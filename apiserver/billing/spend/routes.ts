@@ -1,6 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { acceptedType, attachment, JSON_TYPE, notAcceptable } from "../../http/contract/download.ts";
+import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { CSV } from "../csv.ts";
 import { FOCUS_CSV, toFocusCsv } from "../invoices/focus.ts";
@@ -53,12 +53,17 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
     async (c, { orgId, query: { month: asked, ...page } }) => {
       const now = deps.now();
       const month = asked ?? monthOf(now);
-      const form = acceptedType(c, FORMS);
+      let form = acceptedType(c, FORMS);
       if (form === FOCUS_CSV) {
         const charges = await readMonthCharges(deps, orgId, month);
-        if (charges === undefined) throw notAcceptable(`${month.name} is not closed.`, [JSON_TYPE, CSV]);
-        const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "focus.csv") };
-        return c.body(toFocusCsv(charges), 200, headers) as never;
+        if (charges !== undefined) {
+          const headers = {
+            "Content-Type": form,
+            "Content-Disposition": attachment(month.name, "focus.csv"),
+          };
+          return c.body(toFocusCsv(charges), 200, headers) as never;
+        }
+        form = acceptedType(c, FORMS, { form, why: `${month.name} is not closed.` });
       }
       const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now };
       if (form === CSV) {

@@ -5,8 +5,10 @@ import { acceptedType, attachment, JSON_TYPE } from "./download.ts";
 
 const app = new Hono().get("/", (c) => c.text(acceptedType(c, [JSON_TYPE, "text/csv", "application/pdf"])));
 const FOCUS = "text/csv;profile=focus-1.0";
+const FORMS = [JSON_TYPE, "text/csv", FOCUS] as const;
 const profiled = new Hono()
-  .get("/", (c) => c.text(acceptedType(c, [JSON_TYPE, "text/csv", FOCUS])))
+  .get("/", (c) => c.text(acceptedType(c, FORMS)))
+  .get("/open", (c) => c.text(acceptedType(c, FORMS, { form: FOCUS, why: "The month is open." })))
   .onError((error, c) => {
     const { status, message } = error instanceof ApiError ? error : new ApiError("internal", String(error));
     return c.text(message, status);
@@ -54,6 +56,27 @@ test.each([
   const response = await profiled.request("/", { headers: { accept } });
   expect(await response.text()).toBe(type);
 });
+
+test.each([
+  [`${FOCUS}, application/json;q=0.1`, JSON_TYPE],
+  [`${FOCUS}, text/csv;q=0.1`, "text/csv"],
+  [`${FOCUS}, text/*;q=0.1`, "text/csv"],
+  [`${FOCUS}, */*;q=0.1`, JSON_TYPE],
+  ["text/csv", "text/csv"],
+  [`${FOCUS};q=0`, JSON_TYPE],
+])("where a form is missing for now, Accept: %s is answered with %s", async (accept, type) => {
+  const response = await profiled.request("/open", { headers: { accept } });
+  expect(await response.text()).toBe(type);
+});
+
+test.each([FOCUS, `${FOCUS}, image/png`])(
+  "a missing form alone, as by Accept: %s, is 406 with the reason",
+  async (accept) => {
+    const response = await profiled.request("/open", { headers: { accept } });
+    expect(response.status).toBe(406);
+    expect(await response.text()).toBe("The month is open. Offered: application/json, text/csv.");
+  },
+);
 
 test.each([
   "text/csv;profile=focus-9",

@@ -12,6 +12,12 @@ const RANGE = /\/\*$/;
 /** No form has this name. */
 const NONE = "";
 
+/** A form that an operation offers in general, and the sentence that says why it is not there now. */
+interface MissingForm<Form> {
+  form: Form;
+  why: string;
+}
+
 /** What the client accepts: the name of a form, or a range of media types. */
 interface Accepted {
   name: string;
@@ -22,28 +28,30 @@ interface Accepted {
  * The form of a response to send: of the forms that an operation offers, the one that the client's Accept ranks first
  * (RFC 9110, 12.5.1), and of equal ones the one it names first. The first one offered where it names none of them. A form is
  * a media type, or one with a profile as `text/csv;profile=focus-1.0`; other parameters are of no importance. Throws 406 where
- * Accept names another profile of an offered media type, and nothing that is offered.
+ * Accept names another profile of an offered media type, or the `missing` form, and nothing that is offered.
  */
-export function acceptedType<Form extends string>(c: Context, offered: readonly [Form, ...Form[]]): Form {
+export function acceptedType<Form extends string>(
+  c: Context,
+  forms: readonly [Form, ...Form[]],
+  missing?: MissingForm<NoInfer<Form>>,
+): Form {
+  const offered = forms.filter((form) => form !== missing?.form);
   let all: Accepted[] = [];
   const found = accepts(c, {
     header: "Accept",
-    supports: [...offered],
+    supports: offered,
     default: NONE,
     match: (accepted) => {
-      all = accepted.map(({ type, params, q }) => ({ name: nameForm(type, params, offered), q }));
+      all = accepted.map(({ type, params, q }) => ({ name: nameForm(type, params, forms), q }));
       return findFirst(all, offered) ?? NONE;
     },
   });
   const wanted = all.filter(({ q }) => q > 0).map(({ name }) => name);
-  if (found === NONE && wanted.some((name) => name.includes(PROFILE)) && !wanted.includes(ANY))
-    throw notAcceptable("Accept names a profile that is not offered.", offered);
-  return offered.find((form) => form === found) ?? offered[0];
-}
-
-/** 406; its message says why, and which forms are offered. */
-export function notAcceptable(why: string, offered: readonly string[]): ApiError {
-  return new ApiError("not_acceptable", `${why} Offered: ${offered.join(", ")}.`);
+  if (found === NONE && wanted.some((name) => name.includes(PROFILE)) && !wanted.includes(ANY)) {
+    const why = missing?.why ?? "Accept names a profile that is not offered.";
+    throw new ApiError("not_acceptable", `${why} Offered: ${offered.join(", ")}.`);
+  }
+  return offered.find((form) => form === found) ?? forms[0];
 }
 
 /** Names of types and parameters are case-insensitive. A media type without profiles here is named without one. */

@@ -84,6 +84,23 @@ test("of thousands of faults the first hundred are described", () => {
   expect([details.length, details.at(-1)]).toEqual([100, "labels.k99/invalid_type"]);
 });
 
+test("of thousands of unknown fields the first hundred are looked at and described", () => {
+  let looks = 0;
+  const names = Array.from({ length: 3000 }, (_, n) => `nam${n}`);
+  const keys = new Proxy(names, {
+    get(target, property) {
+      if (/^\d+$/.test(String(property))) looks += 1;
+      return Reflect.get(target, property);
+    },
+  });
+  const { error } = parseInput(schema, { ...valid, x: 1 });
+  const [unknown] = error?.issues ?? [];
+  const details = toDetails([{ ...unknown, keys } as never], {});
+  expect(details.map(({ field }) => field)).toEqual(names.slice(0, 100));
+  expect(details[0].message).toContain("did you mean `name`?");
+  expect(looks).toBeLessThanOrEqual(101);
+});
+
 test.each<[unknown, string]>([
   [{ ...valid, name: 1 }, "must be a string"],
   [{ ...valid, name: "" }, "must not be empty"],

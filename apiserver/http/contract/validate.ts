@@ -117,19 +117,23 @@ function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[
   return branches.reduce((best, branch) => (distance(branch) > distance(best) ? branch : best));
 }
 
-function detailsOfIssue(issue: Issue, input: unknown): ErrorDetail[] {
+/** Lazily too: an issue may name thousands of keys, and each is compared with every known field. */
+function* detailsOfIssue(issue: Issue, input: unknown): Generator<ErrorDetail> {
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.map((key) => ({
-      field: formatPath([...issue.path, key]),
-      code: "unknown_field",
-      message: `is not a field of this operation${suggestField(key, issue.message) || "; leave it out"}`,
-    }));
+    for (const key of issue.keys)
+      yield {
+        field: formatPath([...issue.path, key]),
+        code: "unknown_field",
+        message: `is not a field of this operation${suggestField(key, issue.message) || "; leave it out"}`,
+      };
+    return;
   }
   const field = formatPath(issue.path);
   if (issue.code !== "custom" && valueAt(input, issue.path) === undefined) {
-    return [{ field, code: "required", message: "is required" }];
+    yield { field, code: "required", message: "is required" };
+    return;
   }
-  return [{ field, ...describeIssue(issue, input) }];
+  yield { field, ...describeIssue(issue, input) };
 }
 
 /** A sentence of the schema itself (`error` of a check) is taken; it begins with "must ". */
