@@ -36,7 +36,9 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 beforeEach(async () => {
-  const response = await api.request("POST", pools, { body: { ...POOL, name: `pool-${createId().slice(-12)}` } });
+  const response = await api.request("POST", pools, {
+    body: { ...POOL, name: `pool-${createId().slice(-12)}` },
+  });
   poolId = response.body.id;
   path = `${pools}/${poolId}`;
 });
