@@ -79,8 +79,12 @@ test("a tenant goes from the first node to the issued invoice, by REST and by ku
   await endpoint.useSecret(expectStatus(201, hook).secret);
   const budget = { monthly_limit_eur: 4, thresholds_pct: [50, 100] };
   expectStatus(200, await alice.call("setBudget", { orgID, body: budget }));
-  const engineer = await createEngineer(stack.info, orgID);
+  // A request that is too late to make the Namespace leaves it to the jobs.
   let jobs = await startJobs();
+  const engineer = await createEngineer(stack.info, orgID).catch(async (error: unknown) => {
+    await jobs.stop();
+    throw error;
+  });
   try {
     const pool = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
     const body = { name: "by-rest", k8s_version: "1.34", public_endpoint: true, node_pools: [pool] };
