@@ -11,8 +11,6 @@ interface Count {
   isBeingCreated: boolean;
 }
 
-/** The two kinds are watched apart, so a count may be seen before the pool that it counts. */
-const SEEN_EARLY_MS = 5_000;
 /** The operator writes counts that changed within 40 s; the rest is for a slow machine. */
 const STALE_MS = 100_000;
 
@@ -77,13 +75,16 @@ function isReady({ metadata, status }: NodePool): boolean {
   return status?.phase === "Ready" && status.observedGeneration === metadata.generation;
 }
 
-/** Counts that were never so around the moment at which they were first said. */
+/**
+ * Counts that were never so around the moment at which they were first said. A pool's status may be seen after its cluster's:
+ * the two are written apart, and one such write took 9 s on a busy machine.
+ */
 function findInvented(counts: readonly Count[]): Count[] {
   return counts.filter(({ at, said }, index) => {
     if (said === undefined || counts[index - 1]?.said === said) return false;
     const around = counts.filter(
       (count, other) =>
-        count.at <= at + SEEN_EARLY_MS && (counts[other + 1]?.at ?? Infinity) >= at - TOLERANCE_MS,
+        count.at <= at + TOLERANCE_MS && (counts[other + 1]?.at ?? Infinity) >= at - TOLERANCE_MS,
     );
     return !around.some(({ were }) => were === said);
   });
