@@ -92,7 +92,6 @@ test("a tenant goes from the first node to the issued invoice, by REST and by ku
     await engineer.createCluster("by-kubectl", { plan: "dev" });
     await engineer.createPool("workers", "by-kubectl", { desiredNodes: 2 });
     await waitForCluster(engineer, "by-kubectl");
-
     // An address costs its month at once, so that the limit is reached as soon as the ledger has seen it.
     const alerts = await waitFor("both alerts", async () => {
       const received = (await readEvents(endpoint)).filter(({ type }) => type === "usage.alert");
@@ -121,7 +120,6 @@ test("a tenant goes from the first node to the issued invoice, by REST and by ku
     });
     await requireEveryMachineMetered(stack.info);
     await jobs.stop();
-
     jobs = await startJobs(afterMonth);
     const generated = await waitFor("the invoice", async () =>
       (await readEvents(endpoint)).find(({ type }) => type === "invoice.generated"),
