@@ -18,7 +18,7 @@ import { type InventoryDecision, reconcileInventory } from "./reconcile.ts";
 import { composeInventoryStatus, formatBytes, type InventoryOutcome } from "./status.ts";
 
 /** What a reconcile does to the storage before it writes the status. */
-type StorageChange = (InventoryDecision & { orgId: string })["kind"];
+type StorageChange = "create" | "limit";
 
 interface InventoryEvent {
   type: "Normal" | "Warning";
@@ -51,7 +51,10 @@ export async function runInventory(
   context: RunContext,
 ): Promise<ReconcileResult> {
   const observed = observeInventory(deps.caches, deps.pools, key, deps.defaultQuotaBytes);
-  if (observed === undefined) return undefined;
+  if (observed === undefined) {
+    deps.unread.delete(key);
+    return undefined;
+  }
   const { inventory } = observed;
   const decision = reconcileInventory(observed);
   if (decision.kind === "ignore") return undefined;
@@ -81,7 +84,7 @@ export async function runInventory(
  */
 async function change(
   deps: InventoryDeps,
-  { kind, orgId, quotaBytes }: InventoryDecision & { kind: "create" | "limit" },
+  { kind, orgId, quotaBytes }: InventoryDecision & { kind: StorageChange },
   key: string,
   signal: AbortSignal,
 ): Promise<{ outcome: InventoryOutcome; isChanged: boolean }> {
