@@ -23,7 +23,7 @@ afterAll(() => api.close());
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 let count = 0;
 
-/** A body that is accepted. Its plan is one that the stack does not have, so no machine is ever created for it. */
+/** A body that is accepted. The class of its plan takes no cluster, so no machine is ever created for it. */
 function aBody(change: Record<string, unknown> = {}) {
   count += 1;
   return { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale", ...change };

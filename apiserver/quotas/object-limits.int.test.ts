@@ -22,7 +22,7 @@ beforeEach(async () => {
   clusters = `/api/v1/organizations/${orgId}/clusters`;
 });
 
-/** A body whose plan the stack does not have, so that no machine is ever created for it. */
+/** A body whose plan has a class that takes no cluster, so that no machine is ever created for it. */
 function aBody() {
   count += 1;
   return { ...BODY, name: `Cluster ${count}` };

@@ -38,7 +38,7 @@ const SPEC: NodePoolSpec = {
   maxNodes: 50,
 };
 
-/** A body whose plan the stack does not have, so that no machine is ever created for it. */
+/** A body whose plan has a class that takes no cluster, so that no machine is ever created for it. */
 function aBody(change: Record<string, unknown> = {}) {
   count += 1;
   return { name: `Cluster ${count}`, k8s_version: "1.34", plan: "scale", ...change };

@@ -44,8 +44,8 @@ const accessReviewKind = defineKind<AccessReview>({
 
 /**
  * What an installation needs and has, in the order in which to mend it: Kubernetes, the kinds of Marina and Cluster API, the
- * caller's rights, Cluster API's gates, the classes of the plans, and the configuration. Changes nothing. Rejects with a KubeError when the Kubernetes API
- * does not answer.
+ * caller's rights, Cluster API's gates, the classes of the plans, and the configuration. Changes nothing. Rejects with a
+ * KubeError when the Kubernetes API does not answer.
  */
 export async function checkInstallation(
   transport: Transport,

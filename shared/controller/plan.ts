@@ -95,9 +95,9 @@ export interface PlanContext<T extends KubeObject> {
 }
 
 /**
- * Applies a plan: metadata, apply, remove, status, events, ended conditions, finalizer. Stops at the first failure: a StepError for a step, a
- * KubeError for the object itself; a plan for a missing object does nothing. Applying the same plan again is safe. The
- * status is written against the object that was read: a conflict means that it was decided on an old state.
+ * Applies a plan: metadata, apply, remove, status, events, ended conditions, finalizer. Stops at the first failure: a
+ * StepError for a step, a KubeError for the object itself; a plan for a missing object does nothing. Applying the same plan
+ * again is safe. The status is written against the object that was read: a conflict means that it was decided on an old state.
  */
 export async function applyPlan<T extends KubeObject, Status>(
   context: PlanContext<T>,

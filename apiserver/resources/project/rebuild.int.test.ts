@@ -42,7 +42,7 @@ async function end(): Promise<void> {
   await stopped;
 }
 
-/** A cluster with a pool, by kubectl; its plan is one that the stack does not have, so that it stands still. */
+/** A cluster with a pool, by kubectl; the class of its plan takes no cluster, so that it stands still. */
 async function apply(): Promise<{ id: string; name: string }> {
   const id = createId();
   const name = `r-${id.slice(-12)}`;
