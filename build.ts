@@ -44,8 +44,8 @@ const dropUnusedClientModules: Plugin = {
 };
 
 /**
- * Writes one bundle per program into a folder, and the migrations beside them. A bundle starts in a third of the time and
- * memory of the same code read file by file. Throws with esbuild's own report.
+ * Writes one bundle per program into a folder, and the migrations beside them. A bundle starts in a third of the time
+ * and memory of the same code read file by file. Throws with esbuild's own report.
  */
 export async function writeBundles(outdir: string, { sourcemap }: { sourcemap: boolean }): Promise<void> {
   await build({
@@ -79,7 +79,7 @@ export async function buildBundles(): Promise<void> {
   writeFileSync(DIGEST_FILE, digest);
 }
 
-/** Of every file that the bundles are made of, and some more. */
+/** A hash of every file that the bundles are made of, and some more. */
 function digestSources(): string {
   const hash = createHash("sha256");
   const files = globSync("{apiserver,operator,shared}/**/*.{ts,json,sql}", { cwd: ROOT });

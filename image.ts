@@ -6,7 +6,9 @@ import { writeBundles } from "./build.ts";
 
 const ROOT = import.meta.dirname;
 
-/** Where the programs are in the image: `node apiserver`, `node operator`, `node scanner` and `node migrate` run there. */
+/**
+ * Where the programs are in the image: `node apiserver`, `node operator`, `node scanner` and `node migrate` run there.
+ */
 export const APP = "app";
 
 /**

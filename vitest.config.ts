@@ -4,13 +4,13 @@ import { LongestFirstSequencer } from "./e2e/checks/test-report/longest-first.ts
 const onStack = {
   globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
   setupFiles: ["e2e/contract/seen/vitest-setup.ts"],
-  // Of what hangs: on a slow machine with neighbours a story takes some minutes.
+  // The limit for a story that hangs: on a slow machine with neighbours one takes some minutes.
   testTimeout: 600_000,
   hookTimeout: 900_000,
   expect: { poll: { timeout: 200_000 } },
 };
 
-const LAST = "e2e/contract/seen/{responses,logs,messages,machines,rights}.test.ts";
+const LAST = "e2e/contract/seen/{responses,logs,messages,machines,policies,rights}.test.ts";
 
 export default defineConfig({
   test: {
@@ -24,7 +24,7 @@ export default defineConfig({
       {
         test: {
           name: "unit",
-          // Of a test that hangs: on a slow machine with neighbours some take half a minute.
+          // The limit for a test that hangs: on a slow machine with neighbours some take half a minute.
           testTimeout: 120_000,
           hookTimeout: 120_000,
           expect: { poll: { timeout: 20_000 } },

@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { getPath } from "hono/utils/url";
-import { findTokenMembership, revokeApiTokens, takeTokenMembership } from "./api-tokens/index.ts";
+import { consumeVerifiedMembership, findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { addAuditEventRoutes } from "./audit/deleters/routes.ts";
 import { recordStaffRequest } from "./audit/index.ts";
@@ -116,10 +116,10 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
       },
       findMembership: (principal, orgId) =>
         principal.kind === "token"
-          ? takeTokenMembership(deps, principal, orgId)
+          ? consumeVerifiedMembership(deps, principal, orgId)
           : findMembership(deps.db, orgId, principal.userId),
       async lockMembership(tx, principal, orgId) {
-        // The lock first, in a statement of its own: a statement that waits for it sees the members of before.
+        // The lock first, in a separate statement: one that waits for the lock sees the members of before.
         const [, membership] = await sendTogether(
           lockOrganization(tx, orgId),
           principal.kind === "token"
@@ -142,7 +142,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     tenantLimits: createTenantLimits(limits),
     operations: parts.operations ?? [],
     sentEvents: parts.sentEvents ?? [],
-    recordStaffRequest: (origin, request) => recordStaffRequest(deps, origin, request),
+    recordStaffRequest: (author, request) => recordStaffRequest(deps, author, request),
     rememberStaff: (userId) => recordStaffUse(deps.db, userId),
   };
   addDocumentRoutes(router, deps.config.publicUrl);
@@ -152,10 +152,10 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     onCreate: insertOwner,
     hasPendingCreates,
     hasImages: createImageCheck(deps),
-    async onDelete(tx, origin, orgId) {
+    async onDelete(tx, author, orgId) {
       await revokeApiTokens(tx, orgId);
       await deleteMappingsOf(tx, orgId);
-      await closeTicketsOf(tx, origin, orgId, deps.now());
+      await closeTicketsOf(tx, author, orgId, deps.now());
       await deleteWebhooksOf(tx, orgId, deps.now());
     },
   });
@@ -166,7 +166,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addMemberRoutes(router, deps, memberHooks);
   addGroupMappingRoutes(router, deps, memberHooks);
   addApiTokenRoutes(router, deps, {
-    onEnd: (tx, origin, { orgId, ...ended }) => requestRevocation(tx, origin, orgId, ended),
+    onEnd: (tx, author, { orgId, ...ended }) => requestRevocation(tx, author, orgId, ended),
     afterEnd: (orgId) => revokePending(deps, orgId),
   });
   addUserRoutes(router, deps);

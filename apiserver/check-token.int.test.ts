@@ -7,7 +7,9 @@ import { DIST } from "../e2e/platform/stack/marina.ts";
 import { readPartEnvironment } from "../e2e/platform/stack/part-environment.ts";
 import { readStack } from "../e2e/platform/stack/testing.ts";
 
-/** Runs `apiserver check-token` with the environment of the stack's API server, changed, and a token on standard input. */
+/**
+ * Runs `apiserver check-token` with the environment of the stack's API server, changed, and a token on standard input.
+ */
 async function checkToken(token: string, changes: Record<string, string> = {}) {
   const child = spawn(process.execPath, [join(DIST, "apiserver.js"), "check-token"], {
     env: cleanEnvironment({ ...readPartEnvironment("apiserver"), ...changes }),
@@ -48,7 +50,7 @@ test("without a database that answers it says so and checks the rest", async () 
   expect(status).toBe(0);
 });
 
-test("a configuration that is invalid is told by variable", async () => {
+test("a configuration that is invalid is reported by variable", async () => {
   const { errors, status } = await checkToken("x", { MARINA_OIDC_ISSUERS: '[{"issuer": "https://a.test"}]' });
   expect(errors).toContain("MARINA_OIDC_ISSUERS.0.audience");
   expect(status).toBe(1);

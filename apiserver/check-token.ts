@@ -10,8 +10,9 @@ import { findIssuerOf, findMappingsOf, readIssuers } from "./members/index.ts";
 const variables = issuerVariables.extend({ MARINA_DATABASE_URL: z.string().optional() });
 
 /**
- * `apiserver check-token`: reads a token from standard input and writes claim by claim what is made of it. The exit code is
- * 0 for a token that is accepted, else 1. Without a database that answers, ids are as a new installation would make them.
+ * `apiserver check-token`: reads a token from standard input and writes claim by claim what is made of it. The exit
+ * code is 0 for a token that is accepted, else 1. Without a database that answers, ids are as a new installation would
+ * make them.
  */
 export async function runTokenCheck(environment = process.env): Promise<void> {
   const config = parseEnvironment(variables, environment);

@@ -12,13 +12,13 @@ export interface Deps {
   log: Logger;
   /** The current time. */
   now: () => Date;
-  /** Drizzle over its own pool, for requests. */
+  /** Drizzle over the pool of requests; in background loops over their own. */
   db: Database;
-  /** A second pool of plain tagged queries: advisory locks, LISTEN, slow jobs. */
+  /** A third pool, of plain tagged queries: advisory locks, LISTEN, slow jobs. */
   sql: Sql;
   kube: KubeClient;
-  /** The writers of a custom resource take turns, by kind, namespace and name. */
-  writerTurns: KeyedSlots;
+  /** One writer of a custom resource at a time in this process, by kind, namespace and name. */
+  writeLocks: KeyedSlots;
   /** The registry of /metrics. */
   metrics: Registry;
   /** For the reflectors. */

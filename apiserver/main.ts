@@ -1,20 +1,21 @@
 import { startHealthServer } from "../shared/controller/server.ts";
-import { requireOwnKinds } from "../shared/crd/required.ts";
+import { requireOwnKinds } from "../shared/crd/manifest.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
 import { createKubeMetrics } from "../shared/kube/metrics.ts";
 import { requireKinds } from "../shared/kube/required-kinds.ts";
 import { requireServerVersion } from "../shared/kube/server-version.ts";
 import { createTransport } from "../shared/kube/transport.ts";
+import { warnOfUnknownVariables } from "../shared/program/config.ts";
 import { createKeyedSlots } from "../shared/program/limits.ts";
-import { createLogger } from "../shared/program/log.ts";
+import { createBufferedLogger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program/process.ts";
 import { createApiTokenVerifier } from "./api-tokens/index.ts";
 import { createApp, createMemberHooks } from "./app.ts";
 import { startBackground } from "./background.ts";
 import { runTokenCheck } from "./check-token.ts";
-import { type Config, readConfig } from "./config.ts";
+import { type Config, configSchema, readConfig } from "./config.ts";
 import { connectDatabase, probeDatabase } from "./db/client.ts";
 import { addPoolMetrics } from "./db/metrics.ts";
 import { requireSchema } from "./db/require-schema.ts";
@@ -29,7 +30,8 @@ const DRAIN_DEADLINE_MS = 20_000;
 
 /** Runs the API server until SIGTERM or SIGINT, then drains it. */
 async function run(config: Config): Promise<void> {
-  const log = createLogger({ name: "apiserver", level: config.logLevel });
+  const log = createBufferedLogger({ name: "apiserver", level: config.logLevel });
+  warnOfUnknownVariables(log, configSchema);
   const stopping = stopOnSignals(log);
   const draining = new AbortController();
   let server: RunningServer | undefined;
@@ -57,7 +59,7 @@ async function run(config: Config): Promise<void> {
     kube: createClient(transport),
     metrics,
     kubeMetrics,
-    writerTurns: createKeyedSlots(1),
+    writeLocks: createKeyedSlots(1),
     draining: draining.signal,
   };
   const { isAlive } = watchEventLoop();

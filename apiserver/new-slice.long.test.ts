@@ -15,7 +15,8 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 
 const root = join(import.meta.dirname, "..");
 const copy = mkdtempSync(join(realpathSync(tmpdir()), "marina-new-slice-"));
-const COPIED = ["apiserver", "operator", "shared", "e2e", "charts", "crds", "docs", "build.ts", "image.ts"];
+const SCRIPTS = ["build.ts", "image.ts", "release.ts", "release-layers.ts"];
+const COPIED = ["apiserver", "operator", "shared", "e2e", "charts", "crds", "docs", ...SCRIPTS];
 const CONFIG = ["package.json", "tsconfig.json", "biome.json", "vitest.config.ts", ".gitignore", "README.md"];
 /** The stack that runs serves the copy as well; nothing else of this run reaches the run inside. */
 const env = {
@@ -66,7 +67,7 @@ describe("a slice that is added by docs/contributors/new-slice.md", { timeout: 6
       cpSync(join(root, name), join(copy, name), { recursive: true, dereference: true });
     symlinkSync(realpathSync(join(root, "node_modules")), join(copy, "node_modules"));
     followThePage();
-    run("drizzle-kit", "generate", "--config", "apiserver/db/drizzle.config.ts", "--name", "notes");
+    run("node", "apiserver/db/next-migration.ts", "notes");
     run("node", "e2e/contract/openapi/generate-client.ts");
   }, 900_000);
 

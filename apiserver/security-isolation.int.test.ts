@@ -27,7 +27,7 @@ function withoutRequestId({ status, headers, body }: TestResponse) {
   return { status, headers: kept, error };
 }
 
-describe("an organization that the caller cannot see (section 5)", () => {
+describe("an organization that the caller cannot see", () => {
   test.each(ROLES)(
     "foreign, missing and deleted organizations give the same response to a %s",
     async (role) => {

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-describe("the security table (section 5)", () => {
+describe("the security table", () => {
   test("a person gets in with the roles of the row, in the own organization", async () => {
     const wrong = await findWrongCells(fixture, ({ operation, row }) =>
       ROLES.map((role) => ({
@@ -116,7 +116,7 @@ describe("the security table (section 5)", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("a 401 says how to authenticate (section 7)", async () => {
+  test("a 401 says how to authenticate", async () => {
     const { api, outsider } = fixture;
     const response = await api.request("GET", "/api/v1/me", { as: null });
     expect(response.headers.get("www-authenticate")).toBe('Bearer realm="marina"');

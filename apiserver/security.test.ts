@@ -41,7 +41,7 @@ const REGISTRY_PATHS = ["/registry/token", "/registry/jwks.json", "/registry/not
 const AUDIT_EVENTS_PATH = "/kubernetes/audit-events";
 const OTHER_PATHS = [...DOCUMENT_PATHS, ...REGISTRY_PATHS, AUDIT_EVENTS_PATH];
 
-test("every route is an operation with a declared access (section 5)", () => {
+test("every route is an operation with a declared access", () => {
   const declared = new Set(
     operations.map(({ method, path }) => `${method.toUpperCase()} ${toPattern(path)}`),
   );
@@ -51,13 +51,13 @@ test("every route is an operation with a declared access (section 5)", () => {
   expect(routes.filter((route) => !declared.has(route))).toEqual([]);
 });
 
-test("every operation has a row in the security table (section 5.5)", () => {
+test("every operation has a row in the security table", () => {
   const names = operations.map(({ operationId }) => operationId);
   expect(names.filter((name) => SECURITY_ROWS[name] === undefined)).toEqual([]);
   expect(Object.keys(SECURITY_ROWS).filter((name) => !names.includes(name))).toEqual([]);
 });
 
-test("every path under /admin is for the platform's staff, and nothing else is (section 5.3)", () => {
+test("every path under /admin is for the platform's staff, and nothing else is", () => {
   const staff = operations.filter(({ access }) => access === "platform-admin").map(({ path }) => path);
   const admin = operations.map(({ path }) => path).filter((path) => path.startsWith("/api/v1/admin/"));
   expect(staff).toEqual(admin);

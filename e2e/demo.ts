@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
+import { lastSeconds } from "./checks/test-report/kept.ts";
 import { isBuildNode } from "./platform/stack/builds.ts";
+import { formatElapsed } from "./platform/stack/progress.ts";
 import type { StackInfo } from "./platform/stack/stack-info.ts";
 import type { Waiting } from "./testing/reported-wait.ts";
 import { type OnStep, runTenantStory } from "./testing/tenant-story.ts";
@@ -12,7 +14,9 @@ const DEADLINE_SECONDS = 3600;
 /** `npm run demo`: the tenant's story against the running stack, one line per step and every 10 s of a wait. */
 async function main(): Promise<void> {
   const stack = readStackFile();
-  console.log(`A tenant's first cluster, on ${stack.apiUrl}\n`);
+  const last = lastSeconds.read().demo;
+  const expected = last === undefined ? "" : `; it took ${formatElapsed(last * 1000)} last time`;
+  console.log(`A tenant's first cluster, on ${stack.apiUrl}${expected}\n`);
   const started = performance.now();
   let number = 0;
   const onStep: OnStep = ({ title, detail, seconds }) => {
@@ -24,7 +28,11 @@ async function main(): Promise<void> {
   const onWait: Waiting["onWait"] = ({ what, seconds, seen }) =>
     console.log(`    waiting for ${what} ${seconds.toFixed(0).padStart(6)} s   ${seen}${describeBuilds()}`);
   await runTenantStory(stack, onStep, { onWait, deadlineSeconds: DEADLINE_SECONDS });
-  console.log(`\nDone in ${((performance.now() - started) / 1000).toFixed(1)} s.`);
+  const seconds = (performance.now() - started) / 1000;
+  lastSeconds.add({ demo: Math.round(seconds) });
+  console.log(
+    `\nDone in ${seconds.toFixed(1)} s, and deleted again. Next: the same by hand (docs/tenants/first-cluster.md), and every request at ${stack.docsUrl}`,
+  );
 }
 
 /** What the stack still builds; empty when it has everything. */

@@ -1,10 +1,13 @@
+import type { z } from "zod";
+import type { Controller } from "../shared/controller/controller.ts";
 import type { WatchedCache } from "../shared/controller/expectations.ts";
 import type { PlanContext } from "../shared/controller/plan.ts";
+import { PRIORITY_BACKGROUND } from "../shared/controller/queue.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
 import type { VersionCatalogue } from "../shared/crd/kubernetes-version.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
-import type { Packages } from "../shared/crd/packages.ts";
+import type { Packages } from "../shared/crd/published-config.ts";
 import type { QuotaAmounts } from "../shared/crd/quota.ts";
 import type { StorageInventory } from "../shared/crd/storage-inventory.ts";
 import type {
@@ -17,11 +20,14 @@ import type {
   Secret,
   ServiceAccount,
 } from "../shared/kube/core-kinds.ts";
-import type { Kind } from "../shared/kube/kind.ts";
+import type { Kind, KubeObject } from "../shared/kube/kind.ts";
 import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
+import type { Logger } from "../shared/program/log.ts";
+import type { ClusterResourceSet, ClusterResourceSetBinding } from "./capi/add-ons.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
+import type { TemplateSizes } from "./capi/template-sizes.ts";
 
 /** What every controller applies its plans with; the kind is the controller's own. */
 export type RunContext = Omit<PlanContext<never>, "kind">;
@@ -45,6 +51,12 @@ export interface Cached {
   /** The Secrets of the platform's namespace that plans name, and their copies: a digest instead of the content. */
   providerCredentials: Secret;
   providerCopies: Secret;
+  /** Of Cluster API: the add-ons of classes, their copies, and what was applied to each cluster. */
+  resourceSets: ClusterResourceSet;
+  resourceSetBindings: ClusterResourceSetBinding;
+  /** The manifests of add-ons and their copies: a digest instead of the content. */
+  addOnConfigMaps: ConfigMap;
+  addOnSecrets: Secret;
   roles: RbacRole;
   roleBindings: RoleBinding;
   /** The autoscalers of clusters: objects with our cluster label. */
@@ -68,6 +80,8 @@ export type Caches = Stores & {
   readPackages(): Packages;
   /** What everything in a namespace would use of the quotas if every request were granted. */
   maximumUsage(namespace: string): QuotaAmounts;
+  /** The size of the machines that this MachineSet makes; undefined = not known. */
+  sizeOfTemplate: TemplateSizes["find"];
 };
 
 export type Listener<T> = (change: Change<T>) => void;
@@ -82,4 +96,60 @@ export interface CacheSet {
   /** Resolves once every cache holds its first list. */
   synced: Promise<unknown>;
   healthy(): boolean;
+}
+
+export type Enqueue = (key: string, change: Change<KubeObject>) => void;
+
+/** Adds keys to a controller; those of an initial list with low priority. */
+export function enqueueTo(controller: Pick<Controller, "add">): Enqueue {
+  return (key, change) => controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : {});
+}
+
+/** A step of Cluster API changes several of its objects, each one several times, within a few 100 ms. */
+const BATCH_MS = 250;
+
+/**
+ * As `enqueueTo`, for objects that Cluster API makes: the changes within 250 ms after the first one lead to one reconcile.
+ * Whatever else adds the key meanwhile, as a change of its specification does, runs it at once.
+ */
+export function enqueueBatchedTo(controller: Pick<Controller, "add">): Enqueue {
+  return (key, change) =>
+    controller.add(key, change.initial ? { priority: PRIORITY_BACKGROUND } : { afterMs: BATCH_MS });
+}
+
+/** Whether an object came, went, or has another specification than before. */
+export function isNewSpec({ type, previous, object }: Change<KubeObject>): boolean {
+  return type !== "updated" || previous?.metadata.generation !== object.metadata.generation;
+}
+
+/** What a ConfigMap has under a key, as JSON; undefined = nothing. Throws when that is invalid. */
+export function parseEntry<T>(
+  { data }: Pick<ConfigMap, "data">,
+  { key, schema }: { key: string; schema: z.ZodType<T> },
+): T | undefined {
+  const text = data?.[key];
+  return text === undefined ? undefined : schema.parse(JSON.parse(text));
+}
+
+/**
+ * Parses a key of the one ConfigMap in `store`, once for each version of it. Content that is invalid is logged, and the last
+ * valid one stays.
+ */
+export function createConfigReader<T>(
+  store: Store<ConfigMap>,
+  { key, schema, initial, log }: { key: string; schema: z.ZodType<T>; initial: T; log: Logger },
+): () => T {
+  let parsed: ConfigMap | undefined;
+  let value = initial;
+  return () => {
+    const [configMap] = store.list();
+    if (configMap === undefined || configMap === parsed) return value;
+    parsed = configMap;
+    try {
+      value = parseEntry(configMap, { key, schema }) ?? value;
+    } catch (error) {
+      log.error({ err: error, key }, "a ConfigMap is invalid, its last valid content is used");
+    }
+    return value;
+  };
 }

@@ -29,7 +29,7 @@ test("plans alone are enough, the rest has defaults", () => {
   });
 });
 
-test("labels reach nodes as Cluster API is set by default, else as it is told", () => {
+test("labels reach nodes as Cluster API does by default, else as the configuration says", () => {
   const read = (more: Record<string, string>) =>
     readConfig({ MARINA_PLANS, ...more }).settings.syncedNodeLabels;
   expect(read({}).test("tier")).toBe(false);

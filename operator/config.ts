@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { findOverlap, networksSchema } from "../shared/crd/cluster-network.ts";
-import { NO_OTHER_LABEL } from "../shared/crd/node-labels.ts";
+import { NO_OTHER_LABEL } from "../shared/crd/node-metadata.ts";
 import {
   BYTES_PER_GIB,
   DEFAULT_STORAGE_QUOTA_GB,
@@ -40,6 +40,7 @@ export const environmentSchema = z
       z.record(z.string(), planSchema).refine((plans) => "default" in plans, "must have an entry `default`"),
     ),
     MARINA_CLUSTER_AUTOSCALER_IMAGE: z.string().min(1).optional(),
+    MARINA_ARGO_CD_NAMESPACE: z.string().min(1).optional(),
     MARINA_SUBNET_RANGE: z.string().default("10.64.0.0/10").transform(toSubnetRange),
     MARINA_PLATFORM_CIDRS: z
       .string()
@@ -108,6 +109,8 @@ export interface Config {
   kubeconfigPath: string | undefined;
   /** The ServiceAccount, in the platform's namespace, that may read the admin kubeconfigs. */
   apiserverServiceAccount: string;
+  /** Where cluster Secrets of Argo CD are written; undefined = nowhere. */
+  argoCDNamespace: string | undefined;
   settings: ClusterSettings & AutoscalerSettings & PoolSettings;
   /** Absent where there is no shared storage: its inventories are left alone. */
   storage: StorageSettings | undefined;
@@ -128,6 +131,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     metricsPort: env.MARINA_METRICS_PORT,
     kubeconfigPath: env.KUBECONFIG,
     apiserverServiceAccount: env.MARINA_APISERVER_SERVICE_ACCOUNT,
+    argoCDNamespace: env.MARINA_ARGO_CD_NAMESPACE,
     settings: {
       platformNamespace: env.MARINA_PLATFORM_NAMESPACE,
       plans: env.MARINA_PLANS,

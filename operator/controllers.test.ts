@@ -3,7 +3,7 @@ import { createController } from "../shared/controller/controller.ts";
 import { SOLE_LEADER } from "../shared/controller/lease.ts";
 import { createLogger } from "../shared/program/log.ts";
 import { PATIENT } from "../shared/program/testing-deadlines.ts";
-import { bundle } from "./controllers.ts";
+import { joinControllers } from "./controllers.ts";
 
 /** A controller with a run that never ends. */
 function startStuck() {
@@ -22,7 +22,7 @@ function startStuck() {
 test("the operator is unhealthy when a run on the platform is stuck, never because of a tenant", async () => {
   const stuck = startStuck();
   await expect.poll(() => stuck.healthy(), PATIENT).toBe(false);
-  expect(bundle([stuck], [], () => undefined).healthy()).toBe(false);
-  expect(bundle([], [stuck], () => undefined).healthy()).toBe(true);
+  expect(joinControllers([stuck], [], () => undefined).healthy()).toBe(false);
+  expect(joinControllers([], [stuck], () => undefined).healthy()).toBe(true);
   await stuck.drain(0);
 });

@@ -1,61 +1,35 @@
-import {
-  type Controller,
-  type ControllerMetrics,
-  createController,
-  type ReconcileResult,
-} from "../shared/controller/controller.ts";
-import type { Leadership } from "../shared/controller/lease.ts";
-import type { Recorder } from "../shared/controller/recorder.ts";
+import type { Controller } from "../shared/controller/controller.ts";
 import { createStatusThrottle } from "../shared/controller/status-throttle.ts";
-import { FINALIZER, MANAGER_OPERATOR, MANAGER_OPERATOR_STATUS } from "../shared/crd/names.ts";
-import type { KubeClient } from "../shared/kube/client.ts";
-import type { Logger } from "../shared/program/log.ts";
-import { runAdminKubeconfig } from "./admin-kubeconfig/run.ts";
-import { watchAdminKubeconfigs } from "./admin-kubeconfig/watch.ts";
-import { runAutoscaler } from "./autoscaler/run.ts";
-import { watchAutoscalers } from "./autoscaler/watch.ts";
-import type { CacheSet, RunContext } from "./caches.ts";
-import { CAPABILITIES, publishCapabilities } from "./capabilities/run.ts";
-import { watchCapabilities } from "./capabilities/watch.ts";
+import { objectKey } from "../shared/kube/object.ts";
+import { runAddOns, watchAddOns } from "./add-ons/controller.ts";
+import { createAddOnObstacles } from "./add-ons/observe.ts";
+import { runAdminKubeconfig, watchAdminKubeconfigs } from "./admin-kubeconfig/controller.ts";
+import { runAutoscaler, watchAutoscalers } from "./autoscaler/controller.ts";
+import { CAPABILITIES, publishCapabilities, watchCapabilities } from "./capabilities/controller.ts";
+import { createInfrastructureReader } from "./capi/infrastructure.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
-import { createInfrastructureReader } from "./cluster/read-infrastructure.ts";
 import { runCluster } from "./cluster/run.ts";
 import { createTaintRefusals } from "./cluster/taint-refusals.ts";
 import { watchClusters } from "./cluster/watch.ts";
 import { runAccess } from "./cluster-access/run.ts";
 import { watchAccesses } from "./cluster-access/watch.ts";
-import type { Config } from "./config.ts";
-import { runEvent } from "./events/run.ts";
-import { watchClusterEvents } from "./events/watch.ts";
-import { runPool } from "./node-pool/run.ts";
-import { watchNodePools } from "./node-pool/watch.ts";
-import { runOrphans } from "./orphans/run.ts";
-import { watchOrphans } from "./orphans/watch.ts";
-import { runProviderCredentials } from "./provider-credentials/run.ts";
-import { watchProviderCredentials } from "./provider-credentials/watch.ts";
+import { type ControllersDeps, createOperatorController } from "./create-controller.ts";
+import { runEvent, watchClusterEvents } from "./events/controller.ts";
+import { INDEX_NAMESPACE } from "./indexes.ts";
+import { runPool, watchNodePools } from "./node-pool/controller.ts";
+import { runOrphans, watchOrphans } from "./orphans/controller.ts";
+import { publishUnrecorded, UNRECORDED, watchUnrecorded } from "./orphans/unrecorded.ts";
+import { runProviderCredentials, watchProviderCredentials } from "./provider-credentials/controller.ts";
+import { runRegistration, watchRegistrations } from "./registration/controller.ts";
+import { runInventory, watchInventories } from "./shared-storage/controller.ts";
 import { createPoolList } from "./shared-storage/pool-list.ts";
 import { ROUND, runRound } from "./shared-storage/round.ts";
-import { runInventory } from "./shared-storage/run.ts";
 import { createDriver } from "./shared-storage/settings.ts";
-import { watchInventories } from "./shared-storage/watch.ts";
-import { runLock } from "./subnets/run.ts";
-import { createAccessHealth } from "./tenant/access-health.ts";
-import { createSigners } from "./tenant/signers.ts";
+import { runLock } from "./subnets/controller.ts";
+import { createSigners } from "./tenant/issue.ts";
 import { createTenantAccess } from "./tenant/tenant.ts";
-import { createTenantRecords } from "./tenant/tenant-records.ts";
-import { runTenantBindings } from "./tenant-bindings/run.ts";
-import { watchTenantBindings } from "./tenant-bindings/watch.ts";
-
-export interface ControllersDeps {
-  config: Config;
-  client: KubeClient;
-  set: CacheSet;
-  recorder: Recorder;
-  reportingController: string;
-  leadership: Leadership;
-  metrics: ControllerMetrics;
-  log: Logger;
-}
+import { createAccessHealth, createTenantRecords } from "./tenant/tenant-records.ts";
+import { runTenantBindings, watchTenantBindings } from "./tenant-bindings/controller.ts";
 
 export interface Controllers {
   /** To be called once all caches are synced. */
@@ -64,8 +38,6 @@ export interface Controllers {
   drain(deadlineMs: number): Promise<boolean>;
   healthy(): boolean;
 }
-
-type Run = (key: string, context: RunContext) => Promise<ReconcileResult>;
 
 /** All controllers: what each of them runs, what it resyncs, and which changes wake it. */
 export function createControllers(deps: ControllersDeps): Controllers {
@@ -80,6 +52,10 @@ export function createControllers(deps: ControllersDeps): Controllers {
   });
   const accessHealth = createAccessHealth({ now, onChange: (key) => clusters.add(key) });
   const tenantRecords = createTenantRecords({ now, onChange: (key) => clusters.add(key) });
+  const addOnObstacles = createAddOnObstacles((namespace) => {
+    for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
+      clusters.add(objectKey(cluster));
+  });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
   const clusterDeps = {
     client,
@@ -88,18 +64,13 @@ export function createControllers(deps: ControllersDeps): Controllers {
     prober,
     accessHealth,
     tenantRecords,
+    addOnObstacles,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     taintRefusals: createTaintRefusals(),
     now,
   };
-  const poolDeps = {
-    caches,
-    settings,
-    throttle: createStatusThrottle(),
-    now,
-    log: deps.log,
-  };
+  const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, log: deps.log };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
   const signers = createSigners(now);
   const accessDeps = {
@@ -127,62 +98,90 @@ export function createControllers(deps: ControllersDeps): Controllers {
     tenantRecords,
   };
 
-  const clusters: Controller = createOne(
+  const clusters: Controller = createOperatorController(
     deps,
     "cluster",
     (key, context) => runCluster(clusterDeps, key, context),
     () => caches.clusters.keys(),
   );
-  const nodePools = createOne(
+  const nodePools = createOperatorController(
     deps,
     "node-pool",
     (key, context) => runPool(poolDeps, key, context),
     () => caches.nodePools.keys(),
   );
-  const adminKubeconfigs = createOne(
+  const adminKubeconfigs = createOperatorController(
     deps,
     "admin-kubeconfig",
     (key, context) => runAdminKubeconfig({ client, caches, apiserver, accessHealth, now }, key, context),
     () => caches.clusters.keys(),
   );
   // No resync: it checks each tenant's API at its own interval.
-  const tenantBindings = createOne(deps, "tenant-bindings", (key, context) =>
+  const tenantBindings = createOperatorController(deps, "tenant-bindings", (key, context) =>
     runTenantBindings(bindingsDeps, key, context),
   );
-  const accesses = createOne(
+  const accesses = createOperatorController(
     deps,
     "cluster-access",
     (key, context) => runAccess(accessDeps, key, context),
     () => caches.accesses.keys(),
   );
-  const autoscalers = createOne(
+  const registrationDeps = {
+    client,
+    caches,
+    apiserver,
+    argoCDNamespace: config.argoCDNamespace,
+    tenantRecords,
+    now,
+    keys: new Map<string, { access: string; key: string }>(),
+  };
+  const registrations = createOperatorController(
+    deps,
+    "registration",
+    (key, context) => runRegistration(registrationDeps, key, context),
+    () => caches.clusters.keys(),
+  );
+  const autoscalers = createOperatorController(
     deps,
     "autoscaler",
     (key, context) => runAutoscaler({ caches, settings }, key, context),
     () => caches.clusters.keys(),
   );
-  const events = createOne(deps, "event", (key, context) =>
+  const events = createOperatorController(deps, "event", (key, context) =>
     runEvent({ caches, reportingController }, key, context),
   );
-  const subnets = createOne(
+  const subnets = createOperatorController(
     deps,
     "subnet",
     (key, context) => runLock({ caches, now }, key, context),
     () => caches.subnetLocks.keys(),
   );
   // No resync: it looks again by itself.
-  const capabilities = createOne(deps, "class-capabilities", (_key, context) =>
+  const capabilities = createOperatorController(deps, "class-capabilities", (_key, context) =>
     publishCapabilities({ caches, client, settings }, context),
   );
-  const providerCredentials = createOne(
+  const providerCredentials = createOperatorController(
     deps,
     "provider-credentials",
     (key, context) => runProviderCredentials({ client, caches, settings }, key, context),
     () => caches.namespaces.keys(),
   );
+  const addOns = createOperatorController(
+    deps,
+    "add-ons",
+    (key, context) => runAddOns({ client, caches, obstacles: addOnObstacles }, key, context),
+    () => caches.namespaces.keys(),
+  );
   // No resync: it looks again by itself while a deletion lasts.
-  const orphans = createOne(deps, "orphan", (key, context) =>
+  const orphans = createOperatorController(deps, "orphan", (key, context) =>
     runOrphans({ caches, client, now }, key, context),
+  );
+
+  // No resync: it looks again by itself.
+  const { platformNamespace } = settings;
+  const unrecordedDeps = { caches, client, platformNamespace, log: deps.log, now };
+  const unrecorded = createOperatorController(deps, "unrecorded", (_key, context) =>
+    publishUnrecorded(unrecordedDeps, context),
   );
 
   watchCapabilities(set, capabilities);
@@ -191,24 +190,31 @@ export function createControllers(deps: ControllersDeps): Controllers {
   watchAdminKubeconfigs(set, adminKubeconfigs);
   watchTenantBindings(set, tenantBindings);
   watchAccesses(set, accesses);
+  watchRegistrations(set, registrations);
   watchAutoscalers(set, autoscalers);
   watchClusterEvents(set, events);
   watchOrphans(set, orphans);
+  watchUnrecorded(set, unrecorded);
   watchProviderCredentials(set, providerCredentials);
+  watchAddOns(set, addOns);
   const onPlatform = [
     clusters,
     nodePools,
     adminKubeconfigs,
+    registrations,
     autoscalers,
     events,
     subnets,
     orphans,
+    unrecorded,
     capabilities,
     providerCredentials,
+    addOns,
   ];
   capabilities.add(CAPABILITIES);
+  unrecorded.add(UNRECORDED);
   const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];
-  return bundle(onPlatform, outside, () => prober.stop());
+  return joinControllers(onPlatform, outside, () => prober.stop());
 }
 
 /** Where there is a shared storage: the rounds, and the inventories that they and changes wake. */
@@ -219,11 +225,11 @@ function createStorageControllers(deps: ControllersDeps, now: () => Date): Contr
   const { defaultQuotaBytes, intervalSeconds } = storage;
   const unread = new Map<string, number>();
   const shared = { caches: set.caches, pools: createPoolList(), driver: createDriver(storage), now, log };
-  const inventories = createOne(deps, "storage-inventory", (key, context) =>
+  const inventories = createOperatorController(deps, "storage-inventory", (key, context) =>
     runInventory({ ...shared, defaultQuotaBytes, unread }, key, context),
   );
   const { platformNamespace } = settings;
-  const rounds = createOne(deps, "storage-round", (_key, context) =>
+  const rounds = createOperatorController(deps, "storage-round", (_key, context) =>
     runRound(
       { ...shared, client, platformNamespace, intervalMs: intervalSeconds * 1000 },
       inventories,
@@ -235,50 +241,8 @@ function createStorageControllers(deps: ControllersDeps, now: () => Date): Contr
   return [inventories, rounds];
 }
 
-/** After a write the key rests until the cache shows it; writes of kinds that are not cached are not waited for. */
-function createOne(
-  deps: ControllersDeps,
-  name: string,
-  run: Run,
-  resyncKeys?: () => Iterable<string>,
-): Controller {
-  const { client, recorder } = deps;
-  const controller: Controller = createController({
-    name,
-    reconcile: (key, signal) =>
-      run(key, {
-        client,
-        recorder,
-        finalizer: FINALIZER,
-        fieldManager: MANAGER_OPERATOR,
-        statusFieldManager: MANAGER_OPERATOR_STATUS,
-        onWritten(kind, resourceVersion) {
-          const cache = deps.set.cacheOfWrites(kind);
-          if (cache !== undefined) controller.expect(key, cache, resourceVersion);
-        },
-        signal,
-      }),
-    resyncKeys,
-    resyncEveryMs: deps.config.resyncSeconds * 1000,
-    ...workersOf(deps.config, name),
-    leadership: deps.leadership,
-    log: deps.log,
-    metrics: deps.metrics,
-  });
-  return controller;
-}
-
-/**
- * What connects to tenants has many workers, few for each organization: a tenant's API server that responds slowly delays
- * its own organization only.
- */
-function workersOf(config: Config, name: string): { workers: number; maxPerNamespace?: number } {
-  if (name !== "tenant-bindings" && name !== "cluster-access") return { workers: config.workersPerKind };
-  return { workers: config.tenantWorkers, maxPerNamespace: config.tenantWorkersPerNamespace };
-}
-
 /** Liveness counts only what depends on the platform's API server: no tenant and no storage may restart the operator. */
-export function bundle(
+export function joinControllers(
   onPlatform: Controller[],
   outside: Controller[],
   stopProbing: () => void,

@@ -1,10 +1,10 @@
-import type { z } from "zod";
 import type { WatchedCache } from "../shared/controller/expectations.ts";
-import { clusterKind } from "../shared/crd/cluster.ts";
+import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../shared/crd/kubernetes-version.ts";
 import {
   CAPABILITIES_CONFIG_MAP,
+  LABEL_ADD_ON,
   LABEL_CLUSTER_ID,
   LABEL_CREDENTIAL,
   LABEL_PROVIDER_CREDENTIAL,
@@ -15,8 +15,8 @@ import {
 } from "../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
 import { indexByOrganization } from "../shared/crd/organization.ts";
-import { type Packages, packagesSchema } from "../shared/crd/packages.ts";
-import { storageInventoryKind } from "../shared/crd/storage-inventory.ts";
+import { type Packages, packagesSchema } from "../shared/crd/published-config.ts";
+import { type StorageInventory, storageInventoryKind } from "../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../shared/kube/client.ts";
 import {
   type ConfigMap,
@@ -26,6 +26,7 @@ import {
   namespaceKind,
   roleBindingKind,
   roleKind,
+  type Secret,
   secretKind,
   serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
@@ -41,6 +42,8 @@ import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import type { Logger } from "../shared/program/log.ts";
 import { trimCredential } from "./admin-kubeconfig/kubeconfig.ts";
 import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
+import { createConfigReader } from "./caches.ts";
+import { clusterResourceSetBindingKind, clusterResourceSetKind, hashManifests } from "./capi/add-ons.ts";
 import { EVENT_SELECTOR } from "./capi/events.ts";
 import {
   capiClusterKind,
@@ -54,8 +57,10 @@ import {
   machineSetKind,
 } from "./capi/kinds.ts";
 import { type AuthoritySecret, trimAuthority } from "./capi/secrets.ts";
+import { createTemplateSizes } from "./capi/template-sizes.ts";
 import { trimCapiCluster, trimMachine, trimMachineDeployment, trimMachineSet } from "./capi/trim.ts";
-import { trimEvent } from "./events/trim.ts";
+import { trimToDigest } from "./copies/copy.ts";
+import { trimEvent } from "./events/mirror.ts";
 import { indexById, indexByName } from "./identity/identity.ts";
 import { trimNodePool } from "./identity/released-count.ts";
 import {
@@ -68,11 +73,16 @@ import {
   INDEX_NAME,
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
+  INDEX_REGISTRATION,
 } from "./indexes.ts";
-import { trimToDigest } from "./provider-credentials/copy.ts";
+import { keepOwnAnnotations } from "./own-annotations.ts";
 import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";
+import { indexByRegistration } from "./registration/secret.ts";
 import { LOCK_SELECTOR } from "./subnets/lock.ts";
+
+/** An object with manifests has up to 1 MiB. */
+const MANIFESTS_PER_PAGE = 20;
 
 export interface CacheOptions {
   client: Pick<KubeClient, "list" | "watch">;
@@ -112,6 +122,8 @@ export function createCaches(options: CacheOptions): CacheSet {
     listeners.set(name, [...(listeners.get(name) ?? []), listener as Listener<never>]);
   };
   const usage = createQuotaUsage(stores);
+  const templateSizes = createTemplateSizes();
+  listen("machineDeployments", (change) => templateSizes.learn(change));
   listen("clusters", ({ object }) => usage.update(objectKey(object)));
   listen("capiClusters", ({ object }) => usage.update(objectKey(object)));
   listen("nodePools", ({ object }) => usage.update(indexByCluster(object)[0] ?? ""));
@@ -131,6 +143,7 @@ export function createCaches(options: CacheOptions): CacheSet {
         log,
       }),
       maximumUsage: (namespace) => usage.maximumUsage(namespace),
+      sizeOfTemplate: (machineSet) => templateSizes.find(machineSet),
     },
     cacheOfWrites: (kind) => written.get(kind),
     listen,
@@ -147,6 +160,7 @@ interface Scope<T> {
   labelSelector?: string;
   fieldSelector?: string;
   keepManagedFields?: boolean;
+  pageSize?: number;
   transform?: (object: T) => T | undefined;
 }
 
@@ -171,6 +185,12 @@ function declareStores(
   const byNamespace = { [INDEX_NAMESPACE]: indexByNamespace };
   const byIdentity = { [INDEX_ID]: indexById, ...byNamespace };
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
+  const byCluster = { [INDEX_CLUSTER]: indexByCluster };
+  const ofPools: Scope<NodePool> = {
+    keepManagedFields: true,
+    transform: (pool) => keepOwnAnnotations(trimNodePool(pool)),
+  };
+  const own = { transform: keepOwnAnnotations };
   const byLockOwner = { [INDEX_LOCK_OWNER]: indexByLockOwner };
   const authorities = {
     labelSelector: LABEL_CAPI_CLUSTER,
@@ -181,19 +201,10 @@ function declareStores(
   const named = (name: string) => ({ namespace: platformNamespace, fieldSelector: `metadata.name=${name}` });
   const locks = { namespace: platformNamespace, labelSelector: LOCK_SELECTOR };
   return {
-    clusters: declare("clusters", clusterKind, { ...byIdentity, ...byRules }),
-    nodePools: declare(
-      "nodePools",
-      nodePoolKind,
-      {
-        ...byIdentity,
-        ...byRules,
-        [INDEX_CLUSTER]: indexByCluster,
-      },
-      { keepManagedFields: true, transform: trimNodePool },
-    ),
-    accesses: declare("accesses", clusterAccessKind, { ...byIdentity, [INDEX_CLUSTER]: indexByCluster }),
-    inventories: declare("inventories", storageInventoryKind),
+    clusters: declare<Cluster>("clusters", clusterKind, { ...byIdentity, ...byRules }, own),
+    nodePools: declare("nodePools", nodePoolKind, { ...byIdentity, ...byRules, ...byCluster }, ofPools),
+    accesses: declare<ClusterAccess>("accesses", clusterAccessKind, { ...byIdentity, ...byCluster }, own),
+    inventories: declare<StorageInventory>("inventories", storageInventoryKind, {}, own),
     namespaces: declare("namespaces", namespaceKind, { [INDEX_ORGANIZATION]: indexByOrganization }),
     capiClusters: declare("capiClusters", capiClusterKind, byNamespace, { transform: trimCapiCluster }),
     machineDeployments: declare("machineDeployments", machineDeploymentKind, byPool, {
@@ -203,7 +214,12 @@ function declareStores(
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
     authorities: declare<AuthoritySecret>("authorities", metadataOnly(secretKind), {}, authorities),
-    credentials: declare("credentials", secretKind, {}, credentials),
+    credentials: declare(
+      "credentials",
+      secretKind,
+      { [INDEX_REGISTRATION]: indexByRegistration },
+      credentials,
+    ),
     providerCredentials: declare(
       "providerCredentials",
       secretKind,
@@ -215,8 +231,12 @@ function declareStores(
     ),
     providerCopies: declare("providerCopies", secretKind, byNamespace, {
       labelSelector: LABEL_PROVIDER_CREDENTIAL,
-      transform: trimToDigest,
+      transform: (secret) => trimToDigest(secret),
     }),
+    resourceSets: declare("resourceSets", clusterResourceSetKind, byNamespace),
+    resourceSetBindings: declare("resourceSetBindings", clusterResourceSetBindingKind),
+    addOnConfigMaps: declare("addOnConfigMaps", configMapKind, byNamespace, describeManifests("utf8")),
+    addOnSecrets: declare("addOnSecrets", secretKind, byNamespace, describeManifests("base64")),
     roles: declare("roles", roleKind, {}, ours),
     roleBindings: declare("roleBindings", roleBindingKind, {}, ours),
     serviceAccounts: declare("serviceAccounts", serviceAccountKind, {}, ours),
@@ -229,6 +249,15 @@ function declareStores(
       fieldSelector: EVENT_SELECTOR,
       transform: trimEvent,
     }),
+  };
+}
+
+/** The manifests of add-ons, sources and copies, without their content. */
+function describeManifests<T extends ConfigMap | Secret>(encoding: "utf8" | "base64"): Scope<T> {
+  return {
+    labelSelector: LABEL_ADD_ON,
+    pageSize: MANIFESTS_PER_PAGE,
+    transform: (object) => trimToDigest(object, hashManifests(object, encoding)),
   };
 }
 
@@ -267,25 +296,4 @@ function indexByPool(object: KubeObject): string[] {
   const pool = capiPoolNameOf(object.metadata);
   if (cluster === undefined || pool === undefined) return [];
   return [toKey(object.metadata.namespace, toKey(cluster, pool))];
-}
-
-/** Parses a key of the one ConfigMap in `store` once per version of it. */
-function createConfigReader<T>(
-  store: Store<ConfigMap>,
-  { key, schema, initial, log }: { key: string; schema: z.ZodType<T>; initial: T; log: Logger },
-): () => T {
-  let parsed: ConfigMap | undefined;
-  let value = initial;
-  return () => {
-    const [configMap] = store.list();
-    const text = configMap?.data?.[key];
-    if (configMap === undefined || text === undefined || configMap === parsed) return value;
-    parsed = configMap;
-    try {
-      value = schema.parse(JSON.parse(text));
-    } catch (error) {
-      log.error({ err: error, key }, "a ConfigMap is invalid, its last valid content is used");
-    }
-    return value;
-  };
 }

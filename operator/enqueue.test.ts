@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { createQueue } from "../shared/controller/queue.ts";
-import { enqueueBatchedTo, enqueueTo } from "./enqueue.ts";
+import { enqueueBatchedTo, enqueueTo } from "./caches.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -15,3 +15,5 @@ export const INDEX_LOCK_OWNER = "lockOwner";
 export const INDEX_NAME = "name";
 /** Clusters and pools that are blocked by a quota or a duplicate name, by namespace. */
 export const INDEX_BLOCKED = "blocked";
+/** The Secrets of registrations by "namespace/cluster". */
+export const INDEX_REGISTRATION = "registration";

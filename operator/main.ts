@@ -8,26 +8,27 @@ import {
 import { createRuntimeMetrics } from "../shared/controller/metrics.ts";
 import { createRecorder } from "../shared/controller/recorder.ts";
 import { startHealthServer } from "../shared/controller/server.ts";
+import { requireOwnKinds } from "../shared/crd/manifest.ts";
 import { MANAGER_OPERATOR } from "../shared/crd/names.ts";
-import { requireOwnKinds } from "../shared/crd/required.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
 import { createKubeMetrics } from "../shared/kube/metrics.ts";
 import { requireKinds } from "../shared/kube/required-kinds.ts";
 import { requireServerVersion } from "../shared/kube/server-version.ts";
 import { createTransport } from "../shared/kube/transport.ts";
+import { warnOfUnknownVariables } from "../shared/program/config.ts";
 import { createLogger, type Logger } from "../shared/program/log.ts";
 import { createRegistry } from "../shared/program/metrics.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../shared/program/process.ts";
 import { findUnusedCaches } from "./autoscaler/observe.ts";
 import { CAPI } from "./capi/required.ts";
-import { type Config, readConfig } from "./config.ts";
+import { type Config, environmentSchema, readConfig } from "./config.ts";
 import { createControllers } from "./controllers.ts";
 import { createCaches } from "./create-caches.ts";
 import { observeFleet } from "./fleet-metrics.ts";
 import { formatCheck } from "./preflight/checks.ts";
 import { checkInstallation, reportInstallation } from "./preflight/run.ts";
-import { listCredentialNames } from "./provider-credentials/observe.ts";
+import { listCredentialNames } from "./provider-credentials/controller.ts";
 
 const LEASE = "marina-operator";
 const METRICS_PREFIX = "marina_operator";
@@ -40,6 +41,7 @@ const EVENT_RATE = { qps: 50, burst: 100 };
 /** Runs the operator until SIGTERM or SIGINT, then drains it. Resolves when everything has ended. */
 async function run(config: Config): Promise<void> {
   const log = createLogger({ name: "operator", level: config.logLevel });
+  warnOfUnknownVariables(log, environmentSchema);
   const stopping = stopOnSignals(log);
   const operator = createOperator(config, log);
   const { set, election, controllers, recorder } = operator;
@@ -139,7 +141,7 @@ function createOperator(config: Config, log: Logger) {
 
 type ElectionParts = Pick<LeaderElectionOptions, "client" | "namespace" | "identity" | "onLeader" | "log">;
 
-/** One operator reconciles at a time; the others keep their caches warm. A process that loses the lead ends and restarts. */
+/** One operator reconciles at a time; the others keep watching. A process that loses the Lease ends and restarts. */
 function elect(parts: ElectionParts): LeaderElection {
   return createLeaderElection({
     ...parts,

@@ -4,9 +4,10 @@ import { describe, expect, test } from "vitest";
 import { clusterPhases } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS } from "../shared/crd/conditions.ts";
 import { nodePoolPhases, nodePoolTransitionTypes } from "../shared/crd/node-pool.ts";
+import { SHOWN_REASONS } from "./capi/events.ts";
 
 const page = readFileSync(join(import.meta.dirname, "..", "docs", "operators", "conditions.md"), "utf8");
-const sources = globSync("**/*.ts", { cwd: import.meta.dirname })
+const sources = [...globSync("**/*.ts", { cwd: import.meta.dirname }), "../shared/controller/conditions.ts"]
   .filter((path) => !/testing|\.test\.|\.bench\.|^bench/.test(path))
   .map((path) => readFileSync(join(import.meta.dirname, path), "utf8"));
 
@@ -51,4 +52,9 @@ test("docs/operators/conditions.md has every reason of Events that is none of a 
   const ofConditions: readonly string[] = Object.values(CONDITION_REASONS).flat();
   const expected = new Set([...given, ...states].filter((reason) => !ofConditions.includes(reason)));
   expect(namesIn("reason of an Event")).toEqual([...expected].sort());
+});
+
+test("docs/operators/conditions.md has every reason of Cluster API's normal Events that tenants are shown", () => {
+  const shown = Object.values(SHOWN_REASONS).flatMap((reasons) => Object.keys(reasons));
+  expect(namesIn("reason of Cluster API")).toEqual(shown.sort());
 });

@@ -53,6 +53,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     locks: { own: undefined, taken: new Set() },
     probe: undefined,
     infrastructure: undefined,
+    addOns: [],
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [], found: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
@@ -148,8 +149,8 @@ export class ClusterFixture {
     const { own } = this.observed.locks;
     if (step.verb === "patch" && step.kind === configMapKind && own !== undefined) {
       const mark = step.operations.find(({ path }) => path === "/data/engine");
-      const engine = mark?.op === "add" ? String(mark.value) : own.engine;
-      return this.with({ locks: { ...this.observed.locks, own: { ...own, engine } } });
+      const capiUid = mark?.op === "add" ? String(mark.value) : own.capiUid;
+      return this.with({ locks: { ...this.observed.locks, own: { ...own, capiUid } } });
     }
     return this;
   }

@@ -11,7 +11,7 @@ import type { NodePool, NodePoolSpec } from "../shared/crd/node-pool.ts";
 import type { ObjectMeta } from "../shared/kube/kind.ts";
 import { readClusterClass } from "./capi/cluster-class.ts";
 import { type CapiCondition, type Machine, REGISTRATION_FINALIZERS } from "./capi/kinds.ts";
-import { type CapiPoolState, readMachine, readPool } from "./capi/pool-state.ts";
+import { type CapiMachine, type CapiPoolState, readMachine, readPool } from "./capi/pool-state.ts";
 import { hashPoolSettings } from "./capi/worker-pool.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import { composeDesiredPool } from "./node-pool/children.ts";
@@ -150,7 +150,7 @@ export function capiPoolWith(counts: {
 export function makeMachine(
   name: string,
   status: Machine["status"] = {},
-  { applied = settingsOf(), isOfOtherTemplate = false } = {},
+  { applied = settingsOf(), isOfOtherTemplate = false, size = undefined as CapiMachine["size"] } = {},
 ) {
   const machine = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -165,7 +165,7 @@ export function makeMachine(
     spec: { version: "v1.34.2" },
     status: { phase: "Running", nodeRef: { name: `node-${name}` }, ...status },
   };
-  return readMachine(machine, isOfOtherTemplate);
+  return readMachine(machine, isOfOtherTemplate, size);
 }
 
 /** The metadata after the change of a plan was written. */

@@ -1,6 +1,6 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import type { Role, Scope } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
 import { auditApiToken } from "./present.ts";
@@ -30,7 +30,7 @@ export interface NewApiToken {
 /** Creates a token of the caller in a locked organization. Throws 422 quota_exceeded when that has `maxTokens`. */
 export async function createApiToken(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   input: NewApiToken,
 ): Promise<MintedApiToken> {
@@ -41,22 +41,22 @@ export async function createApiToken(
     orgId,
     ...values,
     secretHash: hash,
-    createdBy: origin.principal.userId,
+    createdBy: author.principal.userId,
     expiresAt: new Date(input.createdAt.getTime() + lifetimeDays * DAY_MS),
   });
-  await recordChange(tx, origin, "api_token.create", { after: row });
+  await recordChange(tx, author, "api_token.create", { after: row });
   return { row, text };
 }
 
 /** Revokes a locked token; returns the revoked token. */
 export async function revokeApiToken(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: ApiTokenRow,
   revokedAt: Date,
 ): Promise<ApiTokenRow> {
   const after = await updateApiToken(tx, before.orgId, before.id, { revokedAt });
-  await recordChange(tx, origin, "api_token.revoke", { before });
+  await recordChange(tx, author, "api_token.revoke", { before });
   return after;
 }
 
@@ -66,7 +66,7 @@ export async function revokeApiToken(
  */
 export async function rotateApiToken(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: ApiTokenRow,
   rotatedAt: Date,
   maxTokens: number,
@@ -79,7 +79,7 @@ export async function rotateApiToken(
     rotatedAt,
     expiresAt: new Date(rotatedAt.getTime() + lifetimeMs),
   });
-  await recordChange(tx, origin, "api_token.rotate", { before, after: row });
+  await recordChange(tx, author, "api_token.rotate", { before, after: row });
   return { row, text };
 }
 
@@ -94,12 +94,12 @@ async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise
 
 async function recordChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   action: string,
   change: { before: ApiTokenRow; after?: ApiTokenRow } | { before?: never; after: ApiTokenRow },
 ): Promise<void> {
   const { id, orgId } = change.before ?? change.after;
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action,
     orgId,
     target: { kind: "api_token", id },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { requireGrantable } from "./grantable.ts";
+import { requireGrantable } from "./routes.ts";
 
 test.each([
   ["owner", "owner", ["clusters:write"]],

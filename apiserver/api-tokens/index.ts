@@ -1,3 +1,3 @@
 export { matchesHash, mintToken, parseTokenId, toTokenPrefix } from "./secret.ts";
 export { findTokenVersions, revokeApiTokens } from "./store.ts";
-export { createApiTokenVerifier, findTokenMembership, takeTokenMembership } from "./verify.ts";
+export { consumeVerifiedMembership, createApiTokenVerifier, findTokenMembership } from "./verify.ts";

@@ -7,7 +7,7 @@ import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } f
 import { startTestService } from "../testing/service.ts";
 import { mintToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
-import { createApiTokenVerifier, takeTokenMembership } from "./verify.ts";
+import { consumeVerifiedMembership, createApiTokenVerifier } from "./verify.ts";
 
 let issuer: TestIssuer;
 let api: TestApp;
@@ -32,7 +32,7 @@ test("what was read to verify a token answers once: asked again, as a stream doe
   const principal = await createApiTokenVerifier(api.deps).verify(body.token);
   if (principal === undefined) throw new Error("a new token is not valid");
   await api.request("DELETE", `${tokensOf(org)}/${body.id}`, { token: org.owner.token });
-  const ask = () => takeTokenMembership(api.deps, principal, org.id);
+  const ask = () => consumeVerifiedMembership(api.deps, principal, org.id);
   expect(await ask()).toMatchObject({ orgId: org.id, role: "member" });
   expect(await ask()).toBeUndefined();
 });

@@ -1,6 +1,14 @@
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
+import {
+  hasPermission,
+  PERMISSIONS,
+  permissionsOf,
+  type Role,
+  type Scope,
+  scopeOf,
+} from "../http/authorization/permissions.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import type { OrganizationCall } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
@@ -8,7 +16,6 @@ import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError } from "../http/errors.ts";
 import { createApiToken, type MintedApiToken, revokeApiToken, rotateApiToken } from "./changes.ts";
-import { requireGrantable } from "./grantable.ts";
 import { apiTokenTag, presentApiToken } from "./present.ts";
 import { apiTokenPage, apiTokenRecord, createApiTokenBody, createdApiTokenRecord } from "./schema.ts";
 import { listApiTokens, lockApiToken, requireApiToken, type TokenFilter } from "./store.ts";
@@ -29,7 +36,7 @@ export interface EndedSecret {
 /** What slices above this one do when a token is revoked or rotated. */
 export interface ApiTokenHooks {
   /** Runs in the transaction. */
-  onEnd(tx: Queryable, origin: Origin, ended: EndedSecret): Promise<void>;
+  onEnd(tx: Queryable, author: Author, ended: EndedSecret): Promise<void>;
   /** Runs after the commit. Does not throw. */
   afterEnd(orgId: string): Promise<void>;
 }
@@ -64,14 +71,14 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, transact }) => {
+    async (c, { orgId, author, readBody, transact }) => {
       const { name, role, scopes, expires_in_days: lifetimeDays } = await readBody();
       return transact(
         async (tx, { id }, { membership }) => {
           requireGrantable(membership.role, role, scopes);
           const limits = { lifetimeDays, maxTokens: deps.config.maxApiTokensPerOrganization };
           const token = { id, name, role, scopes, createdAt: deps.now(), ...limits };
-          return createApiToken(tx, origin, orgId, token);
+          return createApiToken(tx, author, orgId, token);
         },
         (created) => c.json(presentCreated(created), 201, headersOf(created)),
         { secret: true },
@@ -136,16 +143,16 @@ function addRevoke(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       responses: { 204: { description: "Revoked." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params, change }) => {
+    async (c, { orgId, author, params, change }) => {
       await change({
         async lock(tx, confirmed) {
           const { membership } = await confirmed;
-          return lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
+          return lockApiToken(tx, orgId, visibleTo({ membership, author }), params.tokenID);
         },
         tag: apiTokenTag,
         async apply(tx, row) {
-          const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, origin, row, deps.now());
-          await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "revoked" });
+          const { id: tokenId, version: tokenVersion } = await revokeApiToken(tx, author, row, deps.now());
+          await hooks.onEnd(tx, author, { orgId, tokenId, tokenVersion, how: "revoked" });
         },
       });
       await hooks.afterEnd(orgId);
@@ -176,22 +183,22 @@ function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
       errors: ["quota_exceeded"],
     },
     async (c, call) => {
-      const { orgId, origin, params } = call;
+      const { orgId, author, params } = call;
       const known = await requireApiToken(deps.db, orgId, visibleTo(call), params.tokenID);
-      if (known.createdBy !== origin.principal.userId)
+      if (known.createdBy !== author.principal.userId)
         throw new ApiError("forbidden", "Only the creator of a token can rotate it; revoke it instead.");
       return call.transact(
         async (tx, _attempt, { membership }) => {
-          const row = await lockApiToken(tx, orgId, visibleTo({ membership, origin }), params.tokenID);
+          const row = await lockApiToken(tx, orgId, visibleTo({ membership, author }), params.tokenID);
           const rotated = await rotateApiToken(
             tx,
-            origin,
+            author,
             row,
             deps.now(),
             deps.config.maxApiTokensPerOrganization,
           );
           const { id: tokenId, version: tokenVersion } = rotated.row;
-          await hooks.onEnd(tx, origin, { orgId, tokenId, tokenVersion, how: "rotated" });
+          await hooks.onEnd(tx, author, { orgId, tokenId, tokenVersion, how: "rotated" });
           return rotated;
         },
         (rotated) => c.json(presentCreated(rotated), 200, headersOf(rotated)),
@@ -204,10 +211,10 @@ function addRotate(router: Router, deps: Deps, hooks: ApiTokenHooks): void {
 /** Owners and admins see all tokens of the organization, others their own. */
 function visibleTo({
   membership,
-  origin,
-}: Pick<OrganizationCall<unknown, unknown, unknown>, "membership" | "origin">): TokenFilter {
+  author,
+}: Pick<OrganizationCall<unknown, unknown, unknown>, "membership" | "author">): TokenFilter {
   if (membership.rights.has("api_tokens:manage")) return {};
-  return { createdBy: origin.principal.userId };
+  return { createdBy: author.principal.userId };
 }
 
 function presentCreated({ row, text }: MintedApiToken) {
@@ -220,4 +227,19 @@ function headersOf({ row }: MintedApiToken) {
     ETag: apiTokenTag(row),
     "Cache-Control": "no-store",
   };
+}
+
+/**
+ * Refuses a token with more permissions than its creator has, or with a scope that grants nothing to its role. Throws
+ * 403.
+ */
+export function requireGrantable(ownRole: Role, role: Role, scopes: readonly Scope[]): void {
+  const excess = permissionsOf(role).find((permission) => !hasPermission(ownRole, permission));
+  if (excess !== undefined)
+    throw new ApiError("forbidden", `The role ${ownRole} cannot create a token with the role ${role}.`);
+  const isUseless = (scope: Scope) =>
+    !PERMISSIONS.some((permission) => scopeOf(permission) === scope && hasPermission(role, permission));
+  const useless = scopes.find(isUseless);
+  if (useless === undefined) return;
+  throw new ApiError("forbidden", `The scope ${useless} grants no permission that the role ${role} has.`);
 }

@@ -20,8 +20,8 @@ export interface MintedToken {
 
 /**
  * Generates a token: `mar_`, its id (22 characters), 256 random bits (43) and a CRC-32 of everything before it (6), in
- * base 62, so that a double click or a scanner takes it as one word: `mar_[0-9A-Za-z]{71}`. Another prefix is for another
- * kind of secret.
+ * base 62, so that a double click or a scanner takes it as one word: `mar_[0-9A-Za-z]{71}`. Another prefix is for
+ * another kind of secret.
  */
 export function mintToken(id: string, prefix = TOKEN_PREFIX): MintedToken {
   const body =

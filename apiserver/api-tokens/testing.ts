@@ -21,7 +21,7 @@ export async function mintFor(
     roles: [],
     expiresAtMs: 0,
   } as const;
-  const origin = { principal, requestId: "test", sourceAddress: undefined };
+  const author = { principal, requestId: "test", sourceAddress: undefined };
   const values = {
     id: createId(),
     name: "test",
@@ -30,7 +30,7 @@ export async function mintFor(
     maxTokens: 1000,
     ...token,
   };
-  const { row, text } = await deps.db.transaction((tx) => createApiToken(tx, origin, orgId, values));
+  const { row, text } = await deps.db.transaction((tx) => createApiToken(tx, author, orgId, values));
   return { id: row.id, text };
 }
 

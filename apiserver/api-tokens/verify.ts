@@ -31,10 +31,10 @@ export function createApiTokenVerifier(deps: Pick<Deps, "db" | "now">): ApiToken
 }
 
 /**
- * The rights that `verify` has just read of a token, asked for the first time, else as findTokenMembership: the request that
- * presents a token reads it once, and a stream of it or a confirmation reads it anew.
+ * The rights that `verify` has just read of a token, asked for the first time, else as findTokenMembership: the request
+ * that presents a token reads it once, and a stream of it or a confirmation reads it anew.
  */
-export async function takeTokenMembership(
+export async function consumeVerifiedMembership(
   deps: { db: Queryable },
   principal: TokenPrincipal,
   orgId: string,

@@ -12,8 +12,8 @@ const REFUSED_EVERY_MS = 10 * 60_000;
 const PARTITIONS_EVERY_MS = 6 * 60 * 60_000;
 
 /**
- * Assigns positions also when there is no reader, so that the next reader has little to do; writes the entries of deletions that
- * waited for a name; records what was refused repeatedly; adds and drops partitions.
+ * Assigns positions also when there is no reader, so that the next reader has little to do; writes the entries of
+ * deletions that waited for a name; records what was refused repeatedly; adds and drops partitions.
  */
 export function auditJobs(deps: Pick<Deps, "config" | "db" | "log" | "now">): PeriodicJob[] {
   return [

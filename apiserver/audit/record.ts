@@ -2,7 +2,7 @@ import { createId } from "../../shared/program/id.ts";
 import { isSecretName } from "../../shared/program/log.ts";
 import type { Config } from "../config.ts";
 import type { Database, Queryable } from "../db/client.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { findDeleters, nameDeleter, type OutsideDeletion } from "./deleters/find-deleters.ts";
 import { findRequestsOf, insertAwaitedDeletions, listDueDeletions, takeDeletions } from "./deleters/store.ts";
 import { findLogStart, insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
@@ -12,10 +12,10 @@ import type { AuditActor, AuditEntry, AuditFields } from "./table.ts";
  * Writes one audit row in the transaction of the change that it records, so that neither exists without the other.
  * Returns its id.
  */
-export async function recordAudit(tx: Queryable, origin: Origin, entry: AuditEntry): Promise<string> {
-  const { clientRequestId = null, sourceAddress = null } = origin;
-  const requestId = origin.asSystem === undefined ? origin.requestId : null;
-  const row = toRow({ actor: toActor(origin), requestId, clientRequestId, sourceAddress }, entry);
+export async function recordAudit(tx: Queryable, author: Author, entry: AuditEntry): Promise<string> {
+  const { clientRequestId = null, sourceAddress = null } = author;
+  const requestId = author.asSystem === undefined ? author.requestId : null;
+  const row = toRow({ actor: toActor(author), requestId, clientRequestId, sourceAddress }, entry);
   await insertAuditEntry(tx, row);
   return row.id;
 }
@@ -45,8 +45,8 @@ export function isDeleterAwaited({ auditWebhookToken }: Pick<Config, "auditWebho
 }
 
 /**
- * Writes audit rows of deletions that were not requested by REST: at once, by an unknown actor; or, where the Kubernetes API
- * tells who deletes, once the deleter is known or is not waited for any more.
+ * Writes audit rows of deletions that were not requested by REST: at once, by an unknown actor; or, where the
+ * Kubernetes API names who deletes, once the deleter is known or is not waited for any more.
  */
 export async function recordOutsideDeletions(
   tx: Queryable,
@@ -62,8 +62,8 @@ export async function recordOutsideDeletions(
 }
 
 /**
- * Writes the entries of awaited deletions that are due, each once, at the time at which each was seen; of one whose month the log
- * does not have any more, at the start of the log.
+ * Writes the entries of awaited deletions that are due, each once, at the time at which each was seen; of one whose
+ * month the log does not have any more, at the start of the log.
  */
 export async function settleDeletions(db: Database, now: Date): Promise<void> {
   const candidates = await listDueDeletions(db, now);
@@ -151,7 +151,7 @@ function toRow(
 }
 
 /** The author of a request, in the stored form. */
-export function toActor({ principal, asStaff, asSystem }: Origin): AuditActor {
+export function toActor({ principal, asStaff, asSystem }: Author): AuditActor {
   if (asSystem !== undefined) return { kind: "system", name: asSystem };
   if (principal.kind === "token")
     return { kind: "token", tokenId: principal.tokenId, userId: principal.userId };
@@ -162,8 +162,12 @@ export function toActor({ principal, asStaff, asSystem }: Origin): AuditActor {
   };
 }
 
+/**
+ * A token's beginning is looked for once in each run of its characters, whose first one decides: an annotation of a pipeline may
+ * have 16,000 of them.
+ */
 const SECRET_VALUES =
-  /mar_[0-9A-Za-z]{71}|whsec_[0-9a-f]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY-----|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.|client-key-data/;
+  /mar_[0-9A-Za-z]{71}|whsec_[0-9a-f]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY-----|(?<![\w-])(?=([\w-]*?\beyJ))\1[\w-]{8,}\.[\w-]+\.|client-key-data/;
 const REDACTED = "[redacted]";
 
 /**

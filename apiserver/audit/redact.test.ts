@@ -20,10 +20,19 @@ describe("an audit row never holds", () => {
     ["a signing secret", `whsec_${"0a".repeat(32)}`],
     ["a private key", "-----BEGIN EC PRIVATE KEY-----\nabc"],
     ["a JSON Web Token", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"],
+    ["a JSON Web Token behind a hyphen", "x-eyJh-eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln"],
     ["a kubeconfig with a key", "users:\n- user:\n    client-key-data: abc"],
   ])("%s, wherever it is", (_what, value) => {
     expect(JSON.stringify(redact({ name: value, list: [{ note: `see ${value}` }] }))).not.toContain(value);
   });
+});
+
+test("a long text of beginnings of tokens is read once, and stays as it is", () => {
+  const fields = {
+    headers: "eyJ-".repeat(100_000),
+    payload: `${"eyJ-".repeat(50_000)}.${"b".repeat(200_000)}`,
+  };
+  expect(redact(fields)).toEqual(fields);
 });
 
 test("everything else stays as it is", () => {

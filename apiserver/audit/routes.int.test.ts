@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import type { TestApp } from "../testing/app.ts";
 import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
@@ -28,7 +28,7 @@ beforeEach(async () => {
   path = `/api/v1/organizations/${orgId}/audit-log`;
 });
 
-function originOf(person: Person, asStaff = false): Origin {
+function authorOf(person: Person, asStaff = false): Author {
   return {
     principal: {
       kind: "user",
@@ -85,8 +85,8 @@ describe("the tenant's audit log", () => {
   test("is filtered by actor, action, target and time", async () => {
     const admin = await issuer.createPerson();
     await addPerson(api.deps, orgId, admin, "admin");
-    await recordAudit(api.deps.db, originOf(admin), entry("thing.one"));
-    await recordAudit(api.deps.db, originOf(owner), entry("thing.two"));
+    await recordAudit(api.deps.db, authorOf(admin), entry("thing.one"));
+    await recordAudit(api.deps.db, authorOf(owner), entry("thing.two"));
     const only = async (query: string) => actions((await read(query)).body);
     expect(await only(`?actor=${admin.userId}`)).toEqual(["thing.one"]);
     expect(await only("?action=thing.two")).toEqual(["thing.two"]);
@@ -98,7 +98,7 @@ describe("the tenant's audit log", () => {
   });
 
   test.each(["?from=yesterday", "?actor=", "?limit=0", "?cursor=1", "?who=me"])(
-    "with %s is 400 bad_request (section 7)",
+    "with %s is 400 bad_request",
     async (query) => {
       const response = await read(query);
       expect([response.status, response.body.error.code]).toEqual([400, "bad_request"]);
@@ -106,7 +106,7 @@ describe("the tenant's audit log", () => {
   );
 
   test("records that the provider acted, and neither who nor from where", async () => {
-    await recordAudit(api.deps.db, originOf(staff, true), entry("quota.update"));
+    await recordAudit(api.deps.db, authorOf(staff, true), entry("quota.update"));
     const tenant = (await read("?action=quota.update")).body.items[0];
     expect(tenant.actor).toEqual({ kind: "provider", id: null, email: null, name: null });
     expect(tenant.source_address).toBeNull();
@@ -138,14 +138,14 @@ describe("the tenant's audit log", () => {
 describe("following the log from an id", () => {
   test("returns what came after it, page by page, also from the last one", async () => {
     const wanted = Array.from({ length: 7 }, (_, index) => `thing.${index}`);
-    for (const action of wanted) await recordAudit(api.deps.db, originOf(owner), entry(action));
+    for (const action of wanted) await recordAudit(api.deps.db, authorOf(owner), entry(action));
     const first = await read("?limit=3");
     const second = await read(`?limit=5&cursor=${first.body.next_cursor}`);
     expect([...actions(first.body), ...actions(second.body)]).toEqual(["organization.create", ...wanted]);
     expect(second.body.next_cursor).toBeNull();
     const end = second.body.items.at(-1).id;
     expect((await read(`?cursor=${end}`)).body.items).toEqual([]);
-    await recordAudit(api.deps.db, originOf(owner), entry("thing.later"));
+    await recordAudit(api.deps.db, authorOf(owner), entry("thing.later"));
     expect(actions((await read(`?cursor=${end}`)).body)).toEqual(["thing.later"]);
   });
 
@@ -153,12 +153,12 @@ describe("following the log from an id", () => {
     const held = Promise.withResolvers<void>();
     const isWritten = Promise.withResolvers<void>();
     const slow = api.deps.db.transaction(async (tx) => {
-      await recordAudit(tx, originOf(owner), entry("thing.slow"));
+      await recordAudit(tx, authorOf(owner), entry("thing.slow"));
       isWritten.resolve();
       await held.promise;
     });
     await isWritten.promise;
-    await recordAudit(api.deps.db, originOf(owner), entry("thing.quick"));
+    await recordAudit(api.deps.db, authorOf(owner), entry("thing.quick"));
     const before = await read();
     expect(actions(before.body)).toEqual(["organization.create", "thing.quick"]);
     held.resolve();
@@ -172,7 +172,7 @@ describe("following the log from an id", () => {
     let cursor = "";
     const writing = Promise.all(
       Array.from({ length: 40 }, (_, index) =>
-        recordAudit(api.deps.db, originOf(owner), entry(`thing.${index}`)),
+        recordAudit(api.deps.db, authorOf(owner), entry(`thing.${index}`)),
       ),
     );
     let isDone = false;

@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import type { StaffRequest } from "../http/contract/router.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { recordAudit, recordAuditsOf, toActor } from "./record.ts";
@@ -16,20 +16,20 @@ const HOUR_MS = 60 * 60_000;
  */
 export async function recordStaffRequest(
   deps: Pick<Deps, "db" | "now">,
-  origin: Origin,
+  author: Author,
   request: StaffRequest,
 ): Promise<void> {
   const entry = {
     action: actionOf(request.operation.operationId),
     target: { kind: "path", id: request.path.slice(0, MAX_PATH_LENGTH) },
   };
-  if (origin.asStaff === true) {
+  if (author.asStaff === true) {
     const orgId = idSchema.safeParse(request.orgId);
     const query = Object.entries(request.query).map(([name, value]) => [
       name.slice(0, MAX_QUERY_VALUE_LENGTH),
       value.slice(0, MAX_QUERY_VALUE_LENGTH),
     ]);
-    await recordAudit(deps.db, origin, {
+    await recordAudit(deps.db, author, {
       ...entry,
       orgId: orgId.success ? orgId.data : null,
       after: { status: request.status, ...(query.length > 0 ? { query: Object.fromEntries(query) } : {}) },
@@ -37,16 +37,16 @@ export async function recordStaffRequest(
     });
     return;
   }
-  const { principal } = origin;
+  const { principal } = author;
   await deps.db.transaction(async (tx) => {
     const count = await countRefusedRequest(tx, {
       actorId: principal.kind === "token" ? principal.tokenId : principal.userId,
       operationId: request.operation.operationId,
       hour: startOfHour(deps.now()),
-      actor: toActor(origin),
+      actor: toActor(author),
     });
     if (count > 1) return;
-    await recordAudit(tx, origin, {
+    await recordAudit(tx, author, {
       ...entry,
       orgId: null,
       after: { status: request.status },

@@ -24,7 +24,7 @@ const insertEntry = prepareStatement(
     "sourceAddress",
     "result",
   ],
-  // Of a field without a value null is stored, and not the null of JSON.
+  // For a field without a value SQL null is stored, and not the null of JSON.
   (tx, { actor, before, after, ...texts }) =>
     tx
       .insert(auditLog)
@@ -136,8 +136,8 @@ export async function isAudited(
 }
 
 /**
- * The targets of an organization's entries with this action and actor in the last days, each once; with `field`, what that
- * field says after the change instead.
+ * The targets of an organization's entries with this action and actor in the last days, each once; with `field`, what
+ * that field says after the change instead.
  */
 export async function findTargetsOf(
   db: Queryable,
@@ -183,7 +183,9 @@ function isActor(actor: string, canBeStaff: boolean): SQL | undefined {
   return and(isNamed, notInArray(sql`${auditLog.actor} ->> 'kind'`, hidden));
 }
 
-/** So many months lie ready: an API server that did not run for that long still finds a partition for its first entry. */
+/**
+ * So many months lie ready: an API server that did not run for that long still finds a partition for its first entry.
+ */
 const MONTHS_AHEAD = 12;
 
 /** Makes sure that there is a partition for every month from that of `now` to twelve months later. */

@@ -90,8 +90,8 @@ export const refusedRequests = pgTable(
 );
 
 /**
- * Deletions in the Kubernetes API, as its audit events tell of them: kept for a day, to find out who deleted an object. A row is about
- * all requests of a user for one name that ended within a minute.
+ * Deletions that the audit events of the Kubernetes API report: kept for a day, to find out who deleted an object. A
+ * row is about all requests of a user for one name that ended within a minute.
  */
 export const deletionRequests = pgTable(
   "deletion_requests",
@@ -102,7 +102,7 @@ export const deletionRequests = pgTable(
     name: text().notNull(),
     /** Who deleted. */
     username: text().notNull(),
-    /** Who acted under that name; empty for nobody else. */
+    /** Who acted under that name; empty when no other user did. */
     impersonator: text().notNull(),
     minute: time("minute").notNull(),
     /** When the first of them came. */

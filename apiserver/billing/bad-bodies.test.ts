@@ -8,7 +8,10 @@ import { setPlanBody } from "./packages/schema.ts";
 import { setBillingProfileBody } from "./profile/schema.ts";
 import { setRateCardBody } from "./rate-card/schema.ts";
 
-/** The faults of a body with these values in the place of the sound ones, as `<field>/<code>`; undefined leaves a field out. */
+/**
+ * The faults of a body with these values in the place of the sound ones, as `<field>/<code>`; undefined leaves a field
+ * out.
+ */
 function findFaults(schema: z.ZodType, sound: object, change: object): string[] {
   try {
     parseBody(schema, JSON.stringify({ ...sound, ...change }));

@@ -3,7 +3,9 @@ import { whereAlpha2 } from "iso-3166-1";
 /** Codes that the European Union or people use in the place of the country's own. */
 const OWN_CODES: Readonly<Record<string, string>> = { EL: "GR", UK: "GB" };
 
-/** Why a text is no country's code, in words that follow the field's name; undefined for a member of ISO 3166-1 alpha-2. */
+/**
+ * Why a text is no country's code, in words that follow the field's name; undefined for a member of ISO 3166-1 alpha-2.
+ */
 export function findCountryFault(code: string): string | undefined {
   if (!/^[A-Z]{2}$/.test(code)) return "must be a country as two capitals, as DE (ISO 3166-1)";
   if (whereAlpha2(code) !== undefined) return undefined;

@@ -4,16 +4,16 @@ export const CSV = "text/csv";
 /** A number by itself: a cell that begins with a minus and is one is no formula. */
 const NUMBER = /^-?\d+(\.\d+)?$/;
 /**
- * Where a spreadsheet would begin to calculate: before an operator, also in full width, at the beginning of a cell and of
- * what another locale takes for one, blanks aside (https://owasp.org/www-community/attacks/CSV_Injection).
+ * Where a spreadsheet would begin to calculate: before an operator, also in full width, at the beginning of a cell and
+ * of what another locale takes for one, blanks aside (https://owasp.org/www-community/attacks/CSV_Injection).
  */
 const FORMULA = /(?<=^|[;|\t\r\n])(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])/gu;
 /** What separates cells or rows, in the locale of any spreadsheet. */
 const QUOTED = /[",;|\t\r\n]/;
 
 /**
- * Rows as CSV (RFC 4180): a header, then a row per object, in the order of `columns`. In a text that is no number, what a
- * spreadsheet would take for a formula gets an apostrophe before it.
+ * Rows as CSV (RFC 4180): a header, then a row per object, in the order of `columns`. In a text that is no number, what
+ * a spreadsheet would take for a formula gets an apostrophe before it.
  */
 export function toCsv<Column extends string>(
   columns: readonly Column[],

@@ -211,4 +211,7 @@ test("three months of a tenant end in three invoices, each alert sent once, and 
     .map(({ data }) => `${data.billing_month} ${data.threshold_pct}`);
   expect(alerts.toSorted()).toEqual([...new Set(alerts)].toSorted());
   expect(alerts.length).toBeGreaterThan(2);
+  process.stdout.write(
+    `Three invoices (PDF, CSV, JSON), the usage of each month and every delivery are in ${FOLDER}\n`,
+  );
 });

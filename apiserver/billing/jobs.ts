@@ -9,6 +9,7 @@ import { followRegistry, followSharedStorage, type ListStoredImages } from "./us
 import { purgeNotes } from "./usage/ledger-store.ts";
 import { createLedgerMetrics } from "./usage/metrics.ts";
 import { runRound } from "./usage/round.ts";
+import { endUnpublished, followUnrecorded } from "./usage/unrecorded.ts";
 
 const CLOSES_EVERY_MS = 30_000;
 const WAITING_EVERY_MS = 600_000;
@@ -65,8 +66,8 @@ export function packageJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Write the ledger of usage: what was projected of clusters and node pools, and the figures of the shared storage and the
- * registry; and remove old notes.
+ * Write the ledger of usage: what was projected of clusters and node pools, the figures of the shared storage and the registry,
+ * and what runs in no record; and remove old notes.
  */
 export function usageJobs(deps: Deps, listStoredImages: ListStoredImages): PeriodicJob[] {
   const ledgerDeps = { ...deps, ledgerMetrics: createLedgerMetrics(deps.metrics) };
@@ -82,6 +83,8 @@ export function usageJobs(deps: Deps, listStoredImages: ListStoredImages): Perio
       everyMs: FIGURES_EVERY_MS,
       run: () => followRegistry(ledgerDeps, listStoredImages),
     },
+    { name: "usage-unrecorded", everyMs: USAGE_EVERY_MS, run: () => followUnrecorded(ledgerDeps) },
+    { name: "usage-forgotten", everyMs: PURGE_EVERY_MS, run: () => endUnpublished(ledgerDeps) },
     { name: "usage-purge", everyMs: PURGE_EVERY_MS, run: () => purgeNotes(deps.db) },
   ];
 }

@@ -10,9 +10,9 @@ const FIRST_LARGE_EUROS = 1e15;
 const ONE_MICRO_EURO = 1e-6;
 
 /**
- * An amount of at least 0 as JSON carries it, in millionths of a euro: the shortest decimal that gives the double is what
- * was meant, rounded half up to 6 decimals; of one with more than 15 digits before the point, its exact decimal expansion.
- * Throws a RangeError for what is negative or not finite.
+ * An amount of at least 0 as JSON carries it, in millionths of a euro: the shortest decimal that gives the double is
+ * what was meant, rounded half up to 6 decimals; of one with more than 15 digits before the point, its exact decimal
+ * expansion. Throws a RangeError for what is negative or not finite.
  */
 export function toMicroEuros(euros: number): bigint {
   if (!Number.isFinite(euros) || euros < 0) throw new RangeError(`${euros} is no amount of money`);
@@ -67,8 +67,8 @@ export function centsToEuros(cents: bigint): number {
 }
 
 /**
- * An amount of cents as the integer of a response. What no client could read exactly, beyond 2^53 - 1 on either side, is
- * that bound; the amount itself is never rounded, and the CSV of an invoice has it.
+ * An amount of cents as the integer of a response. What no client could read exactly, beyond 2^53 - 1 on either side,
+ * is that bound; the amount itself is never rounded, and the CSV of an invoice has it.
  */
 export function toJsonCents(cents: bigint): number {
   return Number(toJsonRange(cents));
@@ -109,8 +109,8 @@ export function formatPrice(use: PricedUse, monthSeconds: number): string {
 }
 
 /**
- * A use as a decimal of units and whole months, rounded to 12 decimals, and the price of exactly that quantity in EUR, which
- * has 18 and is not rounded again.
+ * A use as a decimal of units and whole months, rounded to 12 decimals, and the price of exactly that quantity in EUR,
+ * which has 18 and is not rounded again.
  */
 export function formatQuantity(use: PricedUse, monthSeconds: number): { quantity: string; price: string } {
   const scaled = divideUse({ ...use, priceMicroEuros: 10n ** BigInt(AMOUNT_DECIMALS) }, monthSeconds, 1n);

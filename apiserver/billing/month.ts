@@ -27,7 +27,10 @@ export function monthBefore(month: Month): Month {
   return monthOf(new Date(month.start.getTime() - 1));
 }
 
-/** When the invoices of a month are issued: 06:00 UTC on the first day of the next one. Until then usage can be added to it. */
+/**
+ * When the invoices of a month are issued: 06:00 UTC on the first day of the next one. Until then usage can be added to
+ * it.
+ */
 export function closesAt(month: Month): Date {
   return new Date(month.end.getTime() + CLOSES_AFTER_MS);
 }
@@ -51,8 +54,8 @@ export function monthOfPeriod(period: string): Month {
 }
 
 /**
- * When a change of prices takes effect: now, but at least 1 ms after the one before, so that changes follow each other also
- * when the clock was set back.
+ * When a change of prices takes effect: now, but at least 1 ms after the one before, so that changes follow each other
+ * also when the clock was set back.
  */
 export function effectiveAfter(last: Date, now: Date): Date {
   return new Date(Math.max(now.getTime(), last.getTime() + 1));

@@ -1,4 +1,4 @@
-/** What is priced by the unit and month, in the order of the rate card (section 2.11 of the specification). */
+/** What is priced by the unit and month, in the order of the rate card. */
 export const RESOURCE_TYPES = [
   "control_plane",
   "vcpu",

@@ -138,11 +138,11 @@ describe("the accesses of a person", () => {
   });
 });
 
-test("an access by kubectl for the e-mail address of a member ends with the membership, issued or not; one that was issued without a word stays", async () => {
+test("an access by kubectl for the e-mail address of a member ends with the membership, issued or not; one that was issued without a verdict stays", async () => {
   const [removed, untouched] = [await addMember(), await addMember()];
   const make = async (
     { userId, email }: Pick<Person, "userId" | "email">,
-    part: "word" | "issued" | "both",
+    part: "verdict" | "issued" | "both",
   ) => {
     const holder = { userId, subject: email.toUpperCase() };
     const id = await makeAccess(holder, { [LABEL_USER_ID]: "by-hand" });
@@ -150,7 +150,10 @@ test("an access by kubectl for the e-mail address of a member ends with the memb
     const [made] = await api.deps.kube.listAll(clusterAccessKind, place);
     const { name = "", uid } = made?.metadata ?? {};
     const annotations = { [ANNOTATION_IDENTITY]: part === "issued" ? null : `known ${uid}` };
-    const patch = { metadata: { annotations }, status: { certificate: part === "word" ? null : "signed" } };
+    const patch = {
+      metadata: { annotations },
+      status: { certificate: part === "verdict" ? null : "signed" },
+    };
     const { kube } = api.deps;
     await kube.mergePatch(clusterAccessKind, cluster.namespace, name, patch, { fieldManager: "test" });
     await kube.mergePatch(clusterAccessKind, cluster.namespace, name, patch, {
@@ -162,7 +165,7 @@ test("an access by kubectl for the e-mail address of a member ends with the memb
   const robot = { userId: createId(), email: "ops@platform.example" };
   const ids = [
     await make(removed, "both"),
-    await make(removed, "word"),
+    await make(removed, "verdict"),
     await make(untouched, "both"),
     await make(robot, "issued"),
   ];
@@ -232,11 +235,11 @@ describe("issuing a kubeconfig", () => {
       roles: [],
       expiresAtMs: 0,
     };
-    const origin = { principal, requestId: "request-1", sourceAddress: undefined };
+    const author = { principal, requestId: "request-1", sourceAddress: undefined };
     const request = { id: createId(), ttlSeconds: 600 };
     await withUnreachableKube((kube) =>
       expect(
-        issueKubeconfig({ ...api.deps, kube }, asAuthorized(origin), cluster, request),
+        issueKubeconfig({ ...api.deps, kube }, asAuthorized(author), cluster, request),
       ).rejects.toMatchObject({
         code: "dependency_unavailable",
       }),

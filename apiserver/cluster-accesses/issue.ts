@@ -21,7 +21,7 @@ import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin, TokenPrincipal, UserPrincipal } from "../http/authentication/principal.ts";
+import type { Author, TokenPrincipal, UserPrincipal } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
@@ -60,11 +60,11 @@ export async function issueKubeconfig(
   cluster: ProjectedCluster,
   request: AccessRequest,
 ): Promise<{ access: ClusterAccess; kubeconfig: string }> {
-  const { origin } = caller;
+  const { author } = caller;
   requireAccessible(cluster);
   const adminKubeconfig = await readAdminSecret(deps, cluster);
-  const { privateKey, csr } = await createClientKey(origin.principal.userId, request.id);
-  const object = toAccessObject(origin, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
+  const { privateKey, csr } = await createClientKey(author.principal.userId, request.id);
+  const object = toAccessObject(author, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
   try {
     const created = await createAccess(deps, object);
     const access = await waitForCertificate(deps, created);
@@ -75,7 +75,7 @@ export async function issueKubeconfig(
     });
     // A right that ends after this transaction ends this access too: its object is there to be found.
     await transactAs(deps.db, caller, (tx) =>
-      recordAudit(tx, origin, {
+      recordAudit(tx, author, {
         action: "cluster_access.create",
         orgId: cluster.orgId,
         target: { kind: "cluster_access", id: request.id },
@@ -91,8 +91,8 @@ export async function issueKubeconfig(
 }
 
 /**
- * Creates a key and the request for its certificate, with the name and the group of the access: a control plane that signs
- * for itself takes them from the request.
+ * Creates a key and the request for its certificate, with the name and the group of the access: a control plane that
+ * signs for itself takes them from the request.
  */
 export async function createClientKey(subject: string, accessId: string): Promise<ClientKey> {
   const x509 = await loadX509();
@@ -118,12 +118,12 @@ function findEnd({ ttlSeconds, notAfter }: AccessRequest, now: Date): Date {
 
 /** The object of an access that REST creates: its id is new, whatever the clock of Kubernetes says. */
 export function toAccessObject(
-  origin: Pick<Origin, "requestId"> & { principal: Pick<UserPrincipal, "kind" | "userId"> | TokenPrincipal },
+  author: Pick<Author, "requestId"> & { principal: Pick<UserPrincipal, "kind" | "userId"> | TokenPrincipal },
   cluster: Pick<ProjectedCluster, "id" | "orgId" | "namespace" | "name" | "displayName">,
   request: AccessRequest & { notAfter: Date },
   csr: string,
 ): ClusterAccess {
-  const { principal, requestId } = origin;
+  const { principal, requestId } = author;
   return {
     apiVersion: API_VERSION,
     kind: clusterAccessKind.kind,

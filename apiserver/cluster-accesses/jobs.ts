@@ -1,17 +1,29 @@
-import { clusterAccessKind, hasAccessWord } from "../../shared/crd/cluster-access.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterAccessKind, hasConfirmingVerdict } from "../../shared/crd/cluster-access.ts";
+import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
+import { organizationNamespace } from "../organizations/index.ts";
+import { findCluster, type ProjectedCluster } from "../resources/project/index.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import { holderOf, organizationOf } from "./holder.ts";
 import { purgeEnded } from "./observe/store.ts";
-import { followOffboardings } from "./offboarding/jobs.ts";
-import { purgeOffboardings } from "./offboarding/store.ts";
+import {
+  completeOffboardings,
+  isRotationPending,
+  listPendingRights,
+  markRightsEnded,
+  purgeOffboardings,
+  setGeneration,
+} from "./offboarding/store.ts";
 import { runRevocations } from "./revocations.ts";
 import { findNamed, findRights } from "./rights.ts";
+import type { EndedRight } from "./table.ts";
 
 const SWEEP_EVERY_MS = 30_000;
 const PENDING_EVERY_MS = 2_000;
 const PURGE_EVERY_MS = 3_600_000;
 const FOLLOW_EVERY_MS = 5_000;
+const BATCH = 100;
 
 /** The jobs that revoke the kubeconfigs of members and tokens that have lost the right to them. */
 export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
@@ -29,9 +41,9 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that a word of
- * the records confirmed for a person, issued or not. What was issued without a word, and organizations that are not in this
- * database, are left alone.
+ * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that a
+ * verdict of the records confirmed for a person, issued or not. What was issued without a verdict, and organizations
+ * that are not in this database, are left alone.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
   const accesses = await deps.kube.listAll(clusterAccessKind, { signal });
@@ -39,7 +51,7 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
     const { deletionTimestamp } = access.metadata;
     const orgId = organizationOf(access);
     const isTheirs =
-      holderOf(access) !== undefined || (hasAccessWord(access) && findNamed(access) !== undefined);
+      holderOf(access) !== undefined || (hasConfirmingVerdict(access) && findNamed(access) !== undefined);
     return isTheirs && orgId !== undefined && deletionTimestamp === undefined ? [{ access, orgId }] : [];
   });
   if (held.length === 0) return;
@@ -51,4 +63,75 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
     const { orgId } = one;
     deps.log.info({ orgId, name }, "revoked an access whose holder has lost the right to it");
   }
+}
+
+/**
+ * Sees which rights that are to end have ended, in the clusters too, and completes and audits each end of a membership
+ * of which nothing is pending.
+ */
+export async function followOffboardings(deps: Deps, signal: AbortSignal): Promise<void> {
+  let cursor: string | undefined;
+  do {
+    const pending = await listPendingRights(deps.db, { cursor, limit: BATCH });
+    const ended: string[] = [];
+    for (const right of pending) if (await hasEnded(deps, right, signal)) ended.push(right.id);
+    await markRightsEnded(deps.db, ended);
+    cursor = pending.length === BATCH ? pending.at(-1)?.id : undefined;
+  } while (cursor !== undefined && !signal.aborted);
+  await complete(deps);
+}
+
+/** An access has ended when its object is gone, and admin credentials when a later generation alone has a right. */
+async function hasEnded(deps: Deps, right: EndedRight, signal: AbortSignal): Promise<boolean> {
+  const { db, kube } = deps;
+  const { kind, orgId, clusterId, objectName, objectUid, generation } = right;
+  if (kind === "api_token") return true;
+  if (kind === "cluster_access") {
+    const namespace = organizationNamespace(orgId);
+    const access = await kube.get(clusterAccessKind, namespace, objectName ?? "", { signal });
+    return access?.metadata.uid !== objectUid;
+  }
+  const cluster = await findCluster(db, orgId, clusterId ?? "");
+  if (cluster === undefined) return true;
+  if (generation === null) await findGeneration(deps, right, cluster, signal);
+  const { credentialsGeneration: enforced } = cluster.object.status ?? {};
+  return generation !== null && enforced !== undefined && enforced >= generation;
+}
+
+/**
+ * Notes the present generation for a right of which the revocation is done without one, as a replica of an earlier
+ * version does it. Read from the Kubernetes API, since the projection may be older than the revocation.
+ */
+async function findGeneration(
+  { db, kube }: Deps,
+  { orgId, memberId, clusterId }: EndedRight,
+  { namespace, name }: ProjectedCluster,
+  signal: AbortSignal,
+): Promise<void> {
+  if (clusterId === null || (await isRotationPending(db, orgId, { memberId, clusterId }))) return;
+  const object = await kube.get(clusterKind, namespace, name, { signal });
+  if (object === undefined) return;
+  const generation = object.spec.credentialsGeneration ?? 0;
+  await setGeneration(db, orgId, { memberId, clusterId, generation });
+}
+
+async function complete({ db }: Pick<Deps, "db">): Promise<void> {
+  await db.transaction(async (tx) => {
+    const completed = await completeOffboardings(tx);
+    await recordSystemAudits(
+      tx,
+      "offboarding",
+      completed.map(({ orgId, memberId, userId, removedAt, completedAt }) => ({
+        action: "member.offboard",
+        orgId,
+        target: { kind: "member", id: memberId },
+        after: {
+          user_id: userId,
+          removed_at: removedAt.toISOString(),
+          completed_at: completedAt?.toISOString() ?? null,
+        },
+        result: "done",
+      })),
+    );
+  });
 }

@@ -14,8 +14,8 @@ const adminSchema = z.looseObject({
 export type Credential = { user: string } & KubeconfigCredential;
 
 /**
- * A kubeconfig for one credential, with the server address and the CA of the cluster's admin kubeconfig. Throws an Error
- * when the admin kubeconfig is not of the form that the operator writes.
+ * A kubeconfig for one credential, with the server address and the CA of the cluster's admin kubeconfig. Throws an
+ * Error when the admin kubeconfig is not of the form that the operator writes.
  */
 export function composeAccessKubeconfig(
   name: string,

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { type ClusterAccess, findExpiry, isIssued } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { toRestWords } from "../http/contract/fields.ts";
+import { toRestWords } from "../../shared/crd/rest-words.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { holderOf } from "./holder.ts";
 import { type ACCESS_STATUSES, type accessRecord, FOREIGN_NOTE, type foreignAccesses } from "./schema.ts";

@@ -4,6 +4,7 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION } from "../../shared/crd/names.ts";
 import { createId } from "../../shared/program/id.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import { mintFor } from "../api-tokens/testing.ts";
 import { addAuditPartitions } from "../audit/store.ts";
 import { auditLog } from "../audit/table.ts";
@@ -197,4 +198,53 @@ test("a revocation that the Kubernetes API does not take is tried again until it
     return (await sql`select from kubeconfig_revocations where org_id = ${orgId}`).length === 0;
   });
   expect([await holds(id), await readGeneration()]).toEqual([false, before + 1]);
+});
+
+describe("a revocation of many accesses", () => {
+  /** Has both accesses of a new member revoked; `onDelete` is called before each deletion, with its number. */
+  async function revokeTwo(onDelete: (count: number) => Promise<unknown>) {
+    const { sql, kube } = api.deps;
+    const member = await addMember();
+    for (let count = 0; count < 2; count++) await makeAccessObject(api.deps, cluster, member);
+    const principal = { kind: "user", userId: owner.userId };
+    await sql`insert into kubeconfig_revocations (id, org_id, user_id, origin)
+      values (gen_random_uuid(), ${orgId}, ${member.userId}, ${sql.json({ principal, requestId: "request-2" })})`;
+    let count = 0;
+    const remove: typeof kube.delete = async (...args) => {
+      await onDelete(++count);
+      return kube.delete(...args);
+    };
+    const lines: string[] = [];
+    const destination = { write: (line: string) => lines.push(line) };
+    const log = createLogger({ name: "test", level: "warn", destination });
+    await runRevocations({ ...api.deps, log, kube: { ...kube, delete: remove } }, { orgId });
+    await waitForRevocations(api.deps, orgId);
+    return { count, lines };
+  }
+
+  const setLease = (seconds: number) => api.deps.sql`
+    update kubeconfig_revocations set lease_expires_at = now() + make_interval(secs => ${seconds})
+    where org_id = ${orgId}`;
+
+  test("keeps its claim for as long as it takes", async () => {
+    const leases: number[] = [];
+    const { count } = await revokeTwo(async () => {
+      const [row] = await api.deps.sql<{ seconds: number }[]>`
+        select extract(epoch from lease_expires_at - now())::float8 as seconds
+        from kubeconfig_revocations where org_id = ${orgId}`;
+      leases.push(row?.seconds ?? 0);
+      await setLease(5);
+    });
+    expect(count).toBe(2);
+    expect(Math.min(...leases)).toBeGreaterThan(50);
+  });
+
+  test("ends, and says so, when another process has taken it over", async () => {
+    const { count, lines } = await revokeTwo(async () => {
+      await setLease(0);
+      await runRevocations(api.deps, { orgId });
+    });
+    expect(count).toBe(1);
+    expect(lines.join("")).toContain("the revocation took longer than its claim");
+  });
 });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_API_TOKEN_ID, LABEL_CLUSTER_ID, LABEL_USER_ID } from "../../shared/crd/names.ts";
 import { messageOf } from "../../shared/program/errors.ts";
@@ -10,20 +9,21 @@ import {
 } from "../clusters/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
+import { drain, pause } from "../work/loop.ts";
 import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { insertEndedRights, type NewEndedRight, setGeneration } from "./offboarding/store.ts";
-import { claimRevocations, deleteRevocation, insertRevocations, postponeRevocation } from "./store.ts";
+import { claimRevocations, extendRevocation, insertRevocations, revocationClaims } from "./store.ts";
 import type { KubeconfigRevocation } from "./table.ts";
 
 /** How long a request waits for the revocations that it caused; the job does what is left. */
 const REQUEST_WAIT_MS = 5_000;
 const RETRY_SECONDS = 2;
-/** The timeout of each call, so that an attempt ends before its lease does. */
+/** The timeout of each page of a list, so that it ends before its claim does. */
 const CALL_TIMEOUT_MS = 5_000;
 const BATCH = 20;
 
@@ -39,14 +39,14 @@ export type FormerHolder =
  */
 export async function requestRevocation(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   holder: FormerHolder,
 ): Promise<void> {
   if ("userId" in holder) {
     const clusterIds = await findDownloads(tx, orgId, { userId: holder.userId });
     const { userId, memberId } = holder;
-    await insertRevocations(tx, orgId, origin, [{ userId }, ...clusterIds], memberId);
+    await insertRevocations(tx, orgId, author, [{ userId }, ...clusterIds], memberId);
     if (memberId === undefined) return;
     const rights = clusterIds.map(
       ({ clusterId }): NewEndedRight => ({ kind: "admin_credentials", targetId: clusterId, clusterId }),
@@ -56,7 +56,7 @@ export async function requestRevocation(
   }
   const { tokenId, tokenVersion, how } = holder;
   const clusterIds = how === "revoked" ? await findDownloads(tx, orgId, { tokenId }) : [];
-  await insertRevocations(tx, orgId, origin, [{ tokenId, tokenVersion }, ...clusterIds]);
+  await insertRevocations(tx, orgId, author, [{ tokenId, tokenVersion }, ...clusterIds]);
 }
 
 async function findDownloads(
@@ -70,16 +70,13 @@ async function findDownloads(
 }
 
 /**
- * Revokes what is pending in an organization, after the commit that requested it. Waits 5 s at most, and does not throw:
- * the job does what is left.
+ * Revokes what is pending in an organization, after the commit that requested it. Waits 5 s at most, and does not
+ * throw: the job does what is left.
  */
 export async function revokePending(deps: Deps, orgId: string): Promise<void> {
   const work = runRevocations(deps, { orgId }).catch((error: unknown) => logFailure(deps, { orgId }, error));
   const waited = new AbortController();
-  await Promise.race([
-    work.finally(() => waited.abort()),
-    sleep(REQUEST_WAIT_MS, undefined, { signal: waited.signal }).catch(() => undefined),
-  ]);
+  await Promise.race([work.finally(() => waited.abort()), pause(REQUEST_WAIT_MS, waited.signal)]);
 }
 
 /** Works off pending revocations, each as often as it takes: of one organization, or of all. */
@@ -87,11 +84,11 @@ export async function runRevocations(
   deps: Deps,
   { orgId, signal }: { orgId?: string; signal?: AbortSignal } = {},
 ): Promise<void> {
-  for (;;) {
+  await drain(BATCH, signal, async () => {
     const claimed = await claimRevocations(deps.db, { orgId, limit: BATCH });
     await Promise.all(claimed.map((revocation) => revokeOrLog(deps, revocation)));
-    if (claimed.length < BATCH || signal?.aborted === true) return;
-  }
+    return claimed.length;
+  });
 }
 
 async function revokeOrLog(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
@@ -99,25 +96,30 @@ async function revokeOrLog(deps: Deps, revocation: KubeconfigRevocation): Promis
   try {
     if (clusterId === null) await deleteAccesses(deps, revocation);
     else await rotate(deps, revocation, clusterId);
-    await deleteRevocation(deps.db, orgId, id);
+    await requireClaim(revocationClaims.remove(deps.db, revocation));
   } catch (error) {
     logFailure(deps, { orgId, clusterId, revocation: id }, error);
-    await postponeRevocation(deps.db, orgId, id, RETRY_SECONDS);
+    await revocationClaims.postpone(deps.db, revocation, RETRY_SECONDS);
   }
+}
+
+/** Rejects when the revocation is not this process's own any more. */
+async function requireClaim(isHeld: Promise<boolean>): Promise<void> {
+  if (!(await isHeld)) throw new Error("the revocation took longer than its claim; another process does it");
 }
 
 async function rotate(
   deps: Deps,
-  { orgId, origin, memberId }: KubeconfigRevocation,
+  { orgId, author, memberId }: KubeconfigRevocation,
   clusterId: string,
 ): Promise<void> {
-  const generation = await incrementCredentialsGeneration(deps, origin, orgId, clusterId);
+  const generation = await incrementCredentialsGeneration(deps, author, orgId, clusterId);
   if (memberId !== null && generation !== undefined)
     await setGeneration(deps.db, orgId, { memberId, clusterId, generation });
 }
 
 async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Promise<void> {
-  const { orgId, origin, userId, tokenId, tokenVersion, memberId } = revocation;
+  const { orgId, author, userId, tokenId, tokenVersion, memberId } = revocation;
   const namespace = organizationNamespace(orgId);
   const labelSelector = tokenId === null ? `${LABEL_USER_ID}=${userId}` : `${LABEL_API_TOKEN_ID}=${tokenId}`;
   const accesses = await deps.kube.listAll(clusterAccessKind, {
@@ -134,8 +136,10 @@ async function deleteAccesses(deps: Deps, revocation: KubeconfigRevocation): Pro
     return found === undefined || clusterId === undefined ? [] : [{ found, clusterId }];
   });
   if (memberId !== null) await insertEndedRights(deps.db, orgId, memberId, revoked.map(toEndedRight));
-  for (const { found, clusterId } of revoked)
-    await revokeIfThere(deps, origin, { orgId, id: clusterId }, found);
+  for (const { found, clusterId } of revoked) {
+    await requireClaim(extendRevocation(deps.db, revocation));
+    await revokeIfThere(deps, author, { orgId, id: clusterId }, found);
+  }
 }
 
 function toEndedRight({ found, clusterId }: { found: FoundAccess; clusterId: string }): NewEndedRight {
@@ -145,12 +149,12 @@ function toEndedRight({ found, clusterId }: { found: FoundAccess; clusterId: str
 
 async function revokeIfThere(
   deps: Deps,
-  origin: Origin,
+  author: Author,
   cluster: { orgId: string; id: string },
   found: FoundAccess,
 ): Promise<void> {
   try {
-    await revokeAccess(deps, asAuthorized(origin), cluster, found);
+    await revokeAccess(deps, asAuthorized(author), cluster, found);
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "not_found")) throw error;
   }

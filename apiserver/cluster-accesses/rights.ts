@@ -16,9 +16,9 @@ export interface HeldAccess {
 type Named = { userId: string; tokenId?: string | undefined; tokenVersion?: number } | { email: string };
 
 /**
- * Tells whether the person whom an access names has a right to it now: is a member of the organization whose role opens clusters,
- * and has the API token in the version that requested it. True for an access that names no person, and for one of an organization
- * that is not in this database.
+ * Whether the person whom an access names has a right to it now: is a member of the organization whose role opens
+ * clusters, and has the API token in the version that requested it. True for an access that names no person, and for
+ * one of an organization that is not in this database.
  */
 export async function findRights(
   db: Queryable,

@@ -71,7 +71,7 @@ function addIssue(router: Router, deps: Deps): void {
       },
       errors: ["cluster_not_ready", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, membership, caller, params, readBody, runOnce }) => {
+    async (c, { orgId, author, membership, caller, params, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       requireNotSuspended(cluster);
@@ -79,7 +79,7 @@ function addIssue(router: Router, deps: Deps): void {
         // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;
-        const request = { id, ttlSeconds, notAfter: endOf(origin.principal, membership) };
+        const request = { id, ttlSeconds, notAfter: endOf(author.principal, membership) };
         const { access, kubeconfig } = await issueKubeconfig(deps, caller, cluster, request);
         const headers = {
           Location: `${c.req.path.replace(/kubeconfig$/, "accesses")}/${id}`,

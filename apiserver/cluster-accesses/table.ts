@@ -11,13 +11,13 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { time } from "../db/columns.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { organizations } from "../organizations/table.ts";
 
 /**
- * Kubeconfigs that have lost their ground and are not revoked yet: committed with the end of the membership or the token,
- * removed when the Kubernetes API has what revokes them. A row is about the accesses of a user, about those of an API
- * token, or about the admin kubeconfig of a cluster.
+ * Kubeconfigs that have lost their ground and are not revoked yet: committed with the end of the membership or the
+ * token, removed when the Kubernetes API has what revokes them. A row is about the accesses of a user, about those of
+ * an API token, or about the admin kubeconfig of a cluster.
  */
 export const kubeconfigRevocations = pgTable(
   "kubeconfig_revocations",
@@ -34,10 +34,11 @@ export const kubeconfigRevocations = pgTable(
     /** The membership whose end this is; null where a role or a token ended. */
     memberId: uuid("member_id"),
     /** The request that ended the right; the author of what is done about it. */
-    origin: jsonb().$type<Origin>().notNull(),
+    author: jsonb("origin").$type<Author>().notNull(),
     createdAt: timestamp("created_at", { withTimezone: true }).notNull().defaultNow(),
-    /** Until then, one process is working on it. */
-    leaseExpiresAt: timestamp("lease_expires_at", { withTimezone: true }).notNull().defaultNow(),
+    /** When it may be claimed; while a process is working on it, when that claim ends. */
+    dueAt: timestamp("lease_expires_at", { withTimezone: true }).notNull().defaultNow(),
+    claimId: uuid("claim_id"),
   },
   (table) => [
     check(
@@ -45,8 +46,8 @@ export const kubeconfigRevocations = pgTable(
       sql`num_nonnulls(${table.userId}, ${table.tokenId}, ${table.clusterId}) = 1
         and num_nonnulls(${table.tokenId}, ${table.tokenVersion}) <> 1`,
     ),
-    index("kubeconfig_revocations_lease_idx").on(table.leaseExpiresAt),
-    index("kubeconfig_revocations_org_idx").on(table.orgId, table.leaseExpiresAt),
+    index("kubeconfig_revocations_lease_idx").on(table.dueAt),
+    index("kubeconfig_revocations_org_idx").on(table.orgId, table.dueAt),
   ],
 );
 
@@ -108,8 +109,8 @@ export const endedRights = pgTable(
 );
 
 /**
- * The accesses that were seen in the Kubernetes API, by metadata.uid: what is seen again after a restart is neither a new
- * access nor a new end of one.
+ * The accesses that were seen in the Kubernetes API, by metadata.uid: what is seen again after a restart is neither a
+ * new access nor a new end of one.
  */
 export const observedAccesses = pgTable(
   "observed_accesses",

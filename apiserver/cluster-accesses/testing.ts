@@ -19,8 +19,8 @@ const ADMIN_KUBECONFIG =
   "clusters: [{cluster: {server: 'https://127.0.0.1:1', certificate-authority-data: Q0E=}}]";
 
 /**
- * Starts an API server with an identity provider, an organization and ready clusters of these names, in their order. `close`
- * deletes the clusters.
+ * Starts an API server with an identity provider, an organization and ready clusters of these names, in their order.
+ * `close` deletes the clusters.
  */
 export async function startAccessService<const Names extends readonly string[]>(...names: Names) {
   const { api, issuer } = await startTestService();
@@ -93,8 +93,8 @@ export async function createAccessObject(
 }
 
 /**
- * Creates an access of a person as REST does, but without a request and a finalizer, or with another subject, and without a
- * certificate. Returns its id.
+ * Creates an access of a person as REST does, but without a request and a finalizer, or with another subject, and
+ * without a certificate. Returns its id.
  */
 export async function makeAccessObject(
   { kube }: Pick<Deps, "kube">,

@@ -5,7 +5,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_AUTHORIZED_CIDRS } from "../../shared/crd/names.ts";
 
 /**
- * `authorized_cidrs` in a body (spec 2.7): every record shows it as it was sent. An entry that is no block in CIDR
+ * `authorized_cidrs` in a body: every record shows it as it was sent. An entry that is no block in CIDR
  * notation is `invalid_cidr`, and the message names it.
  */
 export const authorizedCidrs = z

@@ -9,7 +9,7 @@ import {
 import type { DetailCode } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 
-/** `MAJOR.MINOR` or `MAJOR.MINOR.PATCH` (spec 4.21), without leading zeros and without a leading `v`. */
+/** `MAJOR.MINOR` or `MAJOR.MINOR.PATCH`, without leading zeros and without a leading `v`. */
 const VERSION_PATTERN = /^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3}))?$/;
 
 const MESSAGE = "must be MAJOR.MINOR or MAJOR.MINOR.PATCH, as 1.35 or 1.35.1";
@@ -42,8 +42,8 @@ const WRONG_VERSION_REASONS: readonly string[] = ["UnknownVersion", "DowngradeRe
 
 /**
  * The full version of an upgrade from `current` to `target`: a higher patch of the same minor or the next minor, and in
- * the catalogue. MAJOR.MINOR means its newest supported patch. Otherwise the reason for the refusal with the versions on
- * offer, `not_incremental` before `invalid_enum`.
+ * the catalogue. MAJOR.MINOR means its newest supported patch. Otherwise the reason for the refusal with the versions
+ * on offer, `not_incremental` before `invalid_enum`.
  */
 export function findUpgradeStep(current: string, target: string, catalogue: VersionCatalogue): UpgradeStep {
   const version = resolveVersion(catalogue, target);

@@ -63,7 +63,7 @@ test.each<[string, unknown, unknown]>([
   ["another plan", { plan: null }, ["plan/immutable"]],
   ["another organization", { org_id: "x", id: ID }, ["org_id/immutable"]],
   ["observed fields, whatever they say", { status: 1, conditions: null, nodes: "x", generation: -1 }, {}],
-])("PUT with %s (section 4.6)", (_, body, expected) => {
+])("PUT with %s", (_, body, expected) => {
   expect(merge(body)).toEqual(expected);
 });
 

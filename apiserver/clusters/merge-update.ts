@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
+import type { Labels } from "../../shared/crd/labels.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
@@ -8,6 +10,8 @@ import type { UpdateClusterBody } from "./schema.ts";
 /** The settings of a cluster that REST may change, apart from its network policy. */
 export interface ClusterPatch {
   displayName?: string;
+  /** All of them. */
+  labels?: Labels;
   version?: string;
   credentialsGeneration?: number;
 }
@@ -20,7 +24,7 @@ export type ClusterMerge =
   | { outcome: "not_running" };
 
 /**
- * Merges a PUT body with the current cluster (spec 4.6): an omitted field keeps its value, what was fixed at creation
+ * Merges a PUT body with the current cluster: an omitted field keeps its value, what was fixed at creation
  * may be repeated but not changed, and another version than the desired one is an upgrade, by its rules. MAJOR.MINOR of
  * the desired version is no upgrade: the body of the create can be sent again, also when there is a newer patch.
  */
@@ -32,14 +36,19 @@ export function mergeClusterUpdate(
   const [first, ...others] = findFixedChanges(current, body);
   if (first !== undefined) return { outcome: "invalid", details: [first, ...others] };
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
-  const renaming = isRenamed && body.name !== undefined ? { displayName: body.name } : {};
+  const { labels = {} } = current.object.spec;
+  const isLabelled = body.labels !== undefined && !isDeepStrictEqual(body.labels, labels);
+  const settings = {
+    ...(isRenamed && body.name !== undefined && { displayName: body.name }),
+    ...(isLabelled && body.labels !== undefined && { labels: body.labels }),
+  };
   const target = body.k8s_version;
   if (target === undefined || isDesired(current, target) || isMinorOf(current, target))
-    return { outcome: "patch", patch: renaming };
+    return { outcome: "patch", patch: settings };
 
   const step = findClusterStep(current, target, catalogue);
   if (step === undefined) return { outcome: "not_running" };
-  if (step.ok) return { outcome: "patch", patch: { ...renaming, version: step.version } };
+  if (step.ok) return { outcome: "patch", patch: { ...settings, version: step.version } };
   const detail = { field: "k8s_version", code: step.code, message: step.message };
   return { outcome: "invalid", details: [detail] };
 }

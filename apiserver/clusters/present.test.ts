@@ -31,12 +31,13 @@ function project(change: Partial<Cluster> = {}) {
   return projected;
 }
 
-describe("the cluster record (section 2.6)", () => {
+describe("the cluster record", () => {
   test("of a new cluster: null for what is not there, and nothing that was not reported", () => {
     expect(presentCluster(project(), CATALOGUE)).toEqual({
       id: ID,
       org_id: ID,
       name: "first-abcde",
+      labels: {},
       status: "provisioning",
       status_message: "The request was accepted and is carried out within moments.",
       conditions: [],

@@ -6,7 +6,8 @@ import {
   findUpgrade,
   type VersionCatalogue,
 } from "../../shared/crd/kubernetes-version.ts";
-import { toRestWords, toTimestamp } from "../http/contract/fields.ts";
+import { toRestWords } from "../../shared/crd/rest-words.ts";
+import { toTimestamp } from "../http/contract/fields.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
 import { desiredVersionOf, findInstalling, withoutPrefix } from "./kubernetes-version.ts";
 import type { clusterRecord } from "./schema.ts";
@@ -25,6 +26,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     id: cluster.id,
     org_id: cluster.orgId,
     name: cluster.displayName,
+    labels: spec.labels ?? {},
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),
     conditions: presentConditions(status?.conditions),
@@ -55,6 +57,7 @@ export function locationOf({ orgId, id }: ProjectedCluster): string {
 export function auditCluster(spec: ClusterSpec, objectName: string): Record<string, unknown> {
   return {
     name: spec.displayName ?? objectName,
+    labels: spec.labels ?? {},
     k8s_version: spec.version,
     plan: spec.plan ?? null,
     public_endpoint: spec.publicEndpoint,

@@ -4,7 +4,6 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { validationFailed } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
 import {
   type CapabilitiesReader,
@@ -87,8 +86,6 @@ function addCreate(
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
       const versions = await catalogue.read();
       const capabilities = findPlanCapabilities(await published.readKnown(), body.plan);
-      const [first, ...others] = checkCreate(body, versions, capabilities);
-      if (first !== undefined) throw validationFailed([first, ...others]);
 
       return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
         const desired = planCreate(body, versions, {
@@ -96,7 +93,7 @@ function addCreate(
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
           objectName: attempt.objectName ?? createObjectName(body.name, "cluster"),
-          requestId: caller.origin.requestId,
+          requestId: caller.author.requestId,
           nodePools: (body.node_pools ?? []).map(({ name }) => ({
             id: createId(),
             objectName: createObjectName(name, "pool"),
@@ -104,6 +101,7 @@ function addCreate(
         });
         const { object: cluster, effects } = await createCluster(deps, caller, desired, {
           dryRun: query.dry_run,
+          faults: checkCreate(body, versions, capabilities),
           warnings: findCreateWarnings(body, capabilities),
         });
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);
@@ -203,7 +201,8 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         dryRun: query.dry_run,
         decide: (current) => mergeClusterUpdate(current, body, versions),
         requirePermissions(patch) {
-          if (patch.displayName !== undefined) requirePermission("clusters:update");
+          if (patch.displayName !== undefined || patch.labels !== undefined)
+            requirePermission("clusters:update");
           if (patch.version !== undefined) requirePermission("clusters:upgrade");
         },
       });

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
+import { labelsSchema } from "../../shared/crd/labels.ts";
 import { PACKAGE_SLUGS } from "../billing/index.ts";
 import {
   countField,
@@ -10,6 +11,7 @@ import {
   textField,
   timestampField,
 } from "../http/contract/fields.ts";
+import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { createNodePoolBody, effectsRecord } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../resources/project/index.ts";
@@ -55,6 +57,7 @@ const exampleCluster = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
   org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
   name: "production",
+  labels: { team: "web" },
   status: "running",
   status_message: null,
   conditions: [
@@ -87,6 +90,7 @@ export const clusterRecord = z
     id: idField("The cluster."),
     org_id: idField("The organization that it belongs to."),
     name: textField(63, "Name shown to people; unique in the organization, letter case aside."),
+    labels: labelsSchema,
     status: z.enum(CLUSTER_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
       1024,
@@ -124,6 +128,7 @@ export const clusterPage = pageSchema(clusterRecord, "ClusterPage");
 export const clusterListQuery = pageQuery.extend({
   status: z.enum(CLUSTER_STATUSES).optional().openapi({ description: "Only clusters in this state." }),
   name: text(1, 63, "The whole name, letter case aside.").optional(),
+  labels: labelSelectorQuery.optional(),
 });
 
 export const createClusterBody = z
@@ -138,6 +143,7 @@ export const createClusterBody = z
       description: "Whether the API server gets a public address. Cannot be changed later.",
     }),
     authorized_cidrs: authorizedCidrs.optional(),
+    labels: labelsSchema.optional(),
     node_pools: z
       .array(createNodePoolBody)
       .max(MAX_NODE_POOLS)
@@ -158,6 +164,7 @@ export type CreateClusterBody = z.output<typeof createClusterBody>;
 export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),
+    labels: replacedLabelsSchema.optional(),
     k8s_version: versionField(
       "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
       "1.35",

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { kubectl } from "../../e2e/platform/stack/testing.ts";
-import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
+import { kubectl, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import {
   CAPABILITIES_CONFIG_MAP,
@@ -9,6 +8,7 @@ import {
   VERSION_CATALOGUE_CONFIG_MAP,
 } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { findCluster, findNodePool } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
@@ -16,6 +16,7 @@ import { startTestApp, type TestApp } from "../testing/app.ts";
 let api: TestApp;
 let orgId: string;
 let clusters: string;
+let published: Record<string, PlanCapabilities>;
 
 /** What is published here is not what the operator of the stack has. */
 const platformNamespace = `capabilities-${randomUUID()}`;
@@ -45,7 +46,7 @@ beforeAll(async () => {
   const catalogue = await readStack(VERSION_CATALOGUE_CONFIG_MAP);
   const ofStack = JSON.parse((await readStack(CAPABILITIES_CONFIG_MAP))?.data?.[CAPABILITIES_KEY] ?? "{}");
   await kubectl(["create", "namespace", platformNamespace]);
-  const published = {
+  published = {
     default: nothing,
     dev,
     starter: { class: no("the plan starter") },
@@ -185,4 +186,45 @@ test("of what a cluster has already and its class does not, a part can be remove
     await put(`${path}/network`, { authorized_cidrs: [...CIDRS, "192.0.2.0/24"] }),
     await put(`${path}/network`, { authorized_cidrs: CIDRS }),
   ]).toEqual([422, 422, 200, 422, 200]);
+});
+
+test("a repeated create gets its first response, although the platform has ceased to offer what it asks for", async () => {
+  const publish = async (scale: Partial<PlanCapabilities>) => {
+    const data = {
+      [CAPABILITIES_KEY]: JSON.stringify({ ...published, scale: { ...published.scale, ...scale } }),
+    };
+    await api.deps.kube.mergePatch(configMapKind, platformNamespace, CAPABILITIES_CONFIG_MAP, { data }, BY);
+    const afterwards = new Date(api.deps.now().getTime() + 60_000);
+    api.deps.now = () => afterwards;
+  };
+  const pool = { ...POOL, name: "early", node_labels: LABELS };
+  const body = { name: "early", ...VERSION, plan: "scale", node_pools: [pool] };
+  const post = async (path: string, sent: object, key: string) =>
+    api.request("POST", path, { body: sent, headers: { "idempotency-key": key } });
+  // Clusters and pools are asked for separately, and each knows what was published at its next request.
+  const awaitDryRun = (path: string, sent: object, status: number) =>
+    waitFor(`a dry run of ${path} to be ${status}`, async () => {
+      const response = await api.request("POST", `${path}?dry_run=true`, { body: sent });
+      return response.status === status;
+    });
+
+  await publish({ nodeLabels: true });
+  await awaitDryRun(clusters, body, 200);
+  const first = await post(clusters, body, "first");
+  const pools = `${clusters}/${first.body.id}/nodepools`;
+  const second = { ...pool, name: "second" };
+  await awaitDryRun(pools, second, 200);
+  const firstPool = await post(pools, second, "first");
+  expect([first.status, firstPool.status]).toEqual([202, 202]);
+  await publish({});
+  for (const [path, sent, known] of [
+    [clusters, body, first],
+    [pools, second, firstPool],
+  ] as const) {
+    await awaitDryRun(path, { ...sent, name: "late" }, 422);
+    expect((await post(path, sent, "first")).body).toEqual(known.body);
+    expect((await post(path, { ...sent, name: "late" }, "late")).status).toBe(422);
+  }
+  // A refused body leaves its key to a corrected one.
+  expect((await post(pools, { ...POOL, name: "late" }, "late")).status).toBe(202);
 });

@@ -252,7 +252,7 @@ test("a repeated create of a pool that was deleted since is refused, and creates
   const spec = { ...other.object.spec, displayName: "once" };
   const pool = { id, objectName: `once-${id.slice(-5)}`, spec };
   const { object } = await createNodePool(api.deps, callerOf("once-1"), cluster, pool);
-  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, gone: true }]));
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: true }]));
   const repeated = createNodePool(api.deps, callerOf("once-2"), cluster, pool);
   await expect(repeated).rejects.toMatchObject({ code: "conflict" });
   expect((await auditOf(id)).filter(([action]) => action === "node_pool.create")).toEqual([

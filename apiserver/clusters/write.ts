@@ -12,7 +12,7 @@ import {
   type Effects,
   effectsOfDelete,
   effectsOfUpgrade,
-  planStayingPools,
+  planRemainingPools,
   sumEffects,
 } from "../node-pools/index.ts";
 import { assessQuota } from "../quotas/index.ts";
@@ -20,6 +20,7 @@ import { listAllNodePools, type ProjectedCluster, toProjectedCluster } from "../
 import {
   changeObject,
   deleteObject,
+  patchOfMap,
   type Resource,
   requireNotHeld,
   requireNotSuspended,
@@ -67,7 +68,10 @@ export async function changeCluster(
       if (Object.keys(patch).length === 0) return { spec: {}, effects };
       requireChangeable(current);
       return {
-        spec: { ...patch },
+        spec: {
+          ...patch,
+          ...(patch.labels !== undefined && { labels: patchOfMap(spec.labels, patch.labels) }),
+        },
         before: auditCluster(spec, metadata.name),
         after: auditCluster(desired, metadata.name),
         name: patch.displayName,
@@ -121,7 +125,7 @@ async function findUpgradeEffects(
 ): Promise<Effects> {
   const isUpgrade = object.status?.version !== undefined;
   const pools = await listAllNodePools(db, orgId, id);
-  const planned = { cluster: object, pools: planStayingPools(pools) };
+  const planned = { cluster: object, pools: planRemainingPools(pools) };
   const staying = isUpgrade ? pools.filter(({ status }) => status !== "deleting") : [];
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, []),
@@ -148,7 +152,7 @@ async function findDeletionEffects(
     cost: await assessCost(
       db,
       now(),
-      { cluster, pools: planStayingPools(pools) },
+      { cluster, pools: planRemainingPools(pools) },
       { cluster: undefined, pools: [] },
     ),
   };

@@ -12,7 +12,9 @@ export type Queryable = Pick<
 
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Postgres ends a transaction that is idle for longer, which releases its locks; longer than one call inside it (25 s). */
+/**
+ * Postgres ends a transaction that is idle for longer, which releases its locks; longer than one call inside it (25 s).
+ */
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_SECONDS = 5;
 /** One tenant may use a quarter of them: that leaves connections for its reads during two slow changes. */
@@ -34,7 +36,8 @@ export interface DatabaseClients {
 
 /**
  * Three pools, opened at the first query: one for requests, one for background jobs, one for plain SQL. The last is
- * separate because drizzle() changes the parsers of its client, and because a slow query delays those pipelined behind it.
+ * separate because drizzle() changes the parsers of its client, and because a slow query delays those pipelined behind
+ * it.
  */
 export function connectDatabase(databaseUrl: string, options: { poolSize?: number } = {}): DatabaseClients {
   const shared = {

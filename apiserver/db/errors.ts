@@ -78,8 +78,8 @@ export function describeAddress(databaseUrl: string): { host: string; role: stri
 }
 
 /**
- * Why the database at MARINA_DATABASE_URL cannot be used, as one sentence that says what to correct; undefined for an error
- * that is not of the connection.
+ * Why the database at MARINA_DATABASE_URL cannot be used, as one sentence that says what to correct; undefined for an
+ * error that is not of the connection.
  */
 export function explainConnectionFault(error: unknown, databaseUrl: string): string | undefined {
   const { host, role, database } = describeAddress(databaseUrl);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { drizzle } from "drizzle-orm/postgres-js";
 import { migrate as runMigrations } from "drizzle-orm/postgres-js/migrator";
 import postgres from "postgres";
@@ -23,6 +24,17 @@ const LOCK_NAME = "marina:migrate";
 /** SQLSTATEs, https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const NO_ROLE = "42704";
 const NO_RIGHT = "42501";
+const LOCK_NOT_AVAILABLE = "55P03";
+const RAISED = "P0001";
+
+/** How long a migration tries to get the tables that are in use. */
+const LOCK_DEADLINE_MS = 5000;
+/**
+ * How long one attempt waits for each table, and requests behind it: for ten tables less than deadlock_timeout (1 s),
+ * after which Postgres would end a request that has one and waits for another.
+ */
+const LOCK_TIMEOUT = "90ms";
+const LOCK_PAUSE_MS = 250;
 
 const environmentSchema = z.object({ MARINA_DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }) });
 
@@ -30,10 +42,9 @@ const environmentSchema = z.object({ MARINA_DATABASE_URL: z.url({ protocol: /^po
 type MigrationResult = "migrated" | "newer";
 
 /**
- * Brings the database to the schema of this version, or leaves one of a newer version as it is: its programs run with it, after a
- * rollback too. Safe to run concurrently: one process migrates, the others wait for it. All migrations are one transaction: one
- * that is interrupted has changed nothing. Throws, before it changes anything, when the journal is out of order and when a
- * version from before the first release has migrated the database, and when it holds other migrations than this folder.
+ * Brings the database to the schema of this version, or leaves that of a newer version as it is. Safe to run
+ * concurrently. It is one transaction: it throws, and has changed nothing, when tables are in use for 5 s, when the
+ * journal is out of order, and for a database of before the first release or with other migrations than this folder.
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder()): Promise<MigrationResult> {
   const entries = readJournal(folder);
@@ -43,11 +54,27 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder()):
   try {
     await client`select pg_advisory_lock(hashtextextended(${LOCK_NAME}, 0))`;
     const newer = await isOfNewerVersion(client, entries);
-    if (!newer) await runMigrations(drizzle(client), { migrationsFolder: folder });
+    if (!newer) await runWhenTablesAreFree(client, folder);
     await requireAllApplied(client, entries, folder);
     return newer ? "newer" : "migrated";
   } finally {
     await client.end({ timeout: 5 });
+  }
+}
+
+/** Runs the migrations; while tables are in use, again and again, so that requests go on between the attempts. */
+async function runWhenTablesAreFree(client: postgres.Sql, folder: string): Promise<void> {
+  const db = drizzle(client);
+  await client`select set_config('lock_timeout', ${LOCK_TIMEOUT}, false)`;
+  const endMs = performance.now() + LOCK_DEADLINE_MS;
+  for (;;) {
+    try {
+      return await runMigrations(db, { migrationsFolder: folder });
+    } catch (error) {
+      const isInUse = describeDatabaseError(error)?.code === LOCK_NOT_AVAILABLE;
+      if (!isInUse || performance.now() > endMs) throw error;
+    }
+    await setTimeout(LOCK_PAUSE_MS);
   }
 }
 
@@ -78,7 +105,7 @@ async function requireAllApplied(client: postgres.Sql, entries: readonly Journal
   }
 }
 
-/** Returns what to tell of it. The rights are those of the schema's version: a newer one has given its own. */
+/** Returns the message to print. The rights are those of the schema's version: a newer one has given its own. */
 async function run(config: MigrationConfig): Promise<string> {
   try {
     const result = await migrate(config.databaseUrl);
@@ -118,12 +145,16 @@ function readMigrationConfig(
  * correct. No sentence holds a password.
  */
 function explainMigrationFault(error: unknown, config: MigrationConfig): unknown {
-  const sentence = explainConnectionFault(error, config.databaseUrl) ?? explainRights(error, config);
+  const sentence = explainConnectionFault(error, config.databaseUrl) ?? explainRefusal(error, config);
   return sentence === undefined ? error : new ExplainedError(sentence, { cause: error });
 }
 
-function explainRights(error: unknown, config: MigrationConfig): string | undefined {
-  const code = describeDatabaseError(error)?.code;
+function explainRefusal(error: unknown, config: MigrationConfig): string | undefined {
+  const { code, message } = describeDatabaseError(error) ?? {};
+  // A migration says which rows it cannot take over.
+  if (code === RAISED) return `Nothing has been changed: ${message}`;
+  if (code === LOCK_NOT_AVAILABLE)
+    return "The tables of the database are in use: nothing has been changed, run the migration again.";
   if (code === NO_ROLE && config.apiserverRole !== undefined) {
     return `Postgres has no role "${config.apiserverRole}": create it, or correct MARINA_DATABASE_APISERVER_ROLE.`;
   }
@@ -136,8 +167,8 @@ function explainRights(error: unknown, config: MigrationConfig): string | undefi
 
 /**
  * Lets the API server's role read and change every table but those that are append-only, whose rows it may only add and
- * read, apart from one column each that a trigger lets a row get once. Repeatable, for tables that a migration has added.
- * Connects as the owner of the schema; throws when the role owns it as well.
+ * read, apart from one column each that a trigger lets a row get once. Repeatable, for tables that a migration has
+ * added. Connects as the owner of the schema; throws when the role owns it as well.
  */
 export async function grantRights(ownerUrl: string, role: string): Promise<void> {
   const sql = postgres(ownerUrl, { max: 1, onnotice: () => undefined, connect_timeout: 10 });

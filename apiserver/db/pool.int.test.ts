@@ -85,6 +85,26 @@ test("a transaction that fails by itself is rolled back, and the pool stays as i
   expect(await countUsers()).toBe(before);
 });
 
+test("a transaction in which a statement failed fails with its error and leaves nothing, though its work went on", async () => {
+  const before = await countUsers();
+  const work = clients.db.transaction(async (tx) => {
+    await tx.execute(insert);
+    await tx.execute(sql`select 1 / 0`).catch(() => undefined);
+  });
+  await expect(work).rejects.toThrow("division by zero");
+  expect(await countUsers()).toBe(before);
+});
+
+test("a part of a transaction that fails by itself is rolled back alone", async () => {
+  const before = await countUsers();
+  await clients.db.transaction(async (tx) => {
+    await tx.execute(insert);
+    await tx.transaction((inner) => inner.execute(sql`select 1 / 0`)).catch(() => undefined);
+    await tx.execute(insert);
+  });
+  expect(await countUsers()).toBe(before + 2);
+});
+
 test("a transaction that is over leaves nothing in memory, neither what it returned nor its error", async () => {
   setFlagsFromString("--expose-gc");
   const collectGarbage = runInNewContext("gc") as () => void;

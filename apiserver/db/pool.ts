@@ -132,6 +132,15 @@ async function holdConnection<T>(slots: KeyedSlots, work: () => Promise<T>): Pro
 
 /** A query as Drizzle uses it: awaited, or asked for `values()` right away. It is sent once the share has a connection. */
 function withinShare(slots: KeyedSlots, query: () => ReturnType<Sql["unsafe"]>) {
+  const release = slots.tryTake(currentTenant()?.tenant ?? "");
+  if (release === undefined) return waitForShare(slots, query);
+  const sent = query();
+  // Later: a query of postgres.js is sent by its first `then`, and Drizzle says before what it shall return.
+  queueMicrotask(() => void sent.then(release, release));
+  return sent;
+}
+
+function waitForShare(slots: KeyedSlots, query: () => ReturnType<Sql["unsafe"]>) {
   let asValues = false;
   const sent = Promise.resolve().then(() =>
     holdConnection<unknown>(slots, async () => (asValues ? query().values() : query())),

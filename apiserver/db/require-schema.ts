@@ -19,9 +19,10 @@ const REMEDY =
   "this program waits until the migration of this version has run (the Job marina-migrate of the chart, or `node migrate`)";
 
 /**
- * Resolves when the database has the schema of this program and lets it use every table, or when `signal` aborts. One of a newer
- * version will do, for programs run on while the next version migrates, and after a rollback. Waits, with a warning that says
- * what to do, for the migration and while Postgres is unavailable. Throws an ExplainedError where Postgres refuses this program.
+ * Resolves when the database has the schema of this program and lets it use every table, or when `signal` aborts. One
+ * of a newer version will do, for programs run on while the next version migrates, and after a rollback. Waits, with a
+ * warning that says what to do, for the migration and while Postgres is unavailable. Throws an ExplainedError where
+ * Postgres refuses this program.
  */
 export async function requireSchema(
   sql: Sql,

@@ -50,7 +50,7 @@ test("a statement that is built once answers each call for its own values, as th
   expect(rows[0]?.[0]).toMatchObject({ email: null, createdAt: expect.any(Date) });
 });
 
-test("in a transaction it runs in that one, also beside others, and is undone with it", async () => {
+test("in a transaction it runs in that one, also with others at once, and is undone with it", async () => {
   const { db } = clients;
   const ids = Array.from({ length: 4 }, createId);
   const seenInside = ids.map((id) =>

@@ -12,7 +12,7 @@ test("results come in the order in which the statements were sent", async () => 
 });
 
 test.each([
-  ["the later one is told first", () => sendTogether(failing("cause", 9), failing("refused"))],
+  ["the later one is reported first", () => sendTogether(failing("cause", 9), failing("refused"))],
   ["only the earlier one fails", () => sendTogether(failing("cause"), Promise.resolve(1))],
   ["only the later one fails", () => sendTogether(Promise.resolve(1), failing("cause"))],
 ])("the error is that of the first that failed: %s", async (_case, send) => {

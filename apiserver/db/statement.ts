@@ -21,8 +21,8 @@ const builder = drizzle.mock();
 
 /**
  * A statement that is built at its first use and then runs with other values: building costs more than everything else
- * that this process does for a short read. `names` are those of its values; `build` writes it with a placeholder for each.
- * What is returned runs it on the database or in a transaction, and resolves or rejects as the query itself does.
+ * that this process does for a short read. `names` are those of its values; `build` writes it with a placeholder for
+ * each. What is returned runs it on the database or in a transaction, and resolves or rejects as the query itself does.
  */
 export function prepareStatement<const Name extends string, Result>(
   names: readonly Name[],
@@ -47,8 +47,8 @@ type Results<Sent extends readonly Promise<unknown>[]> = { [N in keyof Sent]: Aw
 
 /**
  * The results of statements of one transaction that were sent without waiting for each other: Postgres runs them in the
- * order in which they were called, each after the one before has ended; none may await anything before it sends. Rejects
- * as the first one that failed does, once all have ended: Postgres refuses those after it because of it.
+ * order in which they were called, each after the one before has ended; none may await anything before it sends.
+ * Rejects as the first one that failed does, once all have ended: Postgres refuses those after it because of it.
  */
 export async function sendTogether<const Sent extends readonly Promise<unknown>[]>(
   ...sent: Sent

@@ -9,7 +9,7 @@ import type { webhookEvents } from "./table.ts";
 export const DELIVERIES_CHANNEL = "webhook_deliveries";
 
 /** An event as the slice that causes it describes it. */
-export interface NewEvent {
+export interface NewWebhookEvent {
   orgId: string;
   type: SentEventType;
   occurredAt: Date;
@@ -20,16 +20,16 @@ export interface NewEvent {
 export function newEvent<Data extends z.ZodType>(
   { type }: EventDefinition<SentEventType, Data>,
   event: { orgId: string; occurredAt: Date; data: z.output<Data> },
-): NewEvent {
+): NewWebhookEvent {
   return { type, ...event };
 }
 
 /**
  * Writes events, each with the ids of the enabled webhooks of its organization that subscribe to its type, as this
- * transaction sees them. After the commit each of them gets a delivery (`fanOutEvents`), which is sent at least once. Call it
+ * transaction sees them (`subscribed_webhooks`, a function of the database, migration 0014). After the commit each of them gets a delivery (`fanOutEvents`), which is sent at least once. Call it
  * in the transaction of the state that causes the events; it locks nothing.
  */
-export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Promise<void> {
+export async function emitWebhookEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;
   const input = events.map((event) => {
     const { id, orgId, type, body, occurredAt } = toEventRow({ id: createId(), ...event });
@@ -37,11 +37,7 @@ export async function emitEvents(tx: Queryable, events: readonly NewEvent[]): Pr
   });
   const rows = await tx.execute<{ isPending: boolean }>(sql`
     insert into webhook_events (id, org_id, type, body, occurred_at, pending_webhook_ids)
-    select id, org_id, type, body, occurred_at, (
-      select array_agg(webhook.id order by webhook.id) from webhooks webhook
-      where webhook.org_id = input.org_id and webhook.enabled and webhook.deleted_at is null
-        and webhook.events && array[input.type, '*']
-    )
+    select id, org_id, type, body, occurred_at, subscribed_webhooks(org_id, type)
     from json_to_recordset(${JSON.stringify(input)}::text::json)
       as input(id uuid, org_id uuid, type text, body text, occurred_at timestamptz)
     returning pending_webhook_ids is not null as "isPending"`);
@@ -56,7 +52,7 @@ export function toEventRow({
   type,
   occurredAt,
   data,
-}: NewEvent & { id: string }): typeof webhookEvents.$inferInsert {
+}: NewWebhookEvent & { id: string }): typeof webhookEvents.$inferInsert {
   const body = JSON.stringify({ type, timestamp: occurredAt.toISOString(), data });
   return { id, orgId, type, body, occurredAt };
 }

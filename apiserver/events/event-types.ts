@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 
-/** The types of events to which a webhook can subscribe (spec 6.1). */
+/** The types of events to which a webhook can subscribe. */
 export const EVENT_TYPES = [
   "cluster.created",
   "cluster.ready",

@@ -3,7 +3,7 @@ import type { Queryable } from "../db/client.ts";
 import { type StatusPayload, type SystemEventPayload, systemEventCounters, systemEvents } from "./table.ts";
 
 /** The NOTIFY channel on which ids of clusters with new events are announced. */
-export const EVENTS_CHANNEL = "system_events";
+export const FEED_CHANNEL = "system_events";
 
 /** Whose events: an organization's, of one cluster. */
 export interface FeedKey {
@@ -28,7 +28,7 @@ export interface NewSystemEvent extends EventSubject {
   payload: SystemEventPayload;
 }
 
-export type NewLogEvent = NewStatusEvent | NewSystemEvent;
+export type NewFeedEvent = NewStatusEvent | NewSystemEvent;
 
 /** A stored event. */
 export type EventRow = typeof systemEvents.$inferSelect;
@@ -40,7 +40,7 @@ export type StoredEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "ki
  * one is skipped, and its id is not given again. Writers are serialized from here to their commit, so that ids become
  * visible in order: call it last in a transaction, after every other lock is taken.
  */
-export async function appendEvents(tx: Queryable, events: readonly NewLogEvent[]): Promise<void> {
+export async function appendEvents(tx: Queryable, events: readonly NewFeedEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
   const inserted = await tx
@@ -52,7 +52,7 @@ export async function appendEvents(tx: Queryable, events: readonly NewLogEvent[]
 }
 
 /** Gives each event the next id of its cluster, in the order of the events. */
-async function assignIds(tx: Queryable, events: readonly NewLogEvent[]) {
+async function assignIds(tx: Queryable, events: readonly NewFeedEvent[]) {
   const added = Map.groupBy(events, ({ clusterId }) => clusterId);
   const counters = await tx
     .insert(systemEventCounters)
@@ -78,7 +78,7 @@ async function assignIds(tx: Queryable, events: readonly NewLogEvent[]) {
  */
 export async function notifyReaders(tx: Queryable, clusterIds: readonly string[]): Promise<void> {
   if (clusterIds.length === 0) return;
-  await tx.execute(sql`select pg_notify(${EVENTS_CHANNEL}, value)
+  await tx.execute(sql`select pg_notify(${FEED_CHANNEL}, value)
     from json_array_elements_text(${JSON.stringify(clusterIds)}::text::json)`);
 }
 

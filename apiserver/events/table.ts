@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import {
   bigint,
-  boolean,
   check,
   index,
   integer,
@@ -13,8 +12,8 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import { literals, time } from "../db/columns.ts";
-import type { SentEventType, SubscribedType } from "./event-types.ts";
+import { time } from "../db/columns.ts";
+import type { SentEventType } from "./event-types.ts";
 
 /** No foreign key: an insert would wait for the transaction that has locked the organization. */
 const orgId = () => uuid("org_id").notNull();
@@ -75,36 +74,6 @@ export const systemEvents = pgTable(
   ],
 );
 
-/** Why a webhook was disabled other than by its tenant. */
-export const DISABLED_REASONS = ["gone", "failing"] as const;
-
-/** The endpoints of tenants. They are here and not in `webhooks/`, since an event is written with the ids of its subscribers. */
-export const webhooks = pgTable(
-  "webhooks",
-  {
-    id: uuid().primaryKey(),
-    orgId: orgId(),
-    url: text().notNull(),
-    description: text().notNull(),
-    events: text().array().$type<SubscribedType[]>().notNull(),
-    enabled: boolean().notNull(),
-    createdAt: time("created_at").notNull().defaultNow(),
-    updatedAt: time("updated_at").notNull().defaultNow(),
-    /** Null also when its tenant disabled it. */
-    disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
-    disabledAt: time("disabled_at"),
-    /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
-    deletedAt: time("deleted_at"),
-    /** Rises with every change by people; the record's entity tag. */
-    version: integer().notNull().default(1),
-  },
-  (table) => [
-    index("webhooks_org_idx").on(table.orgId, table.id),
-    check("webhooks_disabled_reason", sql`${table.disabledReason} in ${literals(DISABLED_REASONS)}`),
-    check("webhooks_disabled", sql`${table.enabled} or ${table.disabledAt} is not null`),
-  ],
-);
-
 /** What has happened, once per event, whether or not a webhook subscribes to it; kept for 30 days. */
 export const webhookEvents = pgTable(
   "webhook_events",
@@ -127,5 +96,4 @@ export const webhookEvents = pgTable(
   ],
 );
 
-export type WebhookRow = typeof webhooks.$inferSelect;
 export type WebhookEventRow = typeof webhookEvents.$inferSelect;

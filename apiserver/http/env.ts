@@ -3,7 +3,13 @@ import type { Logger } from "../../shared/program/log.ts";
 import type { Principal } from "./authentication/principal.ts";
 import type { Membership } from "./authorization/permissions.ts";
 
-/** The variables of a request; the middleware that sets each of them stands in its comment. */
+/** What addRoute has validated of a request, with the schemas of its operation. */
+export interface RequestInput {
+  params: unknown;
+  query: unknown;
+}
+
+/** The variables of a request; the comment of each begins with what sets it. */
 export interface HttpEnv {
   Bindings: Partial<HttpBindings>;
   Variables: {
@@ -16,9 +22,11 @@ export interface HttpEnv {
     sourceAddress: string | undefined;
     /** addRoute: the pattern of the path, as in the OpenAPI document; undefined until an operation matched. */
     route: string | undefined;
-    /** authenticate: undefined until then; on a path of no operation that of a valid credential. */
+    /** authenticateCaller: undefined until then; on a path of no operation that of a valid credential. */
     principal: Principal | undefined;
-    /** authorize: undefined outside an organization. */
+    /** authorizeCaller: undefined outside an organization. */
     membership: Membership | undefined;
+    /** addRoute */
+    input: RequestInput;
   };
 }

@@ -16,6 +16,7 @@ describe("error codes", () => {
     ["not_found", 404],
     ["method_not_allowed", 405],
     ["not_acceptable", 406],
+    ["request_timeout", 408],
     ["already_exists", 409],
     ["managed_elsewhere", 409],
     ["precondition_failed", 412],

@@ -6,6 +6,7 @@ const STATUS_BY_CODE = {
   not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_timeout: 408,
   conflict: 409,
   already_exists: 409,
   cluster_not_ready: 409,
@@ -146,7 +147,7 @@ export function invalidField(field: string, code: DetailCode, message: string): 
 }
 
 /** For a request whose client has closed the connection: no client reads it, and no server failure is logged. */
-export function clientGone(cause: unknown): ApiError {
+export function clientDisconnected(cause: unknown): ApiError {
   return new ApiError("bad_request", "The client closed the connection.", { retryAfterSeconds: 1, cause });
 }
 

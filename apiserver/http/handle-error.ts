@@ -4,7 +4,13 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { describeDatabaseError, isDatabaseUnavailable } from "../db/errors.ts";
 import { TokenRefusal } from "./authentication/token-refusal.ts";
 import type { HttpEnv } from "./env.ts";
-import { ApiError, clientGone, dependencyUnavailable, type ErrorCode, type ErrorDetail } from "./errors.ts";
+import {
+  ApiError,
+  clientDisconnected,
+  dependencyUnavailable,
+  type ErrorCode,
+  type ErrorDetail,
+} from "./errors.ts";
 
 interface ErrorBody {
   error: { code: ErrorCode; message: string; details?: readonly ErrorDetail[]; request_id: string };
@@ -42,7 +48,7 @@ export function handleUnknownMethod(c: Context<HttpEnv>, allowed: readonly strin
 /** Maps an error to the one that the client receives. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof KubeError && error.isAborted) return clientGone(error);
+  if (error instanceof KubeError && error.isAborted) return clientDisconnected(error);
   // Checked first: both have the same socket errors as their cause.
   if (error instanceof KubeError && error.isUnavailable) {
     return dependencyUnavailable("The Kubernetes API", error, Math.ceil((error.retryAfterMs ?? 5000) / 1000));

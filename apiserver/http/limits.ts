@@ -34,7 +34,10 @@ export interface RequestLimits {
   maxBodyBytes: number;
   /** The limit for all bodies of one process that have begun to arrive and are not yet parsed. */
   maxPendingBodyBytes: number;
-  /** The limit for all responses of one process that clients have not read yet; those of streams have limits of their own. */
+  /**
+   * The limit for all responses of one process that clients have not read yet; those of streams have limits of their
+   * own.
+   */
   maxUnreadBytes: number;
   /** Request line and all headers together. */
   maxHeaderBytes: number;
@@ -52,7 +55,7 @@ export interface RequestLimits {
   /** Per organization and replica; further ones wait for at most 20 s. */
   maxConcurrentWrites: number;
   maxConcurrentDryRuns: number;
-  /** Of one user with all API tokens; each key is kept for 24 h. */
+  /** Keys of one user and its API tokens together; each key is kept for 24 h. */
   maxIdempotencyKeysPerUser: number;
 }
 

@@ -32,10 +32,10 @@ export function addCallerRoutes(router: Router, deps: Deps): void {
       access: "signed-in",
       responses: { 200: { description: "The caller.", body: meRecord } },
     },
-    async (c, { origin }) => {
-      const invitations = await listInvitations(deps.db, origin.principal);
-      const roles = await listCallerRoles(router, deps, origin.principal);
-      return c.json(presentMe(origin.principal, roles, invitations), 200);
+    async (c, { author }) => {
+      const invitations = await listInvitations(deps.db, author.principal);
+      const roles = await listCallerRoles(router, deps, author.principal);
+      return c.json(presentMe(author.principal, roles, invitations), 200);
     },
   );
 
@@ -51,8 +51,8 @@ export function addCallerRoutes(router: Router, deps: Deps): void {
       query: listQuery,
       responses: { 200: { description: "A page, ordered by creation.", body: organizationPage } },
     },
-    async (c, { origin, query }) => {
-      const rows = await listOrganizations(router, deps, origin.principal, query);
+    async (c, { author, query }) => {
+      const rows = await listOrganizations(router, deps, author.principal, query);
       return c.json(toPage(rows, query.limit, presentOrganization), 200);
     },
   );

@@ -1,6 +1,6 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import type { Role } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
 import { auditMember } from "./present.ts";
@@ -14,44 +14,46 @@ import type { MemberRow } from "./table.ts";
  */
 export async function inviteMember(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   invitation: { id: string; email: string; role: Role },
 ): Promise<MemberRow> {
-  const member = await insertInvitation(tx, orgId, { ...invitation, invitedBy: origin.principal.userId });
-  await recordChange(tx, origin, "member.invite", { after: member });
+  const member = await insertInvitation(tx, orgId, { ...invitation, invitedBy: author.principal.userId });
+  await recordChange(tx, author, "member.invite", { after: member });
   return member;
 }
 
 /** Restarts the 14 days of an invitation. Throws 409 conflict for one that was accepted, and 409 managed_elsewhere. */
-export async function resendInvitation(tx: Queryable, origin: Origin, before: MemberRow): Promise<MemberRow> {
+export async function resendInvitation(tx: Queryable, author: Author, before: MemberRow): Promise<MemberRow> {
   requireDirect(before);
   if (before.userId !== null) throw new ApiError("conflict", "This invitation has been accepted.");
-  const after = await renewInvitation(tx, before.orgId, before.id, origin.principal.userId);
-  await recordChange(tx, origin, "member.resend", { before, after });
+  const after = await renewInvitation(tx, before.orgId, before.id, author.principal.userId);
+  await recordChange(tx, author, "member.resend", { before, after });
   return after;
 }
 
 /** Gives a member another role. Throws 409 last_owner, and 409 managed_elsewhere for one by a group. */
 export async function changeRole(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: MemberRow,
   role: Role,
 ): Promise<MemberRow> {
   requireDirect(before);
   await requireOtherOwner(tx, before);
   const after = await updateRole(tx, before.orgId, before.id, role);
-  await recordChange(tx, origin, "member.update", { before, after });
+  await recordChange(tx, author, "member.update", { before, after });
   return after;
 }
 
-/** Removes a member, or withdraws an invitation. Throws 409 last_owner, and 409 managed_elsewhere for one by a group. */
-export async function removeMember(tx: Queryable, origin: Origin, before: MemberRow): Promise<void> {
+/**
+ * Removes a member, or withdraws an invitation. Throws 409 last_owner, and 409 managed_elsewhere for one by a group.
+ */
+export async function removeMember(tx: Queryable, author: Author, before: MemberRow): Promise<void> {
   requireDirect(before);
   await requireOtherOwner(tx, before);
   await deleteMember(tx, before.orgId, before.id);
-  await recordChange(tx, origin, "member.remove", { before });
+  await recordChange(tx, author, "member.remove", { before });
 }
 
 /** What a group gives would come back with the next token. */
@@ -72,12 +74,12 @@ async function requireOtherOwner(tx: Queryable, member: MemberRow): Promise<void
 
 async function recordChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   action: string,
   change: { before: MemberRow; after?: MemberRow } | { before?: never; after: MemberRow },
 ): Promise<void> {
   const { id, orgId } = change.before ?? change.after;
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action,
     orgId,
     target: { kind: "member", id },

@@ -1,5 +1,5 @@
 import type { Queryable } from "../db/client.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 
 /** What slices above this one do when a user loses rights in an organization. */
 export interface MemberHooks {
@@ -12,7 +12,7 @@ export interface MemberHooks {
   /** Runs in the transaction after which the user can no longer access clusters; `memberId` with the membership. */
   onClusterAccessLost(
     tx: Queryable,
-    origin: Origin,
+    author: Author,
     orgId: string,
     user: { userId: string; memberId?: string },
   ): Promise<void>;

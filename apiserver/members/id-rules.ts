@@ -17,8 +17,8 @@ export interface KnownIssuer {
 const RULES_OF_UNRECORDED = { subjectClaim: "sub", uuidSubjects: true };
 
 /**
- * The rules by which an issuer's users get their ids from now on; `isFirst` of the configured ones. Throws ExplainedError
- * when they would make new people of users whom it has, unless `acceptNewIds` says so.
+ * The rules by which an issuer's users get their ids from now on; `isFirst` of the configured ones. Throws
+ * ExplainedError when they would make new people of users whom it has, unless `acceptNewIds` says so.
  */
 export function decideIdRules(
   config: ConfiguredIssuer,

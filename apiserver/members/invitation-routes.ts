@@ -30,9 +30,9 @@ function addAccept(router: Router, hooks: MemberHooks): void {
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["conflict"],
     },
-    async (c, { origin, params, transact }) =>
+    async (c, { author, params, transact }) =>
       transact(
-        (tx) => acceptInvitation(tx, hooks, origin, params.invitationID),
+        (tx) => acceptInvitation(tx, hooks, author, params.invitationID),
         ({ member }) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
         {
           afterCommit: async ({ member, isAccessLost }) => {
@@ -56,9 +56,9 @@ function addDecline(router: Router): void {
       responses: { 204: { description: "Declined; the invitation is removed." } },
       errors: ["conflict"],
     },
-    async (c, { origin, params, transact }) =>
+    async (c, { author, params, transact }) =>
       transact(
-        (tx) => declineInvitation(tx, origin, params.invitationID),
+        (tx) => declineInvitation(tx, author, params.invitationID),
         () => c.body(null, 204),
       ),
   );

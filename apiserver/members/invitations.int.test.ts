@@ -50,7 +50,7 @@ async function ownRecord(org: TestOrganization, person: Person) {
   return body.items.find((item: { user_id: string }) => item.user_id === person.userId);
 }
 
-describe("inviting a member (section 4.11)", () => {
+describe("inviting a member", () => {
   test("returns 201 with the member, its location and its version", async () => {
     const org = await makeOrganization(api, issuer);
     const response = await invite(org, "new@example.com", "billing");

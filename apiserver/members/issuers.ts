@@ -11,9 +11,9 @@ import {
 } from "./issuer-store.ts";
 
 /**
- * Records how the ids of each issuer's users are made, and gives the users of a former URL of an issuer (the `idNamespace`
- * says which) to the new one. Throws ExplainedError for a change that would make new people of users, and has then
- * changed nothing.
+ * Records how the ids of each issuer's users are made, and gives the users of a former URL of an issuer (the
+ * `idNamespace` says which) to the new one. Throws ExplainedError for a change that would make new people of users, and
+ * has then changed nothing.
  */
 export function recordIssuers(
   db: Database,

@@ -245,7 +245,7 @@ test("every change of a member leaves one audit row with what was before and aft
   expect([rows[2]?.before?.role, rows[2]?.after?.role]).toEqual(["viewer", "member"]);
 });
 
-test("a page of members stays complete while members are added and removed (section 2.0)", async () => {
+test("a page of members stays complete while members are added and removed", async () => {
   const org = await makeOrganization(api, issuer);
   const emails = Array.from({ length: 9 }, (_, index) => `page-${index}@example.com`);
   for (const email of emails) await invite(org, email);

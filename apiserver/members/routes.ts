@@ -40,14 +40,14 @@ function addInvite(router: Router, deps: Deps): void {
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },
       errors: ["already_exists", "conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, transact }) => {
+    async (c, { orgId, author, readBody, transact }) => {
       const { email, role } = await readBody();
       return transact(
         async (tx, { id }, { membership, requirePermission }) => {
           if (role === "owner") requirePermission("members:grant_owner");
-          await requireOtherAddress(tx, origin, membership, email);
-          await requireInvitationQuota(tx, origin.principal, deps.config.maxInvitationsPerUser);
-          return inviteMember(tx, origin, orgId, { id, email, role });
+          await requireOtherAddress(tx, author, membership, email);
+          await requireInvitationQuota(tx, author.principal, deps.config.maxInvitationsPerUser);
+          return inviteMember(tx, author, orgId, { id, email, role });
         },
         (member) =>
           c.json(presentMember(member), 201, {
@@ -117,7 +117,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["last_owner", "managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, origin, params, readBody, change }) => {
+    async (c, { orgId, author, params, readBody, change }) => {
       await requireMember(deps.db, orgId, params.memberID);
       const body = await readBody();
       const { after, isAccessLost } = await change({
@@ -131,11 +131,11 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
           const { role = before.role } = body;
           if (role === before.role) return { after: before, isAccessLost: false };
           if (role === "owner" || before.role === "owner") requirePermission("members:grant_owner");
-          const after = await changeRole(tx, origin, before, role);
+          const after = await changeRole(tx, author, before, role);
           const isAccessLost =
             hasPermission(before.role, "clusters:access") && !hasPermission(role, "clusters:access");
           if (after.userId !== null && isAccessLost)
-            await hooks.onClusterAccessLost(tx, origin, orgId, { userId: after.userId });
+            await hooks.onClusterAccessLost(tx, author, orgId, { userId: after.userId });
           return { after, isAccessLost };
         },
       });
@@ -160,7 +160,7 @@ function addRemove(router: Router, hooks: MemberHooks): void {
       responses: { 204: { description: "Removed." } },
       errors: ["last_owner", "managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { orgId, origin, params, change }) => {
+    async (c, { orgId, author, params, change }) => {
       const removed = await change({
         // Every change of a membership holds the organization's row lock.
         lock: (tx) => requireMember(tx, orgId, params.memberID),
@@ -170,11 +170,11 @@ function addRemove(router: Router, hooks: MemberHooks): void {
             requirePermission("members:remove");
             if (member.role === "owner") requirePermission("members:grant_owner");
           }
-          await removeMember(tx, origin, member);
+          await removeMember(tx, author, member);
           if (member.userId !== null) {
             const { id: memberId, userId, email } = member;
             await hooks.onRemove(tx, orgId, { memberId, userId, email });
-            await hooks.onClusterAccessLost(tx, origin, orgId, { userId, memberId });
+            await hooks.onClusterAccessLost(tx, author, orgId, { userId, memberId });
           }
           return member;
         },
@@ -194,22 +194,22 @@ function addResend(router: Router, deps: Deps): void {
       operationId: "resendInvitation",
       tag,
       summary: "Extend an invitation by another 14 days",
-      description: "From then on it counts among the pending invitations of the caller.",
+      description: "Once it is sent, it counts among the pending invitations of the caller.",
       access: "members:invite",
       responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
       errors: ["managed_elsewhere", "quota_exceeded"],
     },
-    async (c, { orgId, origin, params, transact }) => {
+    async (c, { orgId, author, params, transact }) => {
       await requireMember(deps.db, orgId, params.memberID);
       return transact(
         async (tx, _attempt, { membership, requirePermission }) => {
           const member = await requireMember(tx, orgId, params.memberID);
           if (member.role === "owner") requirePermission("members:grant_owner");
-          // Of a member it is refused all the same: see resendInvitation.
-          if (member.userId === null) await requireOtherAddress(tx, origin, membership, member.email);
+          // For a member it is refused all the same: see resendInvitation.
+          if (member.userId === null) await requireOtherAddress(tx, author, membership, member.email);
           const { maxInvitationsPerUser } = deps.config;
-          await requireInvitationQuota(tx, origin.principal, maxInvitationsPerUser, member.id);
-          return resendInvitation(tx, origin, member);
+          await requireInvitationQuota(tx, author.principal, maxInvitationsPerUser, member.id);
+          return resendInvitation(tx, author, member);
         },
         (member) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
       );

@@ -6,7 +6,7 @@ import { prepareStatement } from "../db/statement.ts";
 import { type Membership, type Role, rightsOf } from "../http/authorization/permissions.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { type OrganizationRow, organizations } from "../organizations/index.ts";
+import { type OrganizationRow, organizationColumns, organizations } from "../organizations/index.ts";
 import { type MemberRow, members } from "./table.ts";
 
 /** How long an invitation can be accepted. */
@@ -231,7 +231,7 @@ export async function listRolesOf(
 ): Promise<(Pick<Membership, "role" | "rights" | "endsAt"> & { organization: OrganizationRow })[]> {
   const { role, source, expiresAt: endsAt } = members;
   const rows = await db
-    .select({ organization: organizations, role, source, endsAt })
+    .select({ organization: organizationColumns, role, source, endsAt })
     .from(members)
     .innerJoin(organizations, eq(organizations.id, members.orgId))
     .where(and(eq(members.userId, userId), IS_CURRENT, isNull(organizations.deletedAt)))
@@ -243,7 +243,7 @@ const selectOrganizationsOf = prepareStatement(
   ["userId", "cursor", "limit"],
   (db, { userId, cursor, limit }) =>
     db
-      .select({ organization: organizations })
+      .select({ organization: organizationColumns })
       .from(members)
       .innerJoin(organizations, eq(organizations.id, members.orgId))
       .where(

@@ -35,6 +35,11 @@ export const users = pgTable("users", {
     .defaultNow(),
   /** When the user last called an operation of the platform's staff, to the day; null: never. */
   staffSeenAt: timestamp("staff_seen_at", { withTimezone: true, mode: "date", precision: 3 }),
+  /** How many organizations the platform's staff let the user have; null: the default of the configuration. */
+  organizationQuota: integer("organization_quota"),
+  /** Rises with every change of it; the entity tag of the quotas; 0: never set. */
+  quotaVersion: integer("quota_version").notNull().default(0),
+  quotaUpdatedAt: timestamp("quota_updated_at", { withTimezone: true, mode: "date", precision: 3 }),
 });
 
 export const members = pgTable(

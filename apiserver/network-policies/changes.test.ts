@@ -8,7 +8,7 @@ const CURRENT = {
   apiServerRateLimit: { maxConnectionsPerSecond: 10, burst: 20 },
 };
 
-describe("setting a network policy replaces it outright (section 4.7)", () => {
+describe("setting a network policy replaces it outright", () => {
   test.each<[string, SetNetworkPolicyBody, NetworkPatch]>([
     [
       "the same again changes nothing",
@@ -65,7 +65,7 @@ describe("setting a network policy replaces it outright (section 4.7)", () => {
   });
 });
 
-describe("a body is stored exactly or refused (section 2.7)", () => {
+describe("a body is stored exactly or refused", () => {
   test.each([
     [["0.0.0.0/0"]],
     [["203.0.113.7/32", "2001:db8::/32", "::/0"]],

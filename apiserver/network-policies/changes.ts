@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_NETWORK_REQUEST_ID, MANAGER_APISERVER_NETWORK } from "../../shared/crd/names.ts";
+import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import {
   annotateSentCidrs,
   clustersOf,
@@ -25,8 +25,9 @@ import { auditNetworkPolicy } from "./present.ts";
 import type { SetNetworkPolicyBody } from "./schema.ts";
 
 /**
- * Replaces the network policy of a cluster, under a separate field manager, whose time is the policy's updated_at.
- * An unchanged policy is not written. Throws 422 for another cluster_id and for what the class does not have, 409 conflict, and what `changeObject` throws.
+ * Replaces the network policy of a cluster, under a separate field manager, whose time is the policy's updated_at. An
+ * unchanged policy is not written. Throws 422 for another cluster_id and for what the class does not have, 409
+ * conflict, and what `changeObject` throws.
  */
 export async function setNetworkPolicy(
   deps: Deps,
@@ -56,7 +57,7 @@ export async function setNetworkPolicy(
       return {
         spec: changed.length === 0 ? {} : { network: patch },
         fields: changed.map((field) => `network.${field}`),
-        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: caller.origin.requestId, ...annotateSentCidrs(sent) },
+        annotations: { [ANNOTATION_NETWORK_REQUEST_ID]: caller.author.requestId, ...annotateSentCidrs(sent) },
         before: auditNetworkPolicy(shown, network),
         after: auditNetworkPolicy(sent, applyPatch(network, patch)),
       };
@@ -71,7 +72,7 @@ type Network = NonNullable<ClusterSpec["network"]>;
 export type NetworkPatch = { [Field in keyof Network]?: Network[Field] | null };
 
 /**
- * Replaces a network policy outright (spec 4.7): the list becomes the one sent, masked and each block once, and a rate
+ * Replaces a network policy outright: the list becomes the one sent, masked and each block once, and a rate
  * limit that is not sent is removed. Empty when the policy is that already.
  */
 export function replacePolicy(current: Network | undefined, body: SetNetworkPolicyBody): NetworkPatch {
@@ -90,7 +91,9 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
   };
 }
 
-/** What a patch sets or adds and the class of the cluster is known not to have; what stays or is removed needs nothing. */
+/**
+ * What a patch sets or adds and the class of the cluster is known not to have; what stays or is removed needs nothing.
+ */
 function checkCapabilities(
   current: Network | undefined,
   { authorizedCIDRs, apiServerRateLimit }: NetworkPatch,

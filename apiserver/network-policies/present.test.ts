@@ -29,7 +29,7 @@ function project(network?: ProjectedCluster["object"]["spec"]["network"], sent?:
   };
 }
 
-test("the policy of a new cluster has defaults (section 2.7)", () => {
+test("the policy of a new cluster has defaults", () => {
   const policy = presentNetworkPolicy(project());
   expect(policy).toEqual({ cluster_id: ID, authorized_cidrs: [], updated_at: "2026-11-21T09:00:00.000Z" });
   expect(networkPolicyRecord.safeParse(policy).success).toBe(true);

@@ -40,7 +40,7 @@ async function readObject(clusterId: string) {
   return live;
 }
 
-describe("reading the network policy (section 4.16)", () => {
+describe("reading the network policy", () => {
   test("is 200 with the defaults of a cluster that was never given one", async () => {
     const { id, path } = await create();
     const read = await api.request("GET", path);
@@ -54,7 +54,7 @@ describe("reading the network policy (section 4.16)", () => {
   });
 });
 
-describe("setting the network policy (section 4.7)", () => {
+describe("setting the network policy", () => {
   test("stores exactly what was sent, and every read returns it at once", async () => {
     const { id, path, put } = await create();
     const sent = { authorized_cidrs: ["2001:DB8::/32", "203.0.113.0/24"], api_server_rate_limit: LIMIT };

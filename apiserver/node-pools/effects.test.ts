@@ -7,8 +7,8 @@ import {
   effectsOfDelete,
   effectsOfUpdate,
   effectsOfUpgrade,
-  planPool,
   sumEffects,
+  toBilledPool,
 } from "./effects.ts";
 
 const SPEC: NodePoolSpec = {
@@ -22,7 +22,7 @@ const SPEC: NodePoolSpec = {
 };
 const AUTOSCALED = { minVCPUs: 4, maxVCPUs: 12 };
 
-/** Nobody counts its nodes any more, and it keeps them. */
+/** No manager sets its count any more, and it keeps them. */
 const RELEASED: NodePoolStatus = {
   nodes: 4,
   conditions: [
@@ -118,7 +118,7 @@ describe("a change of a pool means in nodes", () => {
 
 test("a released pool is billed and counts with the nodes that it keeps", () => {
   const pool = aPool({ desiredNodes: 1 }, RELEASED);
-  expect(planPool("id", pool.spec, pool)).toMatchObject({ nodes: 4, maxNodes: 4 });
+  expect(toBilledPool("id", pool.spec, pool)).toMatchObject({ nodes: 4, maxNodes: 4 });
   expect(poolAmounts(withKeptNodes(pool))).toMatchObject({ nodes: 4, vcpus: 8 });
 });
 

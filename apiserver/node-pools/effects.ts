@@ -15,8 +15,8 @@ export function effectsOfCreate(spec: NodePoolSpec): NodeEffects {
 }
 
 /**
- * The effect of changed settings on nodes. Another node size replaces the nodes that stay; an autoscaled pool scales only
- * as far as its range requires; labels, timeouts and names have no effect.
+ * The effect of changed settings on nodes. Another node size replaces the nodes that stay; an autoscaled pool scales
+ * only as far as its range requires; labels, timeouts and names have no effect.
  */
 export function effectsOfUpdate(before: NodePool, after: NodePoolSpec): NodeEffects {
   const current = countNodes(before);
@@ -54,10 +54,10 @@ export function sumEffects(effects: readonly NodeEffects[]): NodeEffects {
 }
 
 /**
- * The nodes of a pool that are billed once it has these settings: desired_nodes, or those that an autoscaled pool has, as
- * far as its range allows. `before` is the current pool, undefined for a new one.
+ * The nodes of a pool that are billed once it has these settings: desired_nodes, or those that an autoscaled pool has,
+ * as far as its range allows. `before` is the current pool, undefined for a new one.
  */
-export function planPool(id: string, spec: NodePoolSpec, before: NodePool | undefined): PlannedPool {
+export function toBilledPool(id: string, spec: NodePoolSpec, before: NodePool | undefined): PlannedPool {
   const nodes = before === undefined ? firstNodesOf(spec) : countNodesAfter(before, spec);
   const maxNodes = isAutoscaled(spec) ? autoscalingRange(spec).maxNodes : nodes;
   return { id, size: spec, nodes, maxNodes };
@@ -74,8 +74,8 @@ function countNodesAfter(before: NodePool, after: NodePoolSpec): number {
 }
 
 /**
- * The nodes of a pool: of a fixed one desired_nodes, for scaling that is under way will complete, or those that it keeps where
- * nobody sets them.
+ * The nodes of a pool: of a fixed one desired_nodes, for scaling that is under way will complete, or those that it
+ * keeps where nobody sets them.
  */
 function countNodes(pool: NodePool): number {
   if (!isAutoscaled(pool.spec)) return withKeptNodes(pool).desiredNodes;

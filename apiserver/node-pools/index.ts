@@ -1,10 +1,10 @@
-export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, planPool, sumEffects } from "./effects.ts";
+export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./resource.ts";
 export { createNodePoolBody, type Effects, effectsRecord, toNodePoolSpec } from "./schema.ts";
 export {
   amountsOfCreate,
   amountsOfDelete,
   checkPoolCapabilities,
-  planStayingPools,
+  planRemainingPools,
   toNewObject,
 } from "./write.ts";

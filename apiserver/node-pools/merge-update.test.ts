@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
-import { mergeNodePoolUpdate } from "./resource.ts";
+import { mergeNodePoolUpdate } from "./merge-update.ts";
 import { toNodePoolChange, type UpdateNodePoolBody, updateNodePoolBody } from "./schema.ts";
 
 const SPEC: NodePoolSpec = {
@@ -28,7 +28,7 @@ function patchOf(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
   return result.ok ? result.patch : result.details.map(({ field, code }) => `${field}/${code}`);
 }
 
-describe("a change patches just the fields that it changes (section 4.5)", () => {
+describe("a change patches just the fields that it changes", () => {
   test.each<[string, UpdateNodePoolBody, Record<string, unknown>]>([
     ["nothing sent", {}, {}],
     ["an omitted field keeps its value", { max_nodes: 6 }, { maxNodes: 6 }],
@@ -100,7 +100,7 @@ describe("a change patches just the fields that it changes (section 4.5)", () =>
   });
 });
 
-describe("a merged result that breaks a rule is refused (sections 2.5 and 4.5)", () => {
+describe("a merged result that breaks a rule is refused", () => {
   test.each<[string, UpdateNodePoolBody, string[]]>([
     ["min_nodes above the stored desired_nodes", { min_nodes: 4 }, ["min_nodes/min_gt_desired"]],
     ["desired_nodes below the stored min_nodes", { desired_nodes: 0 }, ["min_nodes/min_gt_desired"]],
@@ -136,7 +136,7 @@ test("stored values that a rule refuses by now must be fixed by the change, and 
   expect(patchOf({ desired_nodes: 2 }, stored)).toEqual({ desiredNodes: 2 });
 });
 
-describe("the body of a change (section 4.5)", () => {
+describe("the body of a change", () => {
   test.each<[string, unknown]>([
     ["vcpus 0", { vcpus: 0 }],
     ["vcpus 129", { vcpus: 129 }],

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { toProjectedNodePool } from "../resources/project/index.ts";
+import { mergeNodePoolUpdate } from "./merge-update.ts";
 import { presentNodePool } from "./present.ts";
-import { mergeNodePoolUpdate } from "./resource.ts";
 import { nodePoolRecord, toNodePoolChange, updateNodePoolBody } from "./schema.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -40,6 +40,7 @@ test("a new pool has no optional setting, and null for what has not happened", (
     id: ID,
     cluster_id: ID,
     name: "general-abcde",
+    labels: {},
     vcpus: 2,
     memory_gb: 4,
     disk_gb: 20,
@@ -60,7 +61,7 @@ test("a new pool has no optional setting, and null for what has not happened", (
   });
 });
 
-test("every setting and everything observed appears under its wire name (section 2.5)", () => {
+test("every setting and everything observed appears under its wire name", () => {
   const record = present({
     spec: {
       ...POOL.spec,

@@ -1,16 +1,16 @@
 import type { z } from "@hono/zod-openapi";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
-import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
-import { toRestWords, toTimestamp } from "../http/contract/fields.ts";
+import { NODE_POOL_WIRE_NAMES, toRestWords } from "../../shared/crd/rest-words.ts";
+import { toTimestamp } from "../http/contract/fields.ts";
 import { type ProjectedNodePool, statusMessageOf } from "../resources/project/index.ts";
-import type { MutablePoolField } from "./resource.ts";
+import type { MutablePoolField } from "./merge-update.ts";
 import type { nodePoolRecord } from "./schema.ts";
 
 export type NodePoolRecord = z.output<typeof nodePoolRecord>;
 
 /**
- * The node pool record (spec 2.5). An optional setting that was never set is absent, so that the platform default keeps
+ * The node pool record. An optional setting that was never set is absent, so that the platform default keeps
  * applying; k8s_version, first_ready_at and status_message are null while there is none. desired_nodes is what was requested,
  * current_nodes what is registered.
  */
@@ -21,6 +21,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     id: pool.id,
     cluster_id: pool.clusterId,
     name: pool.displayName,
+    labels: spec.labels ?? {},
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
     disk_gb: spec.diskGB,

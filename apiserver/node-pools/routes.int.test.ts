@@ -51,7 +51,7 @@ async function readObject() {
   return object;
 }
 
-describe("creating a node pool (section 2.5)", () => {
+describe("creating a node pool", () => {
   test("responds with 202 and the whole record; omitted settings stay absent", async () => {
     const response = await api.request("POST", pools, { body: { ...POOL, name: "other" } });
     expect(response.status).toBe(202);
@@ -96,7 +96,7 @@ describe("creating a node pool (section 2.5)", () => {
   });
 });
 
-test("listing node pools (section 4.14) is paged, in the order of creation, each pool once", async () => {
+test("listing node pools is paged, in the order of creation, each pool once", async () => {
   const { body: cluster } = await api.request("POST", clusters, {
     body: { name: "listed", k8s_version: "1.34", plan: "scale" },
   });
@@ -115,7 +115,7 @@ test("listing node pools (section 4.14) is paged, in the order of creation, each
   expect(seen).toEqual([createdIds.slice(0, 2), createdIds.slice(2, 4), createdIds.slice(4)]);
 });
 
-describe("updating a node pool (section 4.5)", () => {
+describe("updating a node pool", () => {
   test("changes what was sent, and nothing else; every read returns it at once", async () => {
     const response = await api.request("PUT", path, {
       body: { desired_nodes: 3, node_labels: { team: "blue" } },

@@ -1,9 +1,9 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
-import { pageQuery, toPage } from "../http/contract/page.ts";
+import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { ApiError, validationFailed } from "../http/errors.ts";
+import { ApiError } from "../http/errors.ts";
 import {
   type CapabilitiesReader,
   createCapabilitiesReader,
@@ -24,6 +24,7 @@ import { presentNodePool } from "./present.ts";
 import { checkPoolRules } from "./resource.ts";
 import {
   createNodePoolBody,
+  nodePoolListQuery,
   nodePoolPage,
   nodePoolRecord,
   toNodePoolChange,
@@ -77,8 +78,6 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
       const body = await readBody();
       const spec = toNodePoolSpec(body, cluster.name);
       const capabilities = findClusterCapabilities(await published.readKnown(), cluster);
-      const [first, ...others] = [...checkPoolRules(spec), ...checkPoolCapabilities(body, capabilities)];
-      if (first !== undefined) throw validationFailed([first, ...others]);
 
       return runOnce({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
         requireNotSuspended(cluster);
@@ -87,6 +86,7 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
         const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
+          faults: [...checkPoolRules(spec), ...checkPoolCapabilities(body, capabilities)],
         });
         if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
         return c.json(presentNodePool(pool), 202, {
@@ -109,7 +109,7 @@ function addReads(router: Router, deps: Deps): void {
       tag,
       summary: "List the node pools of a cluster",
       access: "nodepools:read",
-      query: pageQuery,
+      query: nodePoolListQuery,
       responses: { 200: { description: "A page, in the order of creation.", body: nodePoolPage } },
     },
     async (c, { orgId, params, query }) => {

@@ -12,11 +12,12 @@ import {
   textField,
   timestampField,
 } from "../http/contract/fields.ts";
-import { pageSchema } from "../http/contract/page.ts";
+import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
+import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { DETAIL_CODES, MAX_DETAILS, MAX_FIELD_LENGTH, MAX_MESSAGE_LENGTH } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
-import type { NodePoolChange } from "./resource.ts";
+import type { NodePoolChange } from "./merge-update.ts";
 
 const MAX_NODES = 1_000_000;
 
@@ -94,6 +95,7 @@ const optionalSettings = {
   max_memory_gb: spec.maxMemoryGB,
   node_labels: spec.nodeLabels,
 };
+const nodePoolLabels = spec.labels.unwrap();
 const platformDefaulted = {
   drain_timeout_seconds: spec.drainTimeoutSeconds.describe(
     "Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.",
@@ -123,6 +125,7 @@ const exampleNodePool = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
   cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
   name: "general",
+  labels: { team: "web" },
   vcpus: 2,
   memory_gb: 4,
   disk_gb: 20,
@@ -147,6 +150,7 @@ export const nodePoolRecord = z
     id: idField("The node pool."),
     cluster_id: idField("The cluster that it belongs to."),
     name: textField(63, "Name shown to people; unique in the cluster, letter case aside."),
+    labels: nodePoolLabels,
     ...size,
     ...nodeCounts,
     ...optionalSettings,
@@ -181,6 +185,8 @@ export const nodePoolRecord = z
   })
   .openapi("NodePool", { example: exampleNodePool });
 
+export const nodePoolListQuery = pageQuery.extend({ labels: labelSelectorQuery.optional() });
+
 export const nodePoolPage = pageSchema(nodePoolRecord, "NodePoolPage");
 
 const poolName = nameField(63, "Name shown to people; unique in the cluster, letter case aside.");
@@ -189,6 +195,7 @@ const poolName = nameField(63, "Name shown to people; unique in the cluster, let
 export const createNodePoolBody = z
   .strictObject({
     name: poolName,
+    labels: nodePoolLabels.optional(),
     ...size,
     desired_nodes: nodeCounts.desired_nodes,
     min_nodes: nodeCounts.min_nodes.optional(),
@@ -204,6 +211,7 @@ export const createNodePoolBody = z
 /** A change of a pool: omitted fields keep their values. What GET returns may be sent back unchanged. */
 export const updateNodePoolBody = z
   .strictObject({
+    labels: replacedLabelsSchema.optional(),
     ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,
     ...optionalSettings,
     drain_timeout_seconds: nullIsNoChange(platformDefaulted.drain_timeout_seconds),
@@ -235,6 +243,7 @@ export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): N
   return {
     clusterName,
     displayName: body.name,
+    labels: body.labels,
     vcpus: body.vcpus,
     memoryGB: body.memory_gb,
     diskGB: body.disk_gb,
@@ -258,6 +267,7 @@ export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
   return {
     settings: {
       displayName: body.name,
+      labels: body.labels,
       vcpus: body.vcpus,
       memoryGB: body.memory_gb,
       diskGB: body.disk_gb,

@@ -1,6 +1,6 @@
-import type { PlanCapabilities } from "../../shared/crd/class-capabilities.ts";
-import { isAlwaysPropagated } from "../../shared/crd/node-labels.ts";
+import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { NO_AMOUNTS, poolAmounts } from "../../shared/crd/quota.ts";
 import { assessCost, type CostEffect, type PlannedPool } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
@@ -8,7 +8,7 @@ import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../http/errors.ts";
-import { assessQuota, growsQuota, type ObjectAmounts } from "../quotas/index.ts";
+import { assessQuota, growsUse, type ObjectAmounts } from "../quotas/index.ts";
 import { refuseUnsupported } from "../resources/platform-config.ts";
 import {
   findCluster,
@@ -19,16 +19,10 @@ import {
   withKeptNodes,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
-import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, planPool } from "./effects.ts";
+import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
+import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
-import {
-  mergeNodePoolUpdate,
-  type NewNodePool,
-  type NodePoolChange,
-  nodePoolsOf,
-  type ObjectPlace,
-  toNodePoolObject,
-} from "./resource.ts";
+import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./resource.ts";
 import type { CreateNodePoolBody, Effects, NodeEffects } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
@@ -47,20 +41,20 @@ interface WriteOptions {
 }
 
 /**
- * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 quota_exceeded, 422 for a taken name,
- * and what `createObject` throws.
+ * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 for `faults`, unless an earlier attempt has
+ * begun, 422 quota_exceeded, 422 for a taken name, and what `createObject` throws.
  */
 export async function createNodePool(
   deps: Deps,
   caller: Caller,
   cluster: ProjectedCluster,
   pool: NewNodePool,
-  { dryRun = false }: WriteOptions = {},
+  { dryRun = false, faults = [] }: { dryRun?: boolean; faults?: readonly ErrorDetail[] } = {},
 ): Promise<NodePoolResult> {
   const { orgId, id: clusterId, namespace } = cluster;
-  const place = { orgId, namespace, clusterId, requestId: caller.origin.requestId };
-  const { check, effects } = planQuota(deps, amountsOfCreate(pool.id, pool.spec), {
-    change: { orgId, clusterId, before: undefined, after: planPool(pool.id, pool.spec, undefined) },
+  const place = { orgId, namespace, clusterId, requestId: caller.author.requestId };
+  const { check, effects } = assessChange(deps, amountsOfCreate(pool.id, pool.spec), {
+    change: { orgId, clusterId, before: undefined, after: toBilledPool(pool.id, pool.spec, undefined) },
     nodes: effectsOfCreate(pool.spec),
   });
   return createObject(deps, caller, nodePoolsOf(orgId, clusterId), {
@@ -68,7 +62,11 @@ export async function createNodePool(
     dryRun,
     created: toNewObject(place, pool),
     after: auditNodePool(pool.spec),
-    check,
+    async check(tx) {
+      const [first, ...others] = faults;
+      if (first !== undefined) throw validationFailed([first, ...others]);
+      await check?.(tx);
+    },
     effects,
     findServed: (db) => findNodePool(db, orgId, clusterId, pool.id),
   });
@@ -111,11 +109,11 @@ export async function updateNodePool(
       const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
       const [missing, ...others] = checkPoolCapabilities({ node_labels: labels }, capabilities);
       if (missing !== undefined) throw validationFailed([missing, ...others]);
-      const quota = planQuota(deps, amountsOfUpdate(current, merged), {
+      const quota = assessChange(deps, amountsOfUpdate(current, merged), {
         change: {
           ...pool,
-          before: planPool(pool.id, spec, current.object),
-          after: planPool(pool.id, merged, current.object),
+          before: toBilledPool(pool.id, spec, current.object),
+          after: toBilledPool(pool.id, merged, current.object),
         },
         nodes: effectsOfUpdate(current.object, merged),
       });
@@ -145,8 +143,8 @@ export async function deleteNodePool(
       const amounts = amountsOfDelete(pool.id, object);
       return {
         before: auditNodePool(object.spec),
-        effects: planQuota(deps, amounts, {
-          change: { ...pool, before: planPool(pool.id, object.spec, object), after: undefined },
+        effects: assessChange(deps, amounts, {
+          change: { ...pool, before: toBilledPool(pool.id, object.spec, object), after: undefined },
           nodes: effectsOfDelete(object),
         }).effects,
       };
@@ -154,8 +152,8 @@ export async function deleteNodePool(
   });
 }
 
-/** What a pool counts after a write, whose growth the quotas must allow, and what it means in quotas, nodes and money. */
-function planQuota(
+/** What a pool uses of the quotas after a write, which must allow its growth, and what it means in nodes and money. */
+function assessChange(
   { config, now }: Deps,
   amounts: ObjectAmounts,
   { change, nodes }: { change: PoolChange; nodes: NodeEffects },
@@ -164,7 +162,7 @@ function planQuota(
   const assess = (db: Queryable) => assessQuota(db, scope, [amounts]);
   return {
     amounts: amounts.desired,
-    check: growsQuota(amounts) ? assess : undefined,
+    check: growsUse(amounts) ? assess : undefined,
     effects: async (db: Queryable): Promise<Effects> => ({
       quota: await assess(db),
       ...nodes,
@@ -201,7 +199,7 @@ async function assessPoolCost(
 ): Promise<CostEffect> {
   const cluster = (await findCluster(db, orgId, clusterId))?.object;
   const id = (before ?? after)?.id;
-  const pools = planStayingPools(await listAllNodePools(db, orgId, clusterId));
+  const pools = planRemainingPools(await listAllNodePools(db, orgId, clusterId));
   const others = pools.filter((pool) => pool.id !== id);
   const withOthers = (pool: PlannedPool | undefined) => ({
     cluster,
@@ -211,13 +209,16 @@ async function assessPoolCost(
 }
 
 /** The given pools that are not being deleted, with the nodes that are billed. */
-export function planStayingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
+export function planRemainingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
   return pools
     .filter(({ status }) => status !== "deleting")
-    .map(({ id, object }) => planPool(id, object.spec, object));
+    .map(({ id, object }) => toBilledPool(id, object.spec, object));
 }
 
-/** The labels of `after` that `before` does not have, or has with another value: what is there already is refused nobody. */
+/**
+ * The labels of `after` that `before` does not have, or has with another value: those that are there already are never
+ * refused.
+ */
 function findNewLabels(
   before: Readonly<Record<string, string>> = {},
   after: Readonly<Record<string, string>> = {},
@@ -225,7 +226,10 @@ function findNewLabels(
   return Object.fromEntries(Object.entries(after).filter(([key, value]) => before[key] !== value));
 }
 
-/** What a pool asks for and the class of its cluster is known not to have; `prefix` is the place of the pool in the body. */
+/**
+ * What a pool asks for and the class of its cluster is known not to have; `prefix` is the place of the pool in the
+ * body.
+ */
 export function checkPoolCapabilities(
   {
     node_labels: labels = {},

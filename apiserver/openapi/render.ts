@@ -1,3 +1,5 @@
+import { METHOD_NAME_ALL } from "hono/router";
+import type { RouterRoute } from "hono/types";
 import { createLogger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApp } from "../app.ts";
@@ -6,6 +8,9 @@ import type { Operation } from "../http/contract/operation.ts";
 import type { SentEvent } from "../http/contract/router.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../http/limits.ts";
 import { buildDocument } from "../http/openapi/document.ts";
+
+/** How the document describes a field of a PUT whose value is ignored. */
+export { IGNORED, IMMUTABLE } from "../http/contract/fields.ts";
 
 /** The OpenAPI document as text, without a database or a cluster: operations are declared, none is called. */
 export function renderOpenApi(): string {
@@ -17,15 +22,26 @@ export function declareOperations(): Operation[] {
   return declareAll().operations;
 }
 
-function declareAll(): { operations: Operation[]; sentEvents: SentEvent[] } {
+/** Every route that is no operation, in order, as in `GET /docs`. */
+export function declareOtherRoutes(): string[] {
+  const { operations, routes } = declareAll();
+  const ofOperations = new Set(operations.map(({ path }) => path.replaceAll(/\{(.+?)\}/g, ":$1")));
+  return routes
+    .filter(({ method, path }) => method !== METHOD_NAME_ALL && !ofOperations.has(path))
+    .map(({ method, path }) => `${method} ${path}`)
+    .filter((route, index, all) => all.indexOf(route) === index)
+    .toSorted();
+}
+
+function declareAll(): { operations: Operation[]; sentEvents: SentEvent[]; routes: RouterRoute[] } {
   const declared = { operations: [], sentEvents: [] };
-  createApp(describeOnlyDeps(), {
+  const { routes } = createApp(describeOnlyDeps(), {
     authenticator: {
       authenticate: () => Promise.reject(new Error("not called")),
     },
     ...declared,
   });
-  return declared;
+  return { ...declared, routes };
 }
 
 /** Declaring operations touches these parts alone; everything else is used by handlers, and none is called here. */

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { sendTogether } from "../db/statement.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { ApiError } from "../http/errors.ts";
@@ -30,15 +31,15 @@ import type { OrganizationRow } from "./table.ts";
  */
 export async function createOrganization(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   input: Omit<NewOrganization, "slug" | "createdBy"> & { slug: string | undefined },
 ): Promise<OrganizationRow> {
   const { id, name } = input;
   const slugs = input.slug === undefined ? [toSlug(name, id), toDistinctSlug(name, id)] : [input.slug];
   for (const slug of slugs) {
-    const organization = await insertOrganization(tx, { ...input, slug, createdBy: origin.principal.userId });
+    const organization = await insertOrganization(tx, { ...input, slug, createdBy: author.principal.userId });
     if (organization === undefined) continue;
-    await recordAudit(tx, origin, {
+    await recordAudit(tx, author, {
       action: "organization.create",
       orgId: id,
       target: { kind: "organization", id },
@@ -50,30 +51,32 @@ export async function createOrganization(
   throw slugTaken(slugs.at(-1) ?? "");
 }
 
-const SETTINGS = ["name", "slug", "billingEmail", "vatId"] as const;
+const SETTINGS = ["name", "slug", "billingEmail", "vatId", "labels"] as const;
 
 /** The settings that a change would really change: sending back what was read changes none. */
 export function findChangedSettings(before: OrganizationRow, change: OrganizationChange) {
-  return SETTINGS.filter((name) => change[name] !== undefined && change[name] !== before[name]);
+  return SETTINGS.filter(
+    (name) => change[name] !== undefined && !isDeepStrictEqual(change[name], before[name]),
+  );
 }
 
 function applyChange(before: OrganizationRow, change: OrganizationChange): OrganizationRow {
   const { name = before.name, slug = before.slug } = change;
-  const { billingEmail = before.billingEmail, vatId = before.vatId } = change;
-  return { ...before, name, slug, billingEmail, vatId };
+  const { billingEmail = before.billingEmail, vatId = before.vatId, labels = before.labels } = change;
+  return { ...before, name, slug, billingEmail, vatId, labels };
 }
 
 /** Changes settings of a locked organization. Throws 409 already_exists for a taken slug. */
 export async function updateOrganization(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: OrganizationRow,
   change: OrganizationChange,
 ): Promise<OrganizationRow> {
   const wanted = applyChange(before, change);
   const [after] = await sendTogether(
     updateSettings(tx, before.id, wanted),
-    recordAudit(tx, origin, {
+    recordAudit(tx, author, {
       action: "organization.update",
       orgId: before.id,
       target: { kind: "organization", id: before.id },
@@ -94,7 +97,7 @@ export interface DeletionHooks {
   /** Whether the organization has container images. Throws 503 when that needs a registry that cannot be used. */
   hasImages(orgId: string): Promise<boolean>;
   /** Runs in the transaction that marks the organization as deleted. */
-  onDelete(tx: Queryable, origin: Origin, orgId: string): Promise<void>;
+  onDelete(tx: Queryable, author: Author, orgId: string): Promise<void>;
 }
 
 /**
@@ -108,7 +111,7 @@ export async function deleteOrganization(
   hooks: DeletionHooks,
   { orgId, preconditions }: { orgId: string; preconditions: Preconditions | undefined },
 ): Promise<void> {
-  const { origin } = caller;
+  const { author } = caller;
   const deletingAt = await transactAs(deps.db, caller, async (tx) => {
     const organization = await lockOrganization(tx, orgId);
     requireMatch(preconditions, versionTag(organization.version));
@@ -126,8 +129,8 @@ export async function deleteOrganization(
     const organization = await markDeleted(tx, orgId, deletingAt);
     if (organization === undefined)
       throw new ApiError("conflict", "Another request is deleting the organization.");
-    await hooks.onDelete(tx, origin, orgId);
-    await recordAudit(tx, origin, {
+    await hooks.onDelete(tx, author, orgId);
+    await recordAudit(tx, author, {
       action: "organization.delete",
       orgId,
       target: { kind: "organization", id: orgId },

@@ -93,7 +93,7 @@ describe("DELETE organization", () => {
       namespace: organizationNamespace(org.id),
       name: "pending",
       requestId: "request",
-      origin: {} as never,
+      author: {} as never,
     });
     expect((await remove(org)).body.error.code).toBe("organization_not_empty");
     await api.deps.db.delete(writeIntents).where(eq(writeIntents.objectId, clusterId));
@@ -142,7 +142,7 @@ describe("DELETE organization", () => {
 
   test("is not carried out when the Kubernetes API is not available", async () => {
     const org = await makeOrganization(api, issuer);
-    const origin = {
+    const author = {
       principal: {
         kind: "user",
         userId: org.owner.userId,
@@ -161,7 +161,7 @@ describe("DELETE organization", () => {
       onDelete: async () => undefined,
     };
     await withUnreachableKube(async (kube) => {
-      const attempt = deleteOrganization({ ...api.deps, kube }, asAuthorized(origin), hooks, {
+      const attempt = deleteOrganization({ ...api.deps, kube }, asAuthorized(author), hooks, {
         orgId: org.id,
         preconditions: { ifMatch: undefined },
       });

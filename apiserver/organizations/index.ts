@@ -9,9 +9,8 @@ export {
   OBJECT_QUOTA,
   organizationNamespace,
 } from "./namespace.ts";
-export { markNamespaceStale } from "./namespace-store.ts";
+export { updateQuotas } from "./namespace-store.ts";
 export { presentOrganization } from "./present.ts";
-export type { Quotas } from "./quotas.ts";
 export { billingEmailSchema, organizationPage, vatIdSchema } from "./schema.ts";
 export {
   countOrganizationsCreatedBy,
@@ -19,10 +18,10 @@ export {
   findKnownOrganizations,
   findOrganization,
   lockOrganization,
+  type Quotas,
   readQuotas,
   requireOrganization,
   tryLockOrganization,
   updateSettings,
-  upsertQuotas,
 } from "./store.ts";
-export { type OrganizationRow, organizations } from "./table.ts";
+export { type OrganizationRow, organizationColumns, organizations } from "./table.ts";

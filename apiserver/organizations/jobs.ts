@@ -66,9 +66,9 @@ async function ensureAll(deps: Deps, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Writes the limits of objects that are missing or differ from the organization's; also in Namespaces that Marina did not make,
- * which get those of an organization for which no quotas are set. Resolves to the errors of those that failed, because their
- * Namespace was deleted meanwhile.
+ * Writes the limits of objects that are missing or differ from the organization's; also in Namespaces that Marina did
+ * not make, which get those of an organization for which no quotas are set. Resolves to the errors of those that
+ * failed, because their Namespace was deleted meanwhile.
  */
 async function ensureObjectQuotas(
   { kube, config }: Deps,
@@ -117,12 +117,12 @@ const ENDED_NAMESPACES_JOB = "ended-namespaces";
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
- * Takes slug and name from the Namespaces of deleted organizations, for another organization may get the slug. Removes those
- * that hold only the StorageInventory and what Kubernetes and Marina put into every Namespace. One that Marina did not make is
- * not removed; none is removed when the API server may not list every kind. Each removal is in the audit log. An object
- * created between the list and the deletion is lost. Creating one takes rights in all Namespaces, since a binding in this one
- * prevents its removal. Calls are sequential; a Namespace that is not empty takes few, since core kinds are listed first.
- * Rejects with a KubeError.
+ * Takes slug and name from the Namespaces of deleted organizations, for another organization may get the slug. Removes
+ * those that hold only the StorageInventory and what Kubernetes and Marina put into every Namespace. One that Marina
+ * did not make is not removed; none is removed when the API server may not list every kind. Each removal is in the
+ * audit log. An object created between the list and the deletion is lost. Creating one takes rights in all Namespaces,
+ * since a binding in this one prevents its removal. Calls are sequential; a Namespace that is not empty takes few,
+ * since core kinds are listed first. Rejects with a KubeError.
  */
 export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });

@@ -2,8 +2,8 @@ import { and, eq, isNull, sql } from "drizzle-orm";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import type { Queryable } from "../db/client.ts";
 import { notFound } from "../http/errors.ts";
-import { type Quotas, toQuotas } from "./quotas.ts";
-import { organizationQuotas, organizations } from "./table.ts";
+import { type Quotas, quotaColumns, toQuotas } from "./store.ts";
+import { organizations } from "./table.ts";
 
 /** What the Namespace of an organization shows. */
 export interface PublishedOrganization {
@@ -12,7 +12,7 @@ export interface PublishedOrganization {
   quotas: Quotas;
 }
 
-/** What its Namespace shows of an organization, deleted ones too, and whether it is recorded to be up to date. Throws 404. */
+/** What an organization's Namespace shows, a deleted one's too, and whether it is recorded as up to date. Throws 404. */
 export async function readPublished(
   db: Queryable,
   orgId: string,
@@ -35,22 +35,20 @@ export async function readAllPublished(
 function selectPublished(db: Queryable) {
   return db
     .select({
-      orgId: organizations.id,
       name: organizations.name,
       slug: organizations.slug,
       readyAt: organizations.namespaceReadyAt,
-      quotas: organizationQuotas,
+      quotas: quotaColumns,
     })
     .from(organizations)
-    .leftJoin(organizationQuotas, eq(organizationQuotas.orgId, organizations.id))
     .$dynamic();
 }
 
 function toPublished(
-  { orgId, name, slug, quotas }: Awaited<ReturnType<typeof selectPublished>>[number],
+  { name, slug, quotas }: Awaited<ReturnType<typeof selectPublished>>[number],
   defaults: QuotaAmounts,
 ): PublishedOrganization {
-  return { name, slug, quotas: toQuotas(orgId, quotas, defaults) };
+  return { name, slug, quotas: toQuotas(quotas, defaults) };
 }
 
 /** Ids of the organizations whose Namespace is not known to be up to date. */
@@ -62,18 +60,48 @@ export async function listWithoutNamespace(db: Queryable): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Records that the Namespace is up to date, unless the organization was renamed meanwhile. */
+/** Records that the Namespace is up to date, unless the organization was renamed or got other quotas meanwhile. */
 export async function markNamespaceReady(
   db: Queryable,
-  { name, slug, quotas: { orgId } }: PublishedOrganization,
+  { name, slug, quotas }: PublishedOrganization,
 ): Promise<void> {
   await db
     .update(organizations)
     .set({ namespaceReadyAt: sql`now()` })
-    .where(and(eq(organizations.id, orgId), eq(organizations.name, name), eq(organizations.slug, slug)));
+    .where(
+      and(
+        eq(organizations.id, quotas.orgId),
+        eq(organizations.name, name),
+        eq(organizations.slug, slug),
+        eq(organizations.quotaVersion, quotas.version),
+      ),
+    );
 }
 
-/** Has the Namespace updated by the next run of the job. */
-export async function markNamespaceStale(tx: Queryable, orgId: string): Promise<void> {
-  await tx.update(organizations).set({ namespaceReadyAt: null }).where(eq(organizations.id, orgId));
+/**
+ * Sets the quotas of an organization that exists, which the job then writes to its Namespace; null is the platform's
+ * default. Returns them.
+ */
+export async function updateQuotas(
+  tx: Queryable,
+  { orgId, defaults }: { orgId: string; defaults: QuotaAmounts },
+  { configured, version }: Pick<Quotas, "configured" | "version">,
+): Promise<Quotas> {
+  const { clusters, nodePools, nodes, vcpus, memoryGB } = configured;
+  const [row] = await tx
+    .update(organizations)
+    .set({
+      quotaClusters: clusters,
+      quotaNodePools: nodePools,
+      quotaNodes: nodes,
+      quotaVcpus: vcpus,
+      quotaMemoryGB: memoryGB,
+      quotaVersion: version,
+      quotasUpdatedAt: sql`now()`,
+      namespaceReadyAt: null,
+    })
+    .where(and(eq(organizations.id, orgId), isNull(organizations.deletedAt)))
+    .returning(quotaColumns);
+  if (row === undefined) throw notFound("organization");
+  return toQuotas(row, defaults);
 }

@@ -14,6 +14,8 @@ import {
   objectLimitsOf,
   organizationNamespace,
 } from "./namespace.ts";
+import { readPublished, updateQuotas } from "./namespace-store.ts";
+import { readQuotas } from "./store.ts";
 import { organizations } from "./table.ts";
 
 const BY_TEST = { fieldManager: "kubectl" };
@@ -86,6 +88,29 @@ test("a Namespace whose creation was interrupted gets its limits of objects and 
   expect(await kube.get(storageInventoryKind, name, STORAGE_INVENTORY_NAME)).toBeDefined();
 });
 
+test("a Namespace is not up to date when the quotas were changed while it was written, and the job writes them", async () => {
+  const { db, kube, config } = api.deps;
+  const id = await insertOrganization("raised");
+  let isFirst = true;
+  const apply: typeof kube.apply = async (...written) => {
+    if (isFirst) {
+      isFirst = false;
+      const { configured, version } = await readQuotas(db, id, config.quotas);
+      const raised = { configured: { ...configured, clusters: 777 }, version: version + 1 };
+      await updateQuotas(db, { orgId: id, defaults: config.quotas }, raised);
+    }
+    return kube.apply(...written);
+  };
+  const name = await ensureNamespace({ db, config, kube: { ...kube, apply } }, id);
+  const [missing] = organizationJobs(api.deps);
+  await missing?.run(new AbortController().signal);
+  const { quotas } = await readPublished(db, id, config.quotas);
+  const limits = objectLimitsOf(quotas.effective, config.maxClusterAccessesPerOrganization);
+  const written = await kube.get(resourceQuotaKind, name, OBJECT_QUOTA);
+  expect(quotas.effective.clusters).toBe(777);
+  expect(written !== undefined && hasLimits(written, limits[OBJECT_QUOTA] ?? {})).toBe(true);
+});
+
 test("an organization's Namespace has its name and slug, and those of a rename by the next run of the job", async () => {
   const { db, kube } = api.deps;
   const id = await api.createOrganization();
@@ -112,7 +137,8 @@ test.each<[string, (id: string) => Promise<unknown>]>([
   const id = await insertOrganization("counted");
   await prepare(id);
   let isFirst = true;
-  // As kube-controller-manager writes a status while it does not know the kind: kube-apiserver refuses every object then.
+  // As kube-controller-manager writes a status while it does not know the kind: kube-apiserver refuses every object
+  // then.
   const mergePatch: typeof kube.mergePatch = async (kind, namespace, name, patch, options) => {
     if (isFirst && options.subresource === "status") {
       isFirst = false;
@@ -159,7 +185,7 @@ test("an organization's Namespace limits its objects, and the job restores limit
   await kube.delete(resourceQuotaKind, namespace, OBJECT_QUOTA);
   await runJob();
   expect(await listLimited(namespace)).toEqual(QUOTAS);
-  // The one that was deleted holds at once: nobody has counted for it.
+  // The one that was deleted holds at once: nothing has counted for it.
   expect(counted).toContain(OBJECT_QUOTA);
 });
 

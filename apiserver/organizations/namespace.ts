@@ -28,7 +28,9 @@ import { markNamespaceReady, type PublishedOrganization, readPublished } from ".
 /** The ResourceQuota in each organization's Namespace that limits its ClusterAccesses, by REST and by kubectl. */
 export const ACCESS_QUOTA = "marina-cluster-accesses";
 
-/** The ResourceQuota in each organization's Namespace that limits its Clusters and NodePools, by REST and by kubectl. */
+/**
+ * The ResourceQuota in each organization's Namespace that limits its Clusters and NodePools, by REST and by kubectl.
+ */
 export const OBJECT_QUOTA = "marina-clusters";
 
 /** The count of objects of a custom resource, as a ResourceQuota names it. */
@@ -43,7 +45,7 @@ const MULTIPLES: Readonly<Record<string, number>> = { k: 1e3, M: 1e6, G: 1e9 };
 /** How long a request waits for the Namespace of its organization before it leaves it to the job. */
 const REQUEST_TIMEOUT_MS = 2000;
 
-/** What an organization may have beside twice its quota of clusters, or of node pools. */
+/** How many objects a Namespace may hold above twice the quota of clusters, or of node pools. */
 const SPARE_OBJECTS = 20;
 
 type NamespaceDeps = Pick<Deps, "kube" | "db" | "config">;
@@ -70,8 +72,9 @@ export function showsPublished({ metadata }: Namespace, organization: PublishedO
 }
 
 /**
- * How many objects an organization's Namespace may hold, by the name of the ResourceQuota. Of clusters and node pools more than
- * the organization's quotas allow: one that exceeds them says so in its status, and one that is being deleted counts.
+ * How many objects an organization's Namespace may hold, by the name of the ResourceQuota. Of clusters and node pools
+ * more than the organization's quotas allow: one that exceeds them says so in its status, and one that is being deleted
+ * counts.
  */
 export function objectLimitsOf(
   { clusters, nodePools }: QuotaAmounts,
@@ -87,10 +90,10 @@ export function objectLimitsOf(
 }
 
 /**
- * Makes sure that the organization's Namespace exists and carries the organization's name, slug and limits, and returns its
- * name: call it before the first write into it. A new one gets its limits of objects and its StorageInventory too; what an
- * interrupted call has left out, the next one does. Throws 404 for no organization, 409 conflict while an earlier Namespace of
- * that name is being deleted, or a KubeError.
+ * Makes sure that the organization's Namespace exists and carries the organization's name, slug and limits, and returns
+ * its name: call it before the first write into it. A new one gets its limits of objects and its StorageInventory too;
+ * what an interrupted call has left out, the next one does. Throws 404 for no organization, 409 conflict while an
+ * earlier Namespace of that name is being deleted, or a KubeError.
  */
 export async function ensureNamespace(
   deps: NamespaceDeps,
@@ -168,9 +171,9 @@ interface QuotaPlace {
 }
 
 /**
- * Writes the limits of objects in a Namespace; they hold at once. Where nobody has counted the objects yet, it writes that there
- * are none: kube-controller-manager counts a moment later, but kinds that it does not know yet minutes later, until when
- * kube-apiserver refuses every object. Throws a KubeError.
+ * Writes the limits of objects in a Namespace; they hold at once. Where the objects are not counted yet, it writes
+ * that there are none: kube-controller-manager counts a moment later, but kinds that it does not know yet minutes
+ * later, until when kube-apiserver refuses every object. Throws a KubeError.
  */
 export async function applyObjectQuota(
   kube: Pick<KubeClient, "apply" | "mergePatch">,

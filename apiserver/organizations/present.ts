@@ -10,6 +10,7 @@ export function presentOrganization(row: OrganizationRow): z.output<typeof organ
     slug: row.slug,
     billing_email: row.billingEmail,
     vat_id: row.vatId,
+    labels: row.labels,
     plan: row.plan,
     created_at: row.createdAt.toISOString(),
     updated_at: row.updatedAt.toISOString(),
@@ -18,6 +19,6 @@ export function presentOrganization(row: OrganizationRow): z.output<typeof organ
 
 /** The fields of an organization that the audit log keeps. */
 export function auditOrganization(row: OrganizationRow) {
-  const { name, slug, billing_email, vat_id } = presentOrganization(row);
-  return { name, slug, billing_email, vat_id };
+  const { name, slug, billing_email, vat_id, labels } = presentOrganization(row);
+  return { name, slug, billing_email, vat_id, labels };
 }

@@ -66,19 +66,20 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
       },
       errors: ["already_exists", "quota_exceeded"],
     },
-    async (c, { origin, readBody, transact }) => {
+    async (c, { author, readBody, transact }) => {
       const body = await readBody();
-      const { userId } = origin.principal;
-      const email = requireVerifiedEmail(origin.principal);
+      const { userId } = author.principal;
+      const email = requireVerifiedEmail(author.principal);
       return transact(
         async (tx, { id }) => {
           await hooks.beforeCreate(tx, userId);
-          const organization = await createOrganization(tx, origin, {
+          const organization = await createOrganization(tx, author, {
             id,
             name: body.name,
             slug: body.slug,
             billingEmail: body.billing_email ?? null,
             vatId: body.vat_id ?? null,
+            labels: body.labels ?? {},
           });
           await hooks.onCreate(tx, id, { userId, email });
           return organization;
@@ -124,6 +125,7 @@ const PERMISSION_OF = {
   slug: "organization:update",
   billingEmail: "organization:update_billing",
   vatId: "organization:update_billing",
+  labels: "organization:update",
 } as const satisfies Record<keyof OrganizationChange, Permission>;
 
 function addUpdate(router: Router): void {
@@ -136,13 +138,13 @@ function addUpdate(router: Router): void {
       tag,
       summary: "Update an organization",
       description:
-        "Partial: omitted fields are unchanged; null clears billing_email and vat_id. name and slug need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.",
+        "Partial: omitted fields are unchanged; null clears billing_email and vat_id. name, slug and labels need organization:update, billing_email and vat_id organization:update_billing. plan cannot be changed.",
       access: ["organization:update", "organization:update_billing"],
       body: updateOrganizationBody,
       responses: { 200: { description: "The organization.", body: organizationRecord, headers: ["ETag"] } },
       errors: ["already_exists", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, readBody, change }) => {
+    async (c, { orgId, author, readBody, change }) => {
       const body = await readBody();
       const settings = toChange(body);
       const organization = await change({
@@ -153,7 +155,7 @@ function addUpdate(router: Router): void {
         async apply(tx, before, { requirePermission }) {
           const changed = findChangedSettings(before, settings);
           for (const setting of changed) requirePermission(PERMISSION_OF[setting]);
-          return changed.length === 0 ? before : updateOrganization(tx, origin, before, settings);
+          return changed.length === 0 ? before : updateOrganization(tx, author, before, settings);
         },
       });
       return c.json(presentOrganization(organization), 200, { ETag: versionTag(organization.version) });
@@ -184,7 +186,8 @@ function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
 }
 
 function toChange(body: z.output<typeof updateOrganizationBody>): OrganizationChange {
-  return { name: body.name, slug: body.slug, billingEmail: body.billing_email, vatId: body.vat_id };
+  const { name, slug, labels } = body;
+  return { name, slug, labels, billingEmail: body.billing_email, vatId: body.vat_id };
 }
 
 function requireVerifiedEmail(principal: Principal): string {

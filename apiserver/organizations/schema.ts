@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
+import { labelsSchema } from "../../shared/crd/labels.ts";
 import {
   idField,
   immutableField,
@@ -8,6 +9,7 @@ import {
   textField,
   timestampField,
 } from "../http/contract/fields.ts";
+import { replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { VAT_ID_PATTERN } from "../http/contract/vat-id.ts";
@@ -53,6 +55,7 @@ export const createOrganizationBody = z
     slug: slugSchema.optional(),
     billing_email: billingEmailSchema.optional(),
     vat_id: vatIdSchema.optional(),
+    labels: labelsSchema.optional(),
   })
   .openapi("CreateOrganization", { example: { name: "Example Ltd", slug: "example-ltd" } });
 
@@ -63,6 +66,7 @@ export const updateOrganizationBody = z
     slug: slugSchema.optional(),
     billing_email: billingEmailSchema.optional(),
     vat_id: vatIdSchema.optional(),
+    labels: replacedLabelsSchema.optional(),
     id: immutableField(idSchema),
     plan: immutableField(z.string().max(32)),
     created_at: readOnlyField,
@@ -77,6 +81,7 @@ export const organizationRecord = z
     slug: textField(MAX_SLUG_LENGTH, "Unique name for URLs and commands."),
     billing_email: textField(MAX_EMAIL_LENGTH, "Where invoices go.").nullable(),
     vat_id: textField(MAX_VAT_ID_LENGTH, "The organization's VAT identification number.").nullable(),
+    labels: labelsSchema,
     plan: textField(40, "Always `starter`; it has nothing to do with the plan of a cluster."),
     created_at: timestampField("When the organization was created."),
     updated_at: timestampField("When a setting was last changed."),
@@ -88,6 +93,7 @@ export const organizationRecord = z
       slug: "example-ltd",
       billing_email: null,
       vat_id: null,
+      labels: { department: "research" },
       plan: "starter",
       created_at: "2026-11-21T09:00:00.000Z",
       updated_at: "2026-11-21T09:00:00.000Z",

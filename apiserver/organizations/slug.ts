@@ -2,8 +2,8 @@ import { slugOf } from "../http/contract/fields.ts";
 import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
 
 /**
- * Derives a slug from a name, 3 to 40 characters. A name without Latin letters or digits (`日本`) gives `org-` and the end
- * of the id.
+ * Derives a slug from a name, 3 to 40 characters. A name without Latin letters or digits (`日本`) gives `org-` and the
+ * end of the id.
  */
 export function toSlug(name: string, id: string): string {
   const slug = slugOf(name, MAX_SLUG_LENGTH);

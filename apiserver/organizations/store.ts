@@ -1,18 +1,13 @@
 import { and, asc, count, eq, gt, inArray, isNotNull, isNull, type Placeholder, sql } from "drizzle-orm";
-import type { QuotaAmounts } from "../../shared/crd/quota.ts";
+import type { Labels } from "../../shared/crd/labels.ts";
+import { mapAmounts, type QuotaAmounts, type QuotaName } from "../../shared/crd/quota.ts";
 import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import { prepareStatement } from "../db/statement.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { ApiError, notFound } from "../http/errors.ts";
-import { type Quotas, toQuotas } from "./quotas.ts";
-import {
-  type OrganizationQuotasRow,
-  type OrganizationRow,
-  organizationQuotas,
-  organizations,
-} from "./table.ts";
+import { type OrganizationRow, organizationColumns, organizations } from "./table.ts";
 
 const NEXT_VERSION = sql`${organizations.version} + 1`;
 
@@ -21,7 +16,7 @@ const DELETION_LEASE = sql`interval '60 seconds'`;
 const isDeleting = sql<boolean>`coalesce(${organizations.deletingAt} > now() - ${DELETION_LEASE}, false)`;
 
 const selectOrganization = prepareStatement(["orgId"], (db, { orgId }) =>
-  db.select().from(organizations).where(isExisting(orgId)),
+  db.select(organizationColumns).from(organizations).where(isExisting(orgId)),
 );
 
 /** The organization, unless it is deleted. */
@@ -39,7 +34,7 @@ export async function requireOrganization(db: Queryable, orgId: string): Promise
 
 const selectOrganizationLocked = prepareStatement(["orgId"], (tx, { orgId }) =>
   tx
-    .select({ row: organizations, isDeleting })
+    .select({ row: organizationColumns, isDeleting })
     .from(organizations)
     .where(isExisting(orgId))
     .for("no key update"),
@@ -75,7 +70,7 @@ export async function listOrganizations(
   { slug, cursor = NIL_ID, limit }: PageRequest & { slug?: string | undefined },
 ): Promise<OrganizationRow[]> {
   return db
-    .select()
+    .select(organizationColumns)
     .from(organizations)
     .where(
       and(
@@ -103,6 +98,7 @@ export interface NewOrganization {
   slug: string;
   billingEmail: string | null;
   vatId: string | null;
+  labels: Labels;
   createdBy: string;
 }
 
@@ -115,7 +111,7 @@ export async function insertOrganization(
     .insert(organizations)
     .values(values)
     .onConflictDoNothing({ target: organizations.slug, where: isNull(organizations.deletedAt) })
-    .returning();
+    .returning(organizationColumns);
   return row;
 }
 
@@ -134,15 +130,16 @@ export interface OrganizationChange {
   slug?: string | undefined;
   billingEmail?: string | null | undefined;
   vatId?: string | null | undefined;
+  labels?: Labels | undefined;
 }
 
 /** What an organization's invoices need of it, and what else is to change. */
-type OrganizationUpdate = Pick<OrganizationChange, "name" | "slug"> &
+type OrganizationUpdate = Pick<OrganizationChange, "name" | "slug" | "labels"> &
   Pick<OrganizationRow, "billingEmail" | "vatId">;
 
 const updateOrganizationSettings = prepareStatement(
-  ["orgId", "name", "slug", "billingEmail", "vatId"],
-  (tx, { orgId, name, slug, billingEmail, vatId }) =>
+  ["orgId", "name", "slug", "billingEmail", "vatId", "labels"],
+  (tx, { orgId, name, slug, billingEmail, vatId, labels }) =>
     tx
       .update(organizations)
       .set({
@@ -150,22 +147,30 @@ const updateOrganizationSettings = prepareStatement(
         slug: sql`coalesce(${slug}, ${organizations.slug})`,
         billingEmail: sql`${billingEmail}`,
         vatId: sql`${vatId}`,
+        labels: sql`coalesce(${labels}::jsonb, ${organizations.labels})`,
         // The job writes the new name and slug to the Namespace.
         namespaceReadyAt: sql`case when (${organizations.name}, ${organizations.slug}) is not distinct from (coalesce(${name}, ${organizations.name}), coalesce(${slug}, ${organizations.slug})) then ${organizations.namespaceReadyAt} end`,
         version: NEXT_VERSION,
         updatedAt: sql`now()`,
       })
       .where(isExisting(orgId))
-      .returning(),
+      .returning(organizationColumns),
 );
 
 /** Sets settings. Throws 409 already_exists for a taken slug. */
 export async function updateSettings(
   tx: Queryable,
   orgId: string,
-  { name, slug, billingEmail, vatId }: OrganizationUpdate,
+  { name, slug, billingEmail, vatId, labels }: OrganizationUpdate,
 ): Promise<OrganizationRow> {
-  const values = { orgId, name: name ?? null, slug: slug ?? null, billingEmail, vatId };
+  const values = {
+    orgId,
+    name: name ?? null,
+    slug: slug ?? null,
+    billingEmail,
+    vatId,
+    labels: labels === undefined ? null : JSON.stringify(labels),
+  };
   const [row] = await updateOrganizationSettings(tx, values).catch((error: unknown) => {
     throw uniqueViolationOf(error) === "organizations_slug_key" ? slugTaken(slug ?? "", error) : error;
   });
@@ -207,7 +212,7 @@ export async function markDeleted(
     .update(organizations)
     .set({ deletedAt: sql`now()`, version: NEXT_VERSION })
     .where(isDeletingSince(orgId, deletingAt))
-    .returning();
+    .returning(organizationColumns);
   return row;
 }
 
@@ -223,23 +228,25 @@ export async function findDeletedOrganizations(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** The quotas of an organization, whether it exists or not. */
-export async function readQuotas(db: Queryable, orgId: string, defaults: QuotaAmounts): Promise<Quotas> {
-  const [row] = await db.select().from(organizationQuotas).where(eq(organizationQuotas.orgId, orgId));
-  return toQuotas(orgId, row, defaults);
-}
+const { id, quotaNodePools, quotaNodes, quotaVcpus, quotaMemoryGB } = organizations;
 
-/** Sets the quotas of an organization; null is the platform's default. */
-export async function upsertQuotas(
-  tx: Queryable,
-  orgId: string,
-  values: Omit<OrganizationQuotasRow, "orgId" | "updatedAt">,
-): Promise<void> {
-  const set = { ...values, updatedAt: sql`now()` };
-  await tx
-    .insert(organizationQuotas)
-    .values({ orgId, ...set })
-    .onConflictDoUpdate({ target: organizationQuotas.orgId, set });
+/** The columns of the quotas, for `toQuotas`. */
+export const quotaColumns = {
+  orgId: id,
+  clusters: organizations.quotaClusters,
+  nodePools: quotaNodePools,
+  nodes: quotaNodes,
+  vcpus: quotaVcpus,
+  memoryGB: quotaMemoryGB,
+  version: organizations.quotaVersion,
+  updatedAt: organizations.quotasUpdatedAt,
+};
+
+/** The quotas of an organization, also of a deleted one. Throws 404. */
+export async function readQuotas(db: Queryable, orgId: string, defaults: QuotaAmounts): Promise<Quotas> {
+  const [row] = await db.select(quotaColumns).from(organizations).where(eq(organizations.id, orgId));
+  if (row === undefined) throw notFound("organization");
+  return toQuotas(row, defaults);
 }
 
 function isExisting(orgId: string | Placeholder) {
@@ -248,4 +255,34 @@ function isExisting(orgId: string | Placeholder) {
 
 function isDeletingSince(orgId: string, deletingAt: Date) {
   return and(eq(organizations.id, orgId), eq(organizations.deletingAt, deletingAt));
+}
+
+/** The quotas of one organization: what staff set, and what is in force. */
+export interface Quotas {
+  orgId: string;
+  /** Null: the default. */
+  configured: Readonly<Record<QuotaName, number | null>>;
+  effective: QuotaAmounts;
+  version: number;
+  /** When one was last set; null: never. */
+  updatedAt: Date | null;
+}
+
+/** The quotas of a row of `quotaColumns`. */
+export function toQuotas(
+  {
+    orgId,
+    version,
+    updatedAt,
+    ...configured
+  }: Pick<Quotas, "orgId" | "version" | "updatedAt"> & Quotas["configured"],
+  defaults: QuotaAmounts,
+): Quotas {
+  return {
+    orgId,
+    configured,
+    effective: mapAmounts((name) => configured[name] ?? defaults[name]),
+    version,
+    updatedAt,
+  };
 }

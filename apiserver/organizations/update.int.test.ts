@@ -25,7 +25,7 @@ async function actionsOn(orgId: string): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-describe("PUT organization (section 4.8)", () => {
+describe("PUT organization", () => {
   test("changes what was sent and leaves the rest", async () => {
     const org = await makeOrganization(api, issuer, {
       billing_email: "a@example.com",
@@ -52,6 +52,19 @@ describe("PUT organization (section 4.8)", () => {
     expect(response.body).toEqual(read.body);
     expect(response.headers.get("etag")).toBe(read.headers.get("etag"));
     expect(await actionsOn(org.id)).toEqual(["organization.create"]);
+  });
+
+  test("replaces the labels, and a change of something else leaves them", async () => {
+    const org = await makeOrganization(api, issuer, { labels: { team: "web", stage: "test" } });
+    const read = await api.request("GET", org.path, { token: org.owner.token });
+    expect(read.body.labels).toEqual({ team: "web", stage: "test" });
+    expect((await put(org, { name: "Renamed" })).body.labels).toEqual({ team: "web", stage: "test" });
+    expect((await put(org, { labels: { team: "shop" } })).body.labels).toEqual({ team: "shop" });
+    const again = await put(org, { labels: { team: "shop" } });
+    expect(again.headers.get("etag")).toBe('"3"');
+    expect((await put(org, { labels: {} })).body.labels).toEqual({});
+    const refused = await put(org, { labels: { "x.k8s.io/y": "" } });
+    expect([refused.status, refused.body.error.details[0].field]).toEqual([422, "labels"]);
   });
 
   test("null clears billing_email and vat_id, and nothing else", async () => {

@@ -1,16 +1,10 @@
 import { QUOTA_NAMES, type QuotaName } from "../../shared/crd/quota.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Origin } from "../http/authentication/principal.ts";
-import {
-  lockOrganization,
-  markNamespaceStale,
-  type Quotas,
-  readQuotas,
-  upsertQuotas,
-} from "../organizations/index.ts";
-import type { QuotaScope } from "./assess.ts";
+import type { Author } from "../http/authentication/principal.ts";
+import { lockOrganization, type Quotas, readQuotas, updateQuotas } from "../organizations/index.ts";
 import { presentLimits } from "./present.ts";
+import type { QuotaScope } from "./store.ts";
 
 /** Limits to set; null is the default, `undefined` leaves one unchanged. */
 export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
@@ -27,15 +21,15 @@ export async function lockQuotas(tx: Queryable, { orgId, defaults }: QuotaScope)
  */
 export async function setQuotas(
   tx: Queryable,
-  origin: Origin,
-  { orgId, defaults, before }: QuotaScope & { before: Quotas },
+  author: Author,
+  { before, ...scope }: QuotaScope & { before: Quotas },
   change: QuotaChange,
 ): Promise<Quotas> {
+  const { orgId } = scope;
   const limits = { ...before.configured };
   for (const name of QUOTA_NAMES) limits[name] = change[name] === undefined ? limits[name] : change[name];
-  await upsertQuotas(tx, orgId, { ...limits, version: before.version + 1 });
-  await markNamespaceStale(tx, orgId);
-  await recordAudit(tx, origin, {
+  const after = await updateQuotas(tx, scope, { configured: limits, version: before.version + 1 });
+  await recordAudit(tx, author, {
     action: "organization.set_quotas",
     orgId,
     target: { kind: "organization", id: orgId },
@@ -43,5 +37,5 @@ export async function setQuotas(
     after: presentLimits(limits),
     result: "done",
   });
-  return readQuotas(tx, orgId, defaults);
+  return after;
 }

@@ -1,2 +1,2 @@
-export { assessQuota, growsQuota, type ObjectAmounts, type QuotaScope } from "./assess.ts";
 export { type QuotaEffect, quotaEffectsField } from "./schema.ts";
+export { assessQuota, growsUse, type ObjectAmounts, type QuotaScope } from "./store.ts";

@@ -18,7 +18,7 @@ const readResponses = {
   304: { description: "Unchanged since the version in If-None-Match." },
 } as const;
 
-/** What slices above this one tell it. */
+/** What this slice asks of slices above it. */
 export interface QuotaHooks {
   /** What an organization keeps in their stores, and may. */
   listStoreQuotas(orgId: string): Promise<StoreQuota[]>;
@@ -92,7 +92,7 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { origin, params: { orgID }, readBody, change }) => {
+    async (c, { author, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const body = await readBody();
       const scope = { orgId: orgID, defaults };
@@ -100,7 +100,7 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
         lock: (tx) => lockQuotas(tx, scope),
         tag: ({ version }) => versionTag(version),
         fixed: () => ({ org_id: orgID }),
-        apply: (tx, before) => setQuotas(tx, origin, { ...scope, before }, toChange(body)),
+        apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);
       const used = await readUses(orgID);

@@ -20,7 +20,9 @@ export interface DistributionConfig extends SharedConfig {
   service: string;
   /** Signs its tokens (ES256); the registry has the public key as a JWKS. */
   signingKey: KeyObject;
-  /** The bearer credential of the registry's notifications; absent: none are taken, and a sweep finds what was pushed. */
+  /**
+   * The bearer credential of the registry's notifications; absent: none are taken, and a sweep finds what was pushed.
+   */
   notificationToken: string | undefined;
   scanner: ScannerConfig | undefined;
 }
@@ -40,7 +42,7 @@ export interface RegistryLimits {
   tags: number | undefined;
 }
 
-/** The image scanner, grype, a child process of the process with the role `scanner`, or in a container of its own. */
+/** The image scanner, grype, a child process of the process with the role `scanner`, or in a separate container. */
 export interface ScannerConfig {
   /** The Unix socket of that container; absent: a child process. */
   socket: string | undefined;

@@ -10,8 +10,8 @@ import {
 } from "./backend/backend.ts";
 import { listContents } from "./backend/oci.ts";
 import { repositoryPrefix } from "./names.ts";
-import { mayHaveImages } from "./pushes/store.ts";
 import type { tagRecord } from "./schema.ts";
+import { mayHaveImages } from "./store.ts";
 
 /** Requests to the registry at once for one request to the API. */
 const CONCURRENCY = 8;

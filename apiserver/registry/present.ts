@@ -27,7 +27,7 @@ const STATUS = {
   unsupported: "Unsupported",
 } as const satisfies Record<ScanState, string>;
 
-/** The wire form of a scan (spec section 2.12); undefined for a digest that was never to be scanned. */
+/** The wire form of a scan; undefined for a digest that was never to be scanned. */
 export function presentScan(scan: ImageScan | undefined): z.output<typeof scanRecord> {
   const { scannedAt, summary, vulnerabilities } = scan ?? {};
   return {

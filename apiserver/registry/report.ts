@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** The severities of a scan result (spec section 2.12), the worst first. */
+/** The severities of a scan result, the worst first. */
 export const SEVERITIES = ["Critical", "High", "Medium", "Low", "Unknown"] as const;
 type Severity = (typeof SEVERITIES)[number];
 
@@ -25,7 +25,10 @@ export interface ScanReport {
   vulnerabilities: Vulnerability[];
 }
 
-/** 5,000 with descriptions of the usual 300 characters are 3 MB of JSON; an image of a whole distribution has about 1,000. */
+/**
+ * 5,000 with descriptions of the usual 300 characters are 3 MB of JSON; an image of a whole distribution has about
+ * 1,000.
+ */
 export const MAX_VULNERABILITIES = 5000;
 const MAX_DESCRIPTION_LENGTH = 2000;
 const MAX_LINKS = 20;
@@ -46,7 +49,9 @@ const grypeOutput = z.object({
   ),
 });
 
-/** The vulnerabilities in the JSON that grype writes with `-o json`. Throws SyntaxError or ZodError for anything else. */
+/**
+ * The vulnerabilities in the JSON that grype writes with `-o json`. Throws SyntaxError or ZodError for anything else.
+ */
 export function parseGrypeOutput(text: string): Vulnerability[] {
   return grypeOutput.parse(JSON.parse(text)).matches.flatMap(({ vulnerability, artifact }) => {
     const { id, severity, description, fix, urls, dataSource } = vulnerability;
@@ -92,8 +97,8 @@ export function toVulnerability(found: FoundVulnerability): Vulnerability[] {
 }
 
 /**
- * One report of everything that was found in the images behind one digest. The same vulnerability of the same version of a
- * package counts once, with its worst severity.
+ * One report of everything that was found in the images behind one digest. The same vulnerability of the same version
+ * of a package counts once, with its worst severity.
  */
 export function mergeReport(found: readonly Vulnerability[]): ScanReport {
   const distinct = new Map<string, Vulnerability>();

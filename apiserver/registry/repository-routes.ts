@@ -90,7 +90,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, caller, params: { repoName } }) => {
+    async (c, { orgId, author, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
       await useRegistry(async (backend) => {
         const tags = await listTagNames(backend, repository);
@@ -99,7 +99,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
         await caller.confirm(deps.db);
         await deleteImages(backend, repository, tags);
       });
-      await recordAudit(deps.db, origin, {
+      await recordAudit(deps.db, author, {
         action: "repository.delete",
         orgId,
         target: { kind: "repository", id: repoName },
@@ -151,7 +151,7 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, caller, params }) => {
+    async (c, { orgId, author, caller, params }) => {
       const repository = requireRepositoryName(orgId, params.repoName);
       const reference = requireTagName(params.tag);
       await useRegistry(async (backend) => {
@@ -161,7 +161,7 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
         await caller.confirm(deps.db);
         if (!(await backend.deleteTag(repository, reference))) throw notFound("tag");
       });
-      await recordAudit(deps.db, origin, {
+      await recordAudit(deps.db, author, {
         action: "repository_tag.delete",
         orgId,
         target: { kind: "repository_tag", id: `${params.repoName}:${params.tag}` },

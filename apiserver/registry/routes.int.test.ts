@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { readStack, waitFor, waitForRegistry } from "../../e2e/platform/stack/testing.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { recordPushGrant } from "./pushes/store.ts";
+import { recordPushGrant } from "./store.ts";
 import { pushBlob, pushTestImage, pushTestIndex, testRegistry } from "./testing.ts";
 
 let api: TestApp;
@@ -92,7 +92,7 @@ describe("tags", () => {
 describe("an organization with images", () => {
   test("is not deleted until its repositories are", async () => {
     const orgId = await api.createOrganization();
-    await recordPushGrant(api.deps.db, orgId, new Date());
+    await recordPushGrant(api.deps.db, orgId);
     await pushTestImage(registry(), { orgId, repository: "web", tag: "1" }, { zlib: "1" });
     const remove = () => api.request("DELETE", `/api/v1/organizations/${orgId}`);
     expect((await remove()).body.error).toMatchObject({

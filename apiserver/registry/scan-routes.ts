@@ -87,13 +87,13 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
         },
       },
     },
-    async (c, { orgId, origin, caller, params, transact }) => {
+    async (c, { orgId, author, caller, params, transact }) => {
       const { digest, own } = await requestOwnScan(orgId, params, caller);
       return transact(
         async (tx) => {
           const request = { orgId, digest, repository: params.repoName, priority: PRIORITIES.requested };
           const scan = own ?? (await requestScan(tx, { ...request, at: deps.now() }));
-          await recordAudit(tx, origin, {
+          await recordAudit(tx, author, {
             action: "registry_scan.request",
             orgId,
             target: { kind: "image", id: digest },

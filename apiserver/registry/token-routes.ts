@@ -9,7 +9,7 @@ import { toApiError } from "../http/handle-error.ts";
 import { requireRegistry, type UseRegistry } from "./backend/access.ts";
 import { CREDENTIAL_PREFIX, createCredentialControl } from "./credentials/verify.ts";
 import { parseRepository } from "./names.ts";
-import { recordPushGrant } from "./pushes/store.ts";
+import { recordPushGrant } from "./store.ts";
 import { grantActions, parseScopes, type RequestedScope } from "./tokens/scope.ts";
 import {
   passwordRefused,
@@ -65,7 +65,7 @@ export function addTokenRoutes(router: Router, deps: Deps, useRegistry: UseRegis
     const pushed = access.filter(({ actions }) => actions.includes("push"));
     for (const orgId of new Set(pushed.map(({ name }) => parseRepository(name)?.orgId ?? ""))) {
       requireSpace(limits, await findUsage(deps.db, orgId));
-      await recordPushGrant(deps.db, orgId, now);
+      await recordPushGrant(deps.db, orgId);
     }
     return respond(c, useRegistry, { subject: principal.userId, access, now });
   });

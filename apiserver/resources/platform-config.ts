@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { CAPABILITIES_CONFIG_MAP, CAPABILITIES_KEY } from "../../shared/crd/names.ts";
 import {
   type Capability,
   type ClassCapabilitiesByPlan,
@@ -6,8 +7,7 @@ import {
   DEFAULT_PLAN,
   findUnsupportedReason,
   type PlanCapabilities,
-} from "../../shared/crd/class-capabilities.ts";
-import { CAPABILITIES_CONFIG_MAP, CAPABILITIES_KEY } from "../../shared/crd/names.ts";
+} from "../../shared/crd/published-config.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { runForAll } from "../../shared/program/tenant-context.ts";
@@ -29,14 +29,17 @@ interface ConfigMapSource<T> {
   what: string;
   /** Before the first read. */
   initial: T;
-  /** Of the text under the key, undefined while there is none. Throws an Error that names the fault. */
+  /** Parses the text under the key, undefined while there is none. Throws an Error that names the fault. */
   parse: (text: string | undefined) => T;
 }
 
 export interface ConfigMapReader<T> {
   /** For a write: at most 30 s old. Throws 503 when it cannot be read. */
   read(): Promise<T>;
-  /** The last value known, refreshed in the background at most every 5 s while that fails; `initial` before the first read. */
+  /**
+   * The last value known, refreshed in the background at most every 5 s while that fails; `initial` before the first
+   * read.
+   */
   readKnown(): Promise<T>;
 }
 

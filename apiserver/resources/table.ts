@@ -12,12 +12,13 @@ import {
 } from "drizzle-orm/pg-core";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import type { AuditEntry } from "../audit/index.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 
 /**
- * Writes of custom resources that are about to be made, a row per object: each is committed under the organization's row lock
- * before the object is written, and removed in the transaction that writes the object's projection and audit row. Until then
- * it is the reservation of the object's name and of its share of the quotas. A row that stays was left by a crash.
+ * Writes of custom resources that are about to be made, a row per object: each is committed under the organization's
+ * row lock before the object is written, and removed in the transaction that writes the object's projection and audit
+ * row. Until then it is the reservation of the object's name and of its share of the quotas. A row that stays was left
+ * by a crash.
  */
 export const writeIntents = pgTable(
   "write_intents",
@@ -33,7 +34,10 @@ export const writeIntents = pgTable(
     scope: uuid().notNull(),
     /** The name that the object takes, in lower case. */
     nameKey: text("name_key"),
-    /** What the object counts after the write, not just what it grows by; one that is projected too counts once, at the greater. */
+    /**
+     * What the object counts after the write, not just what it grows by; one that is projected too counts once, at the
+     * greater.
+     */
     clusters: integer().notNull(),
     nodePools: integer("node_pools").notNull(),
     nodes: integer().notNull(),
@@ -50,8 +54,8 @@ export const writeIntents = pgTable(
     previousRequestId: text("previous_request_id"),
     /** The object to create: a repeated request creates just this one. */
     object: jsonb().$type<KubeObject>(),
-    origin: jsonb().$type<Origin>().notNull(),
-    /** Of the objects of one create, the last one has the audit row. */
+    author: jsonb("origin").$type<Author>().notNull(),
+    /** Among the objects of one create, the last one has the audit row. */
     entry: jsonb().$type<AuditEntry>(),
     startedAt: timestamp("started_at", { withTimezone: true }).notNull().defaultNow(),
   },

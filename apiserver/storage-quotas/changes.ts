@@ -9,7 +9,7 @@ import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
 import {
   ensureInventory,
@@ -18,7 +18,7 @@ import {
   organizationNamespace,
 } from "../organizations/index.ts";
 import { auditStorageQuota } from "./present.ts";
-import { readStorageQuota, type StorageQuota, upsertStorageQuota } from "./store.ts";
+import { readStorageQuota, type StorageQuota, updateStorageQuota } from "./store.ts";
 
 interface StorageQuotaChange {
   orgId: string;
@@ -42,7 +42,7 @@ export async function lockStorageQuota(tx: Queryable, orgId: string): Promise<St
  */
 export async function setStorageQuota(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { orgId, before, configuredGB, defaultGB, usedBytes }: StorageQuotaChange,
 ): Promise<StorageQuota> {
   const limitGB = configuredGB ?? defaultGB;
@@ -52,8 +52,8 @@ export async function setStorageQuota(
       `The organization stores ${usedBytes} bytes, more than the ${limitGB} GiB that it would be limited to.`,
     );
   const after = { configuredGB, version: before.version + 1 };
-  await upsertStorageQuota(tx, orgId, after);
-  await recordAudit(tx, origin, {
+  await updateStorageQuota(tx, orgId, after);
+  await recordAudit(tx, author, {
     action: "organization.set_storage_quota",
     orgId,
     target: { kind: "organization", id: orgId },

@@ -14,7 +14,7 @@ import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { publishStorageQuota } from "./changes.ts";
 import { storageQuotaJobs } from "./jobs.ts";
-import { upsertStorageQuota } from "./store.ts";
+import { updateStorageQuota } from "./store.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -265,7 +265,7 @@ describe("writes at the same time", () => {
         ...kube,
         mergePatch: async (...call: Parameters<typeof kube.mergePatch>) => {
           const written = await kube.mergePatch(...call);
-          if (!isSet) await upsertStorageQuota(api.deps.db, orgId, { configuredGB: 9, version: 1 });
+          if (!isSet) await updateStorageQuota(api.deps.db, orgId, { configuredGB: 9, version: 1 });
           isSet = true;
           return written;
         },

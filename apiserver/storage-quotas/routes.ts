@@ -72,7 +72,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_below_usage", "precondition_failed"],
     },
-    async (c, { origin, params: { orgID }, readBody, change }) => {
+    async (c, { author, params: { orgID }, readBody, change }) => {
       await requireOrganization(deps.db, orgID);
       const { quota_gb: configuredGB } = await readBody();
       const { defaultStorageQuotaGB: defaultGB } = deps.config;
@@ -82,7 +82,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
         lock: (tx) => lockStorageQuota(tx, orgID),
         tag: ({ version }) => versionTag(version),
         apply: (tx, before) =>
-          setStorageQuota(tx, origin, { orgId: orgID, before, configuredGB, defaultGB, usedBytes }),
+          setStorageQuota(tx, author, { orgId: orgID, before, configuredGB, defaultGB, usedBytes }),
       });
       await publishStorageQuotaSoon(deps, orgID);
       const record = presentStorageQuota(quota, defaultGB, observed);

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
+import { toRestWords } from "../../shared/crd/rest-words.ts";
 import type { StoredEvent } from "../events/feed.ts";
 import type { StatusPayload, SystemEventPayload } from "../events/table.ts";
-import { toRestWords } from "../http/contract/fields.ts";
 import { type ClusterState, statusMessageOf } from "../resources/project/index.ts";
 import type { eventRecord } from "./schema.ts";
 

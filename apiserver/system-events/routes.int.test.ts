@@ -50,7 +50,7 @@ async function open(clusterId: string, lastEventId?: number): Promise<TestStream
   return stream;
 }
 
-describe("the stream (section 4.20)", () => {
+describe("the stream", () => {
   test("holds nothing of its request while it is open", async () => {
     setFlagsFromString("--expose-gc");
     const collectGarbage: () => void = runInNewContext("gc");
@@ -149,7 +149,7 @@ describe("the stream (section 4.20)", () => {
     const cluster = await findCluster(api.deps.db, orgId, clusterId);
     if (cluster === undefined) throw new Error("no cluster");
     await append(clusterId, "last words");
-    await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: cluster, gone: true }]));
+    await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: cluster, deleted: true }]));
     await stream.ended;
     expect(stream.messages.map(({ event }) => event)).toEqual(["status", "deleted"]);
     expect((await api.request("GET", pathOf(clusterId))).status).toBe(404);
@@ -166,7 +166,7 @@ async function nudge(clusterId: string, stream: TestStream): Promise<number> {
   return stream.messages.length;
 }
 
-describe("the history of the stream (section 4.20)", () => {
+describe("the history of the stream", () => {
   test("is paged, oldest first, by positions that look like ids", async () => {
     const clusterId = await createCluster();
     await append(clusterId, "one", "two", "three");
@@ -201,7 +201,7 @@ describe("the history of the stream (section 4.20)", () => {
   });
 });
 
-describe("the harvester (section 6.2)", () => {
+describe("the harvester", () => {
   test("stores each increase of an Event's count once, and no Event that regards another's object", async () => {
     const clusterId = await createCluster();
     const cluster = await findCluster(api.deps.db, orgId, clusterId);

@@ -23,8 +23,8 @@ const tag = "System events";
 const COLLECTION = "/api/v1/organizations/{orgID}/clusters/{clusterID}/system-events";
 const EVENT_STREAM = "text/event-stream";
 /**
- * The connection of a stream is not used again: when a replica stops, thousands of streams end just before their connections
- * are closed, and a request that is sent into one of them then fails.
+ * The connection of a stream is not used again: when a replica stops, thousands of streams end just before their
+ * connections are closed, and a request that is sent into one of them then fails.
  */
 const STREAM_HEADERS = {
   Connection: "close",
@@ -67,7 +67,7 @@ function addStream(router: Router, deps: Deps): void {
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, { orgId, params, query, origin: { principal } }) => {
+    async (c, { orgId, params, query, author: { principal } }) => {
       const lastEventId = parseLastEventId(c.req.header("last-event-id") ?? query.last_event_id);
       await requireFeed(deps, orgId, params.clusterID);
       if (acceptedType(c, [EVENT_STREAM, JSON_TYPE]) === JSON_TYPE)
@@ -136,7 +136,7 @@ function addTicket(router: Router, deps: Deps): void {
       },
       errors: ["event_harvester_disabled"],
     },
-    async (c, { orgId, params, origin: { principal }, transact }) => {
+    async (c, { orgId, params, author: { principal }, transact }) => {
       await requireFeed(deps, orgId, params.clusterID);
       const path = COLLECTION.replace("{orgID}", orgId).replace("{clusterID}", params.clusterID);
       return transact(

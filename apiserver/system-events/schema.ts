@@ -36,11 +36,7 @@ export const systemEventRecord = z
         name: textField(253, "Name of the object."),
       })
       .openapi("EventObject", { description: "The object concerned." }),
-    count: countField(
-      2_147_483_647,
-      "How often it has occurred so far; each increase is an event of its own.",
-      1,
-    ),
+    count: countField(2_147_483_647, "How often it has occurred so far; each increase is another event.", 1),
     first_seen_at: timestampField("When it first occurred."),
     last_seen_at: timestampField("When it last occurred."),
   })

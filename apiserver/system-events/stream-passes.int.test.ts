@@ -27,7 +27,7 @@ async function makeTicket(token = owner.token): Promise<string> {
   return response.body.ticket;
 }
 
-describe("a ticket for the stream (section 4.20)", () => {
+describe("a ticket for the stream", () => {
   test("opens the stream once, on any replica, within 30 s, and is in no log", async () => {
     const response = await one.request("POST", `${path}/ticket`, { token: owner.token });
     expect(response.status).toBe(201);

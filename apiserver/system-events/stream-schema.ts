@@ -10,8 +10,8 @@ const PLACE = { id: 4711, cluster_id: CLUSTER_ID, node_pool_id: null };
 const MAX_DATA_LENGTH = 16_384;
 
 /**
- * Every kind of message: the schema of its `data`, whether a stream can resume after it ("mostly": not after the one that it
- * begins with), and an example.
+ * Every kind of message: the schema of its `data`, whether a stream can resume after it ("mostly": not after the one
+ * that it begins with), and an example.
  */
 const MESSAGES: readonly {
   schema: string;

@@ -117,7 +117,7 @@ export async function startTestApp(changes: TestAppChanges = {}): Promise<TestAp
     kube: createClient(withoutCallDeadlines(transport)),
     metrics,
     kubeMetrics: createKubeMetrics(metrics, "marina_apiserver"),
-    writerTurns: createKeyedSlots(1),
+    writeLocks: createKeyedSlots(1),
     draining: draining.signal,
   };
   const issuers = await recordIssuers(deps.db, deps.config.issuers);

@@ -143,7 +143,9 @@ async function createRecords(
   };
 }
 
-/** Until the cluster runs, which an upgrade and a kubeconfig need, and REST serves it so. Returns the name of its node. */
+/**
+ * Until the cluster runs, which an upgrade and a kubeconfig need, and REST serves it so. Returns the name of its node.
+ */
 function waitForNode({ deps: { kube, db } }: TestApp, orgId: string, clusterId: string): Promise<string> {
   const namespace = organizationNamespace(orgId);
   const findNode = async () => {
@@ -207,8 +209,8 @@ async function prepareRequest(
 }
 
 /**
- * Sends a request until one waits for the row that another transaction has locked. One whose certificate is not signed in
- * time is 503 before that, and sent again; any other response came without the lock.
+ * Sends a request until one waits for the row that another transaction has locked. One whose certificate is not signed
+ * in time is 503 before that, and sent again; any other response came without the lock.
  */
 async function sendUntilLocked(
   api: TestApp,

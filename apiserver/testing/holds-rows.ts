@@ -7,8 +7,8 @@ export interface HeldRecords {
 }
 
 /**
- * By operationId, for every POST: a PUT or DELETE changes a record that is there. One without a row fails the tests, so that no
- * operation is added without an answer to what bounds it.
+ * By operationId, for every POST: a PUT or DELETE changes a record that is there. One without a row fails the tests, so
+ * that no operation is added without an answer to what bounds it.
  */
 export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
   createOrganization: { adds: "1 organization", bound: "5 of a user" },
@@ -51,4 +51,53 @@ export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
   completeAdminTicketAttachment: { adds: "none", bound: "the attachment is moved" },
   requestTagScan: { adds: "1 scan", bound: "1,000 pending ones of an organization, 1 of an image" },
   createRegistryCredential: { adds: "1 credential", bound: "1,000 of an organization" },
+};
+
+/** What one request of a route that is no operation can make a process hold, and its rows. */
+export interface HeldByRoute extends HeldRecords {
+  /** Who can send more than a header: the bytes of a body are not read before the credential is compared. */
+  caller: string;
+  bodyBytes: number;
+  responseBytes: string;
+}
+
+const PUBLIC = {
+  caller: "anybody",
+  bodyBytes: 0,
+  adds: "none",
+  bound: "600 requests a minute of an address",
+};
+
+/** By method and path, for every route that is no operation. */
+export const HELD_BY_ROUTES: Readonly<Record<string, HeldByRoute>> = {
+  "GET /": { ...PUBLIC, responseBytes: "none" },
+  "GET /docs": {
+    ...PUBLIC,
+    responseBytes: "the page; the entries of a search",
+    bound: `${PUBLIC.bound}; 50 searches are kept`,
+  },
+  "GET /docs/": { ...PUBLIC, responseBytes: "none" },
+  "GET /openapi.json": { ...PUBLIC, responseBytes: "the document" },
+  "GET /registry/jwks.json": { ...PUBLIC, responseBytes: "one key" },
+  "GET /registry/token": {
+    caller: "an API token or credential of a cluster",
+    bodyBytes: 0,
+    responseBytes: "one token",
+    adds: "1 grant to push",
+    bound: "1 of an organization",
+  },
+  "POST /kubernetes/audit-events": {
+    caller: "the Kubernetes API",
+    bodyBytes: 4_194_304,
+    responseBytes: "none",
+    adds: "the deletions of a batch",
+    bound: "600 requests a minute; 10,000 deletions of an organization, 24 hours each",
+  },
+  "POST /registry/notifications": {
+    caller: "the registry",
+    bodyBytes: 1_048_576,
+    responseBytes: "none",
+    adds: "the scans of a batch",
+    bound: "1 scan of an image that is pushed",
+  },
 };

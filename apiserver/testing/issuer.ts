@@ -46,7 +46,10 @@ export interface TestIssuer {
   close(): void;
 }
 
-/** A small issuer of JSON Web Tokens that speaks the protocol: for people and faults that the stack's issuer does not have. */
+/**
+ * A small issuer of JSON Web Tokens that speaks the protocol: for people and faults that the stack's issuer does not
+ * have.
+ */
 export async function startTestIssuer(changes: Partial<IssuerInput> = {}): Promise<TestIssuer> {
   const published: JWK[] = [];
   let key = await createKey();

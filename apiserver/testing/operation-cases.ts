@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { IGNORED, IMMUTABLE } from "../http/contract/fields.ts";
 
 /** Reads an OpenAPI document for the tests that run against every operation. */
 
 const propertySchema = z.looseObject({
+  description: z.string().optional(),
   $ref: z.string().optional(),
   type: z.union([z.string(), z.array(z.string())]).optional(),
   minimum: z.number().optional(),
@@ -104,9 +106,16 @@ const WRONG_TYPE: Record<string, unknown> = {
   object: [],
 };
 
+/** The fields whose values are looked at: what a client only sends back is ignored or compared, whatever its type. */
+function checkedFields({ properties }: BodySchema): [string, PropertySchema][] {
+  return Object.entries(properties).filter(
+    ([, { description = "" }]) => description !== IGNORED && description !== IMMUTABLE,
+  );
+}
+
 /** A value of the wrong type for every field that has one. */
 export function typeFaults(schema: BodySchema): FieldFault[] {
-  return Object.entries(schema.properties).flatMap(([field, property]) => {
+  return checkedFields(schema).flatMap(([field, property]) => {
     const type = typesOf(property).find((name) => name in WRONG_TYPE);
     if (type === undefined) return [];
     const codes = property.enum === undefined ? ["invalid_type"] : ["invalid_enum", "invalid_type"];
@@ -120,7 +129,7 @@ export const looksUpRecord = ({ path }: Pick<DocumentedOperation, "path">): bool
 
 /** A value beyond every bound that a field has. */
 export function boundFaults(schema: BodySchema): FieldFault[] {
-  return Object.entries(schema.properties).flatMap(([field, property]) => {
+  return checkedFields(schema).flatMap(([field, property]) => {
     const faults: FieldFault[] = [];
     const { minimum, maximum, minLength, maxLength, maxItems, format } = property;
     if (minimum !== undefined) faults.push({ field, value: minimum - 1, codes: ["out_of_range"] });

@@ -1,7 +1,7 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import { emitEvents } from "../events/emit.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import { emitWebhookEvents } from "../events/emit.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
 import { attachmentScope, takeAttachments } from "./attachments/changes.ts";
 import { authorIdOf, awaitingAfter, type Circumstances, recordTicketChange, toEvent } from "./changes.ts";
@@ -36,14 +36,14 @@ export interface AddedMessage {
  */
 export async function addMessage(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: TicketRow,
   { id, body, attachmentIds }: NewMessage,
   { by, at, targets }: Circumstances & { by: AuthorType },
 ): Promise<AddedMessage> {
   const status = requireWritable(by, before.status);
-  const message = await insert(tx, origin, before, { id, body, authorType: by, internal: false, at });
-  const scope = attachmentScope(origin, before, by);
+  const message = await insert(tx, author, before, { id, body, authorType: by, internal: false, at });
+  const scope = attachmentScope(author, before, by);
   await takeAttachments(tx, scope, attachmentIds, { messageId: id, internal: false });
   const isFirst = by === "provider" && before.firstResponseAt === null;
   const firstResponseAt = isFirst ? at : before.firstResponseAt;
@@ -58,33 +58,33 @@ export async function addMessage(
     lastMessageNumber: message.number,
     version: before.version + 1,
   });
-  await recordTicketChange(tx, origin, "ticket.add_message", row, {
+  await recordTicketChange(tx, author, "ticket.add_message", row, {
     before: { status: before.status },
     after: { status, message_id: id, author_type: by, ...auditAttachments(attachmentIds) },
   });
-  await emitEvents(tx, [toEvent(row, by)]);
+  await emitWebhookEvents(tx, [toEvent(row, by)]);
   if (by === "tenant" || before.awaitingSince === null) return { message };
   const seconds = (at.getTime() - before.awaitingSince.getTime()) / 1000;
   return { message, response: { severity: before.severity, isFirst, seconds } };
 }
 
 /**
- * Adds a note that only the staff sees to a locked ticket. It changes nothing that a tenant can see and emits nothing, and
- * its audit row is in no organization's log. Throws 409 conflict for a closed ticket.
+ * Adds a note that only the staff sees to a locked ticket. It changes nothing that a tenant can see and emits nothing,
+ * and its audit row is in no organization's log. Throws 409 conflict for a closed ticket.
  */
 export async function addInternalNote(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: TicketRow,
   { id, body, attachmentIds }: NewMessage,
   at: Date,
 ): Promise<AddedMessage> {
   requireWritable("provider", before.status);
-  const message = await insert(tx, origin, before, { id, body, authorType: "provider", internal: true, at });
-  const scope = attachmentScope(origin, before, "provider");
+  const message = await insert(tx, author, before, { id, body, authorType: "provider", internal: true, at });
+  const scope = attachmentScope(author, before, "provider");
   await takeAttachments(tx, scope, attachmentIds, { messageId: id, internal: true });
   await updateTicketRow(tx, before, { lastMessageNumber: message.number });
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "ticket.add_note",
     orgId: null,
     target: { kind: "ticket", id: before.id },
@@ -96,7 +96,7 @@ export async function addInternalNote(
 
 function insert(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { id: ticketId, orgId, lastMessageNumber }: TicketRow,
   {
     at,
@@ -108,7 +108,7 @@ function insert(
     orgId,
     ticketId,
     number: lastMessageNumber + 1,
-    authorId: authorIdOf(origin),
+    authorId: authorIdOf(author),
     createdAt: at,
   });
 }

@@ -1,7 +1,7 @@
 import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import { emitEvents, type NewEvent, newEvent } from "../events/emit.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import { emitWebhookEvents, type NewWebhookEvent, newEvent } from "../events/emit.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import { isKnownStaff } from "../members/index.ts";
 import { hasRecentCluster } from "../resources/project/index.ts";
@@ -38,7 +38,7 @@ export interface NewTicket {
  */
 export async function createTicket(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   { messageId, body, ...ticket }: NewTicket,
   { at, targets }: Circumstances,
@@ -49,7 +49,7 @@ export async function createTicket(
     orgId,
     ...ticket,
     ...awaited,
-    createdBy: authorIdOf(origin),
+    createdBy: authorIdOf(author),
     respondBy: respondBy(targets, { ...ticket, ...awaited }),
     createdAt: at,
     updatedAt: at,
@@ -60,15 +60,15 @@ export async function createTicket(
     orgId,
     ticketId: row.id,
     number: 1,
-    authorId: authorIdOf(origin),
+    authorId: authorIdOf(author),
     authorType: "tenant",
     internal: false,
     subject: row.subject,
     body,
     createdAt: at,
   });
-  await recordTicketChange(tx, origin, "ticket.create", row, { after: auditTicket(row) });
-  await emitEvents(tx, [toEvent(row, "tenant")]);
+  await recordTicketChange(tx, author, "ticket.create", row, { after: auditTicket(row) });
+  await emitWebhookEvents(tx, [toEvent(row, "tenant")]);
   return row;
 }
 
@@ -80,12 +80,12 @@ export interface TicketChange {
 }
 
 /**
- * Changes a locked ticket; what is as it was writes nothing. Throws 409 conflict for a status that this side may not give
- * it, and 422 for an assignee who is not known as staff.
+ * Changes a locked ticket; what is as it was writes nothing. Throws 409 conflict for a status that this side may not
+ * give it, and 422 for an assignee who is not known as staff.
  */
 export async function changeTicket(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: TicketRow,
   change: TicketChange,
   { by, at, targets }: Circumstances & { by: AuthorType },
@@ -116,16 +116,16 @@ export async function changeTicket(
     updatedAt: at,
     version: before.version + 1,
   });
-  await recordTicketChange(tx, origin, "ticket.update", row, {
+  await recordTicketChange(tx, author, "ticket.update", row, {
     before: auditTicket(before),
     after: auditTicket(row),
   });
-  if (status !== before.status) await emitEvents(tx, [toEvent(row, "")]);
+  if (status !== before.status) await emitWebhookEvents(tx, [toEvent(row, "")]);
   return row;
 }
 
 /** Closes the tickets of an organization that is being deleted; they stay readable for the platform's staff. */
-export async function closeTicketsOf(tx: Queryable, origin: Origin, orgId: string, at: Date): Promise<void> {
+export async function closeTicketsOf(tx: Queryable, author: Author, orgId: string, at: Date): Promise<void> {
   for (;;) {
     const open = await lockOpenTickets(tx, orgId, CLOSED_AT_ONCE);
     const closed: TicketRow[] = [];
@@ -136,13 +136,13 @@ export async function closeTicketsOf(tx: Queryable, origin: Origin, orgId: strin
         updatedAt: at,
         version: before.version + 1,
       });
-      await recordTicketChange(tx, origin, "ticket.update", row, {
+      await recordTicketChange(tx, author, "ticket.update", row, {
         before: auditTicket(before),
         after: auditTicket(row),
       });
       closed.push(row);
     }
-    await emitEvents(
+    await emitWebhookEvents(
       tx,
       closed.map((row) => toEvent(row, "")),
     );
@@ -150,13 +150,13 @@ export async function closeTicketsOf(tx: Queryable, origin: Origin, orgId: strin
   }
 }
 
-/** The user who wrote something; null for an API token (spec 2.8). */
-export function authorIdOf({ principal }: Origin): string | null {
+/** The user who wrote something; null for an API token. */
+export function authorIdOf({ principal }: Author): string | null {
   return principal.kind === "user" ? principal.userId : null;
 }
 
 /** The event of a change of a ticket; the author of the message that it is about, empty without one. */
-export function toEvent(row: TicketRow, author: AuthorType | ""): NewEvent {
+export function toEvent(row: TicketRow, author: AuthorType | ""): NewWebhookEvent {
   return newEvent(ticketUpdated, {
     orgId: row.orgId,
     occurredAt: row.updatedAt,
@@ -174,12 +174,12 @@ export function toEvent(row: TicketRow, author: AuthorType | ""): NewEvent {
 /** Writes the audit row of what was done to a ticket, in the log of its organization. */
 export async function recordTicketChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   action: string,
   { id, orgId }: Pick<TicketRow, "id" | "orgId">,
   change: Pick<AuditEntry, "before" | "after">,
 ): Promise<void> {
-  await recordAudit(tx, origin, { action, orgId, target: { kind: "ticket", id }, ...change, result: "done" });
+  await recordAudit(tx, author, { action, orgId, target: { kind: "ticket", id }, ...change, result: "done" });
 }
 
 /** When the wait for an answer began: at `at` for a ticket that comes back to the staff, else unchanged. */

@@ -64,7 +64,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_exceeded"],
     },
-    async (c, { origin, membership, params, readBody, transact }) => {
+    async (c, { author, membership, params, readBody, transact }) => {
       await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const { body, attachment_ids: attachmentIds } = await readBody();
       return transact(
@@ -77,7 +77,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
           };
           const { ticketLimits: limits } = deps.config;
           await requireRoomForMessage(tx, { at: circumstances.at, limits }, before);
-          return addMessage(tx, origin, before, { id, body, attachmentIds }, circumstances);
+          return addMessage(tx, author, before, { id, body, attachmentIds }, circumstances);
         },
         ({ message }) =>
           c.json(presentMessage(message), 201, {
@@ -135,16 +135,16 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
       },
       errors: ["conflict"],
     },
-    async (c, { origin, params, readBody, transact }) => {
+    async (c, { author, params, readBody, transact }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { body, internal, attachment_ids: attachmentIds } = await readBody();
       return transact(
         async (tx, { id }) => {
           const before = await lockTicket(tx, { orgId }, params.ticketID);
           const at = deps.now();
-          if (internal) return addInternalNote(tx, origin, before, { id, body, attachmentIds }, at);
+          if (internal) return addInternalNote(tx, author, before, { id, body, attachmentIds }, at);
           const circumstances = { by: "provider" as const, at, targets: deps.config.responseTargets };
-          return addMessage(tx, origin, before, { id, body, attachmentIds }, circumstances);
+          return addMessage(tx, author, before, { id, body, attachmentIds }, circumstances);
         },
         ({ message }) =>
           c.json(presentAdminMessage(message), 201, {

@@ -14,8 +14,8 @@ export interface TicketMetrics {
 }
 
 /**
- * `marina_apiserver_ticket_response_seconds{severity,kind}` of this process: how long tenants waited for the first and for
- * each further response, in hours of the clock on the wall. Of all replicas, read from the database by a scrape:
+ * `marina_apiserver_ticket_response_seconds{severity,kind}` of this process: how long tenants waited for the first and
+ * for each further response, in hours of the clock on the wall. Of all replicas, read from the database by a scrape:
  * `marina_apiserver_tickets_overdue{severity}`.
  */
 export function createTicketMetrics(registry: Registry, deps: Pick<Deps, "db" | "now">): TicketMetrics {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { clusterRecords } from "../resources/project/table.ts";
+import { objectRecords } from "../resources/project/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
@@ -20,7 +20,7 @@ afterAll(() => api.close());
 /** The record of a cluster that ended so many days ago; null for one that exists. */
 async function recordCluster({ id: orgId }: TestOrganization, deletedDaysAgo: number | null) {
   const id = createId();
-  await api.deps.db.insert(clusterRecords).values({
+  await api.deps.db.insert(objectRecords).values({
     id,
     orgId,
     namespace: `org-${orgId}`,

@@ -6,7 +6,10 @@ import { addAdminMessageRoutes, addMessageRoutes } from "./message-routes.ts";
 import { createTicketMetrics } from "./metrics.ts";
 import { addAdminTicketRoutes, addOrganizationTicketRoutes } from "./ticket-routes.ts";
 
-/** Operations on tickets, their messages and attachments, for the members of an organization and for the platform's staff. */
+/**
+ * Operations on tickets, their messages and attachments, for the members of an organization and for the platform's
+ * staff.
+ */
 export function addTicketRoutes(router: Router, deps: Deps): void {
   const metrics = createTicketMetrics(deps.metrics, deps);
   addOrganizationTicketRoutes(router, deps);

@@ -187,7 +187,7 @@ export const adminTicketListQuery = pageQuery.extend({
       type: "string",
       maxLength: 36,
       pattern: ASSIGNED.source,
-      description: "Only those that this user works on, or with `unassigned` nobody.",
+      description: "Only those that this user works on, or, with `unassigned`, no user.",
       example: UNASSIGNED,
     }),
   overdue: z

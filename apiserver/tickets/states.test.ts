@@ -59,7 +59,7 @@ describe("the moves of a ticket", () => {
   });
 });
 
-describe("resolved_at (spec section 3)", () => {
+describe("resolved_at", () => {
   const before = new Date("2026-11-20T09:00:00Z");
   const at = new Date("2026-11-21T09:00:00Z");
 

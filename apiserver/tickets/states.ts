@@ -21,7 +21,7 @@ export function statusAfterMessage(by: AuthorType, status: TicketStatus): Ticket
 }
 
 /**
- * `resolved_at` after a change of status (spec section 3): set whenever the ticket enters `resolved`, cleared only when a
+ * `resolved_at` after a change of status: set whenever the ticket enters `resolved`, cleared only when a
  * resolved one is opened or worked on again.
  */
 export function resolvedAtAfter(

@@ -14,7 +14,7 @@ import { time } from "../db/columns.ts";
 import { users } from "../members/table.ts";
 import { organizations } from "../organizations/table.ts";
 
-/** The states of a ticket (spec 2.8), in the order in which most pass through them. */
+/** The states of a ticket, in the order in which most pass through them. */
 export const TICKET_STATUSES = ["open", "in_progress", "waiting", "resolved", "closed"] as const;
 export type TicketStatus = (typeof TICKET_STATUSES)[number];
 export const TICKET_SEVERITIES = ["low", "medium", "high", "critical"] as const;

@@ -58,7 +58,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, transact }) => {
+    async (c, { orgId, author, readBody, transact }) => {
       const { cluster_id: clusterId = null, ...ticket } = await readBody();
       return transact(
         async (tx, { id }, { membership }) => {
@@ -67,7 +67,7 @@ function addCreate(router: Router, deps: Deps): void {
           const { ticketLimits: limits } = deps.config;
           await requireRoomForTicket(tx, { orgId, at: circumstances.at, limits });
           const values = { id, messageId: createId(), clusterId, ...ticket };
-          return createTicket(tx, origin, orgId, values, circumstances);
+          return createTicket(tx, author, orgId, values, circumstances);
         },
         (row) => {
           const now = deps.now();
@@ -146,7 +146,7 @@ function addUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { origin, membership, params, readBody, change }) => {
+    async (c, { author, membership, params, readBody, change }) => {
       await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
       const { status } = await readBody();
       const row = await change({
@@ -165,7 +165,7 @@ function addUpdate(router: Router, deps: Deps): void {
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
-          return changeTicket(tx, origin, before, { status }, circumstances);
+          return changeTicket(tx, author, before, { status }, circumstances);
         },
       });
       const now = deps.now();
@@ -247,7 +247,7 @@ function addAdminUpdate(router: Router, deps: Deps): void {
       responses: { 200: { description: "The ticket.", body: ticketRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params, readBody, change }) => {
+    async (c, { author, params, readBody, change }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { status, severity, category, assigned_to: assignedTo } = await readBody();
       const row = await change({
@@ -263,7 +263,7 @@ function addAdminUpdate(router: Router, deps: Deps): void {
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
-          return changeTicket(tx, origin, before, { status, severity, category, assignedTo }, circumstances);
+          return changeTicket(tx, author, before, { status, severity, category, assignedTo }, circumstances);
         },
       });
       const now = deps.now();

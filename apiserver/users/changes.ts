@@ -1,6 +1,6 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { ApiError, validationFailed } from "../http/errors.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
 import type { UserQuotaAmounts } from "./config.ts";
@@ -11,7 +11,7 @@ import {
   type UserIdentity,
   type UserQuotas,
   updateUserIssuer,
-  upsertUserQuotas,
+  updateUserQuotas,
 } from "./store.ts";
 
 /**
@@ -50,14 +50,14 @@ export async function lockUserQuotas(
  */
 export async function setUserQuotas(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { userId, before, defaults }: { userId: string; before: UserQuotas; defaults: UserQuotaAmounts },
   change: { organizations?: number | null | undefined },
 ): Promise<UserQuotas> {
   const limits = { ...before.configured };
   if (change.organizations !== undefined) limits.organizations = change.organizations;
-  await upsertUserQuotas(tx, userId, { ...limits, version: before.version + 1 });
-  await recordAudit(tx, origin, {
+  await updateUserQuotas(tx, userId, { ...limits, version: before.version + 1 });
+  await recordAudit(tx, author, {
     action: "user.set_quotas",
     orgId: null,
     target: { kind: "user", id: userId },
@@ -77,7 +77,7 @@ export async function lockUserIdentity(tx: Queryable, userId: string): Promise<U
 /** Gives a user id to another one of the configured issuers. Throws 422 for an issuer that is not configured. */
 export async function setUserIssuer(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { userId, before, issuers }: { userId: string; before: UserIdentity; issuers: readonly string[] },
   issuer: string,
 ): Promise<UserIdentity> {
@@ -87,7 +87,7 @@ export async function setUserIssuer(
   }
   if (issuer === before.issuer) return before;
   await updateUserIssuer(tx, userId, issuer);
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "user.set_issuer",
     orgId: null,
     target: { kind: "user", id: userId },

@@ -66,7 +66,7 @@ function addSetQuotas(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params: { userID }, readBody, change }) => {
+    async (c, { author, params: { userID }, readBody, change }) => {
       await requireUser(deps.db, userID);
       const { organizations } = await readBody();
       const quotas = await change({
@@ -74,7 +74,7 @@ function addSetQuotas(router: Router, deps: Deps): void {
         tag: ({ version }) => versionTag(version),
         fixed: () => ({ user_id: userID }),
         apply: (tx, before) =>
-          setUserQuotas(tx, origin, { userId: userID, before, defaults }, { organizations }),
+          setUserQuotas(tx, author, { userId: userID, before, defaults }, { organizations }),
       });
       const used = await readUse(deps.db, userID);
       return c.json(presentUserQuotas(quotas, defaults, used), 200, { ETag: userQuotasTag(quotas, used) });
@@ -136,7 +136,7 @@ function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params: { userID }, readBody, change }) => {
+    async (c, { author, params: { userID }, readBody, change }) => {
       await readUserIdentity(deps.db, userID);
       const body = await readBody();
       const issuers = deps.config.issuers.map(({ issuer }) => issuer);
@@ -146,9 +146,9 @@ function addSetIdentity(router: Router, deps: Deps, hooks: MemberHooks): void {
         fixed: () => ({ user_id: userID }),
         async apply(tx, before) {
           const { issuer } = body;
-          const identity = await setUserIssuer(tx, origin, { userId: userID, before, issuers }, issuer);
+          const identity = await setUserIssuer(tx, author, { userId: userID, before, issuers }, issuer);
           const user = { userId: userID, issuer };
-          return { identity, ...(await endGroupsOfOtherIssuers(tx, hooks, origin, user)) };
+          return { identity, ...(await endGroupsOfOtherIssuers(tx, hooks, author, user)) };
         },
       });
       for (const orgId of lostIn) await hooks.afterClusterAccessLost(orgId);

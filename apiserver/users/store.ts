@@ -3,7 +3,6 @@ import type { Queryable } from "../db/client.ts";
 import { notFound } from "../http/errors.ts";
 import { users } from "../members/index.ts";
 import type { UserQuotaAmounts } from "./config.ts";
-import { userQuotas } from "./table.ts";
 
 /** The issuer whose tokens are accepted for a user id. */
 export type UserIdentity = Pick<typeof users.$inferSelect, "id" | "issuer" | "email" | "createdAt">;
@@ -35,34 +34,37 @@ export async function lockUser(tx: Queryable, userId: string): Promise<void> {
   if (row === undefined) throw notFound("user");
 }
 
-/** The quotas of a user. */
+/** The quotas of a user, who may never have signed in. */
 export async function readUserQuotas(
   db: Queryable,
   userId: string,
   defaults: UserQuotaAmounts,
 ): Promise<UserQuotas> {
-  const [row] = await db.select().from(userQuotas).where(eq(userQuotas.userId, userId));
-  const organizations = row?.organizations ?? null;
+  const { organizationQuota: organizations, quotaVersion: version, quotaUpdatedAt: updatedAt } = users;
+  const [row] = await db
+    .select({ organizations, version, updatedAt })
+    .from(users)
+    .where(eq(users.id, userId));
+  const configured = row?.organizations ?? null;
   return {
     userId,
-    configured: { organizations },
-    effective: { organizations: organizations ?? defaults.organizations },
+    configured: { organizations: configured },
+    effective: { organizations: configured ?? defaults.organizations },
     version: row?.version ?? 0,
     updatedAt: row?.updatedAt ?? null,
   };
 }
 
 /** Sets the quotas of a user; null is the platform's default. */
-export async function upsertUserQuotas(
+export async function updateUserQuotas(
   tx: Queryable,
   userId: string,
-  values: { organizations: number | null; version: number },
+  { organizations, version }: { organizations: number | null; version: number },
 ): Promise<void> {
-  const changed = { ...values, updatedAt: sql`now()` };
   await tx
-    .insert(userQuotas)
-    .values({ userId, ...changed })
-    .onConflictDoUpdate({ target: userQuotas.userId, set: changed });
+    .update(users)
+    .set({ organizationQuota: organizations, quotaVersion: version, quotaUpdatedAt: sql`now()` })
+    .where(eq(users.id, userId));
 }
 
 /** The identity of a user who has signed in once. Throws 404. */

@@ -1,10 +1,9 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { webhooks } from "../events/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import { addPerson, makeOrganization, type TestIssuer } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
-import { webhookQueues } from "./table.ts";
+import { webhookQueues, webhooks } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
 let issuer: TestIssuer;

@@ -3,7 +3,7 @@ import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { SubscribedType } from "../events/event-types.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import { wakeQueues } from "./delivery/queue-store.ts";
 import { auditWebhook } from "./present.ts";
@@ -45,7 +45,7 @@ interface NewWebhook {
 /** Creates a webhook in a locked organization. Throws 422 quota_exceeded when that has `maxWebhooks`. */
 export async function createWebhook(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   { maxWebhooks, keys, ...values }: NewWebhook & { maxWebhooks: number; keys: SecretKeys },
 ): Promise<WebhookWithSecret> {
@@ -56,7 +56,7 @@ export async function createWebhook(
   await insertQueue(tx, orgId, id);
   const secret = await addSecret(tx, keys, { orgId, webhookId: id });
   const webhook = { ...row, failingSince: null, lastDeliveryAt: null, lastStatusCode: null };
-  await recordChange(tx, origin, "webhook.create", webhook, { after: auditWebhook(webhook) });
+  await recordChange(tx, author, "webhook.create", webhook, { after: auditWebhook(webhook) });
   return { webhook, secret };
 }
 
@@ -67,7 +67,7 @@ type WebhookChange = {
 /** Changes a locked webhook. Enabling it begins its record of failures anew, and what is pending is sent. */
 export async function updateWebhook(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   before: Webhook,
   change: WebhookChange,
   at: Date,
@@ -84,7 +84,7 @@ export async function updateWebhook(
   });
   if (changed.enabled === true) await resume(tx, orgId, id);
   const after = { ...before, ...row, ...(changed.enabled === true ? { failingSince: null } : {}) };
-  await recordChange(tx, origin, "webhook.update", after, {
+  await recordChange(tx, author, "webhook.update", after, {
     before: auditWebhook(before),
     after: { ...auditWebhook(after), url_changed: changed.url !== undefined },
   });
@@ -92,12 +92,12 @@ export async function updateWebhook(
 }
 
 /** Deletes a locked webhook; nothing that is pending is sent. */
-export async function deleteWebhook(tx: Queryable, origin: Origin, before: Webhook, at: Date): Promise<void> {
+export async function deleteWebhook(tx: Queryable, author: Author, before: Webhook, at: Date): Promise<void> {
   const { id, orgId } = before;
   await updateWebhookRow(tx, orgId, id, { deletedAt: at });
   await updateQueue(tx, orgId, id, { dueAt: null });
   await endSecrets(tx, { orgId, webhookId: id }, new Date(at.getTime() + LAST_ATTEMPT_MS));
-  await recordChange(tx, origin, "webhook.delete", before, { before: auditWebhook(before) });
+  await recordChange(tx, author, "webhook.delete", before, { before: auditWebhook(before) });
 }
 
 /** Deletes the webhooks of a deleted organization; what is pending is sent for 24 h more. */
@@ -110,7 +110,7 @@ export async function deleteWebhooksOf(tx: Queryable, orgId: string, at: Date): 
 /** Gives a locked webhook another secret; the one that it replaces signs for 24 h more. */
 export async function rotateWebhookSecret(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   webhook: Webhook,
   { keys, at }: { keys: SecretKeys; at: Date },
 ): Promise<WebhookWithSecret> {
@@ -120,7 +120,7 @@ export async function rotateWebhookSecret(
     await updateQueue(tx, orgId, id, { pausedUntil: null });
     await wakeQueues(tx, [id]);
   }
-  await recordChange(tx, origin, "webhook.rotate_secret", webhook, { after: auditWebhook(webhook) });
+  await recordChange(tx, author, "webhook.rotate_secret", webhook, { after: auditWebhook(webhook) });
   return { webhook, secret };
 }
 
@@ -156,12 +156,12 @@ async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise
 /** Writes the audit row of what was done to a webhook. */
 export async function recordChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   action: string,
   { id, orgId }: Pick<Webhook, "id" | "orgId">,
   change: Pick<AuditEntry, "before" | "after">,
 ): Promise<void> {
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action,
     orgId,
     target: { kind: "webhook", id },

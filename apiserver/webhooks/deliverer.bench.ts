@@ -4,7 +4,7 @@ import { readCpuMs } from "../../e2e/bench/webhooks/programs.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
-import { startWebhookDeliverer } from "./deliverer.ts";
+import { startWebhookDeliverer } from "./start-deliverer.ts";
 
 /** A program of `npm run bench webhooks`: delivers what is pending in a database, as an API server does. */
 const log = createLogger({ name: "deliverer", level: "warn" });

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { emitEvents, type NewEvent } from "../events/emit.ts";
+import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import { addPerson, makeOrganization, type TestIssuer } from "../testing/issuer.ts";
@@ -29,8 +29,8 @@ async function start(changes: object = { events: ["*"] }) {
   return { org, id, send, list };
 }
 
-async function emit(...events: NewEvent[]): Promise<void> {
-  await api.deps.db.transaction((tx) => emitEvents(tx, events));
+async function emit(...events: NewWebhookEvent[]): Promise<void> {
+  await api.deps.db.transaction((tx) => emitWebhookEvents(tx, events));
   await fanOutEvents(api.deps.db);
 }
 

@@ -93,14 +93,14 @@ function addTest(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, params: { webhookID }, transact }) => {
+    async (c, { orgId, author, params: { webhookID }, transact }) => {
       requireKeys(deps);
       await requireWebhook(deps.db, orgId, webhookID);
       return transact(
         async (tx, { id }) => {
           const webhook = await lockWebhook(tx, orgId, webhookID);
           requireEnabled(webhook);
-          return sendTest(tx, origin, webhook, { id, at: deps.now() });
+          return sendTest(tx, author, webhook, { id, at: deps.now() });
         },
         (delivery) => c.json(presentDelivery(delivery), 202, headersOf(delivery)),
       );
@@ -129,7 +129,7 @@ function addRedeliver(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, params: { webhookID, deliveryID }, transact }) => {
+    async (c, { orgId, author, params: { webhookID, deliveryID }, transact }) => {
       requireKeys(deps);
       await requireWebhook(deps.db, orgId, webhookID);
       await requireDelivery(deps.db, { orgId, webhookId: webhookID }, deliveryID);
@@ -137,7 +137,7 @@ function addRedeliver(router: Router, deps: Deps): void {
         async (tx, { id }) => {
           const webhook = await lockWebhook(tx, orgId, webhookID);
           requireEnabled(webhook);
-          return redeliver(tx, origin, webhook, { id, deliveryId: deliveryID });
+          return redeliver(tx, author, webhook, { id, deliveryId: deliveryID });
         },
         (delivery) => c.json(presentDelivery(delivery), 202, headersOf(delivery)),
       );
@@ -166,7 +166,7 @@ function addRecover(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, params: { webhookID }, readBody, transact }) => {
+    async (c, { orgId, author, params: { webhookID }, readBody, transact }) => {
       requireKeys(deps);
       await requireWebhook(deps.db, orgId, webhookID);
       const { since } = await readBody();
@@ -174,7 +174,7 @@ function addRecover(router: Router, deps: Deps): void {
         async (tx) => {
           const webhook = await lockWebhook(tx, orgId, webhookID);
           requireEnabled(webhook);
-          return recover(tx, origin, webhook, { since, at: deps.now() });
+          return recover(tx, author, webhook, { since, at: deps.now() });
         },
         ({ since: from, deliveries }) =>
           c.json({ since: from.toISOString(), deliveries }, 202, {

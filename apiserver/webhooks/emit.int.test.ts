@@ -1,14 +1,14 @@
 import { asc, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { emitEvents, type NewEvent } from "../events/emit.ts";
-import { webhookEvents, webhooks } from "../events/table.ts";
+import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
+import { webhookEvents } from "../events/table.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { fanOutEvents } from "./delivery/fan-out-store.ts";
 import { bodySchemaOf } from "./event-schema.ts";
-import { webhookDeliveries, webhookQueues } from "./table.ts";
+import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
 import { aReplacement } from "./testing.ts";
 
 let api: TestApp;
@@ -37,7 +37,7 @@ async function addWebhook(values: Partial<typeof webhooks.$inferInsert> = {}): P
   return id;
 }
 
-const anEvent = (): NewEvent => ({
+const anEvent = (): NewWebhookEvent => ({
   ...aReplacement({ id: orgId }),
   occurredAt: new Date("2026-11-21T09:00:00Z"),
 });
@@ -68,7 +68,7 @@ describe("an event", () => {
     await addWebhook({ enabled: false, disabledAt: new Date() });
     await addWebhook({ deletedAt: new Date() });
     await addWebhook({ orgId: other });
-    await api.deps.db.transaction((tx) => emitEvents(tx, [anEvent()]));
+    await api.deps.db.transaction((tx) => emitWebhookEvents(tx, [anEvent()]));
     expect(await findDeliveries()).toEqual([]);
     await fanOutEvents(api.deps.db);
     const deliveries = await findDeliveries();
@@ -84,7 +84,7 @@ describe("an event", () => {
 
   test("is kept without a webhook too, so that it can be recovered", async () => {
     const event = anEvent();
-    await api.deps.db.transaction((tx) => emitEvents(tx, [event]));
+    await api.deps.db.transaction((tx) => emitWebhookEvents(tx, [event]));
     const [row] = await api.deps.db.select().from(webhookEvents).where(eq(webhookEvents.orgId, orgId));
     expect(row?.body).toBe(
       JSON.stringify({ type: event.type, timestamp: "2026-11-21T09:00:00.000Z", data: event.data }),
@@ -94,7 +94,7 @@ describe("an event", () => {
   test("of a transaction that is rolled back was never there", async () => {
     await addWebhook();
     const failing = api.deps.db.transaction(async (tx) => {
-      await emitEvents(tx, [anEvent()]);
+      await emitWebhookEvents(tx, [anEvent()]);
       throw new Error("rolled back");
     });
     await expect(failing).rejects.toThrow("rolled back");
@@ -107,13 +107,13 @@ describe("an event", () => {
     const pausedUntil = new Date(Date.now() + 3_600_000);
     const id = await addWebhook();
     await api.deps.db.update(webhookQueues).set({ pausedUntil }).where(eq(webhookQueues.webhookId, id));
-    await api.deps.db.transaction((tx) => emitEvents(tx, [anEvent()]));
+    await api.deps.db.transaction((tx) => emitWebhookEvents(tx, [anEvent()]));
     await fanOutEvents(api.deps.db);
     expect((await findQueue(id)).dueAt).toEqual(pausedUntil);
   });
 });
 
-test("a transition is told once, however often and by however many processes its cluster is observed", async () => {
+test("a transition is published once, however often and by however many processes its cluster is observed", async () => {
   await addWebhook();
   const cluster = projected(orgId, 1);
   const status = { transitions: [{ sequence: 1, type: "Ready" as const, at: "2026-11-21T09:05:00Z" }] };
@@ -123,7 +123,7 @@ test("a transition is told once, however often and by however many processes its
   await observe(200n, cluster);
   await Promise.all([observe(201n), observe(201n), observe(202n)]);
   const gone = () =>
-    api.deps.db.transaction((tx) => projectObservations(tx, [{ object: ready, gone: true }]));
+    api.deps.db.transaction((tx) => projectObservations(tx, [{ object: ready, deleted: true }]));
   await Promise.all([gone(), gone()]);
   const events = await api.deps.db
     .select()

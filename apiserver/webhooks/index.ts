@@ -1,3 +1,3 @@
 export { deleteWebhooksOf } from "./changes.ts";
-export { startWebhookDeliverer } from "./deliverer.ts";
 export { webhookJobs } from "./jobs.ts";
+export { startWebhookDeliverer } from "./start-deliverer.ts";

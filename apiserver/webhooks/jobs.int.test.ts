@@ -188,7 +188,7 @@ test("the metrics tell what is pending, how old, what is overdue, and what is di
     disabledAt: new Date(),
     disabledReason: "gone",
   });
-  metrics.onResult("held");
+  metrics.onResult("postponed");
   metrics.onAttempt({ durationMs: 20, errorClass: "timeout" });
   const text = await registry.metrics();
   const readValue = (line: string) =>

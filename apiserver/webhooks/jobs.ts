@@ -3,7 +3,7 @@ import type { PeriodicJob } from "../work/periodic.ts";
 import { reviewFailing } from "./delivery/disable-store.ts";
 import {
   cancelForDeleted,
-  cancelHeldTooLong,
+  cancelForDisabled,
   purgeDeletedWebhooks,
   purgeDeliveries,
   purgeWebhookEvents,
@@ -15,7 +15,10 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const SECRETS_EVERY_MS = 10 * MINUTE_MS;
 
-/** Those of deliveries; besides, encrypts secrets anew after a change of the keys, and removes those that sign no longer. */
+/**
+ * Those of deliveries; besides, encrypts secrets anew after a change of the keys, and removes those that sign no
+ * longer.
+ */
 export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): PeriodicJob[] {
   return [
     ...deliveryJobs(deps),
@@ -29,8 +32,8 @@ export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): Periodic
 }
 
 /**
- * Cancel what is pending for deleted webhooks, or for disabled ones since 72 hours; disable what has failed for five days;
- * delete deliveries, events and deleted webhooks after 30 days. All in batches.
+ * Cancel what is pending for deleted webhooks, or for disabled ones since 72 hours; disable what has failed for five
+ * days; delete deliveries, events and deleted webhooks after 30 days. All in batches.
  */
 export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
   return [
@@ -39,7 +42,7 @@ export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
       everyMs: MINUTE_MS,
       run: (signal) => cancelForDeleted(db, signal),
     },
-    { name: "cancel-held-deliveries", everyMs: MINUTE_MS, run: (signal) => cancelHeldTooLong(db, signal) },
+    { name: "cancel-held-deliveries", everyMs: MINUTE_MS, run: (signal) => cancelForDisabled(db, signal) },
     { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
     { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },
     { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeWebhookEvents(db, signal) },

@@ -7,14 +7,13 @@ import { nowMs } from "../../e2e/bench/webhooks/programs.ts";
 import { createId } from "../../shared/program/id.ts";
 import { connectDatabase, type DatabaseClients } from "../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../db/testing.ts";
-import { emitEvents, type NewEvent, newEvent } from "../events/emit.ts";
-import { webhooks } from "../events/table.ts";
+import { emitWebhookEvents, type NewWebhookEvent, newEvent } from "../events/emit.ts";
 import { nodeReplaced } from "../resources/project/index.ts";
 import { claimDeliveries } from "./delivery/claim-store.ts";
 import { fanOutEvents } from "./delivery/fan-out-store.ts";
 import { encryptSecret } from "./secrets/cipher.ts";
 import { createSecret } from "./sending/sign.ts";
-import { webhookQueues, webhookSecrets } from "./table.ts";
+import { webhookQueues, webhookSecrets, webhooks } from "./table.ts";
 
 /** A program of `npm run bench webhooks`: fills the tables of a database and publishes events. */
 const ROWS_PER_STATEMENT = 500;
@@ -28,7 +27,7 @@ let published = 0;
 let backlogOrgId = "";
 
 /** An event of the next organization, in turn. Its number makes it unique. */
-function nextEvent(): NewEvent {
+function nextEvent(): NewWebhookEvent {
   const orgId = orgIds[published % orgIds.length] ?? "";
   published += 1;
   return newEvent(nodeReplaced, {
@@ -49,7 +48,7 @@ async function publishOne(): Promise<{ name: string; atMs: number }> {
   // Before the transaction: others are published meanwhile.
   const name = `node-${published}`;
   const atMs = await clients.db.transaction(async (tx) => {
-    await emitEvents(tx, [event]);
+    await emitWebhookEvents(tx, [event]);
     return nowMs();
   });
   return { name, atMs };
@@ -94,7 +93,7 @@ serve({
   publish: async (count: number) => {
     for (let left = count; left > 0; left -= EVENTS_PER_TRANSACTION) {
       const events = Array.from({ length: Math.min(left, EVENTS_PER_TRANSACTION) }, nextEvent);
-      await clients.db.transaction((tx) => emitEvents(tx, events));
+      await clients.db.transaction((tx) => emitWebhookEvents(tx, events));
     }
   },
   publishAtRate: async ({ perSecond, seconds }: { perSecond: number; seconds: number }) => {

@@ -1,14 +1,14 @@
 import { and, eq, notInArray } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { emitEvents, type NewEvent } from "../events/emit.ts";
-import { webhookEvents, webhooks } from "../events/table.ts";
+import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
+import { webhookEvents } from "../events/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import { makeOrganization, type TestIssuer } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
 import { fanOutEvents } from "./delivery/fan-out-store.ts";
 import { MAX_RECOVERED } from "./resend.ts";
-import { webhookDeliveries, webhookQueues } from "./table.ts";
+import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
 
 let issuer: TestIssuer;
@@ -33,8 +33,8 @@ async function start(changes: object = { events: ["*"] }) {
   return { org, id, send, list };
 }
 
-async function emit(...events: NewEvent[]): Promise<void> {
-  await api.deps.db.transaction((tx) => emitEvents(tx, events));
+async function emit(...events: NewWebhookEvent[]): Promise<void> {
+  await api.deps.db.transaction((tx) => emitWebhookEvents(tx, events));
   await fanOutEvents(api.deps.db);
 }
 
@@ -137,7 +137,7 @@ describe("a recovery", () => {
 
   test("makes none of an event whose delivery is still to be made", async () => {
     const { org, send, list } = await start();
-    await api.deps.db.transaction((tx) => emitEvents(tx, [aReplacement(org)]));
+    await api.deps.db.transaction((tx) => emitWebhookEvents(tx, [aReplacement(org)]));
     const { body } = await send("POST", "/recover", { since: daysAgo(1).toISOString() });
     expect(body.deliveries).toBe(0);
     await fanOutEvents(api.deps.db);

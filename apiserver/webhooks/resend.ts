@@ -1,10 +1,10 @@
 import { createId } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
 import { newEvent, toEventRow } from "../events/emit.ts";
-import type { Origin } from "../http/authentication/principal.ts";
+import type { Author } from "../http/authentication/principal.ts";
 import { recordChange } from "./changes.ts";
-import { MAX_ATTEMPTS } from "./delivery/fan-out-store.ts";
 import { wakeQueues } from "./delivery/queue-store.ts";
+import { MAX_ATTEMPTS } from "./delivery/schedule.ts";
 import {
   insertDeliveries,
   insertEvent,
@@ -24,7 +24,7 @@ const BATCH_SIZE = 1000;
 /** Sends a test event to a locked webhook, in a single attempt. `id` is that of the delivery. */
 export async function sendTest(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   webhook: Webhook,
   { id, at }: { id: string; at: Date },
 ): Promise<WebhookDeliveryRow> {
@@ -38,14 +38,14 @@ export async function sendTest(
     eventType: event.type,
     trigger: "test",
   });
-  await recordChange(tx, origin, "webhook.test", webhook, { after: { delivery_id: id } });
+  await recordChange(tx, author, "webhook.test", webhook, { after: { delivery_id: id } });
   return delivery;
 }
 
 /** Sends the event of a delivery once more to a locked webhook, in a single attempt. Throws 404. */
 export async function redeliver(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   webhook: Webhook,
   { id, deliveryId }: { id: string; deliveryId: string },
 ): Promise<WebhookDeliveryRow> {
@@ -57,7 +57,7 @@ export async function redeliver(
     trigger: "redelivery",
   });
   const after = { delivery_id: id, redelivered_id: deliveryId, event_type: event.type };
-  await recordChange(tx, origin, "webhook.redeliver", webhook, { after });
+  await recordChange(tx, author, "webhook.redeliver", webhook, { after });
   return delivery;
 }
 
@@ -69,12 +69,12 @@ export interface Recovery {
 }
 
 /**
- * Delivers to a locked webhook, with all attempts, the events since then of which it has neither got a delivery nor is to
- * get one: at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
+ * Delivers to a locked webhook, with all attempts, the events since then of which it has neither got a delivery nor is
+ * to get one: at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
  */
 export async function recover(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   webhook: Webhook,
   { since: asked, at }: { since: Date; at: Date },
 ): Promise<Recovery> {
@@ -96,7 +96,7 @@ export async function recover(
   if (deliveries.length > 0) await wakeQueues(tx, [webhookId]);
   const recovery = { since, deliveries: deliveries.length };
   const after = { since: since.toISOString(), deliveries: deliveries.length };
-  await recordChange(tx, origin, "webhook.recover", webhook, { after });
+  await recordChange(tx, author, "webhook.recover", webhook, { after });
   return recovery;
 }
 

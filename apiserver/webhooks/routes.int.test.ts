@@ -1,11 +1,10 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import { webhooks } from "../events/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
-import { webhookQueues } from "./table.ts";
+import { webhookQueues, webhooks } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
 let issuer: TestIssuer;

@@ -59,14 +59,14 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, transact }) => {
+    async (c, { orgId, author, readBody, transact }) => {
       const keys = requireKeys(deps);
       const body = await readBody();
       await requireEndpoint(deps, body.url);
       return transact(
         async (tx, { id }) => {
           const { maxPerOrganization: maxWebhooks } = deps.config.webhooks;
-          return createWebhook(tx, origin, orgId, { id, ...body, createdAt: deps.now(), maxWebhooks, keys });
+          return createWebhook(tx, author, orgId, { id, ...body, createdAt: deps.now(), maxWebhooks, keys });
         },
         (created) => c.json(presentWithSecret(created), 201, secretHeaders(created)),
         { secret: true },
@@ -135,7 +135,7 @@ function addUpdate(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params, readBody, change }) => {
+    async (c, { orgId, author, params, readBody, change }) => {
       requireKeys(deps);
       const known = await requireWebhook(deps.db, orgId, params.webhookID);
       const body = await readBody();
@@ -146,7 +146,7 @@ function addUpdate(router: Router, deps: Deps): void {
         tag: webhookTag,
         fixed: ({ id }) => ({ id, org_id: orgId }),
         apply: (tx, before) =>
-          updateWebhook(tx, origin, before, { url, description, events, enabled }, deps.now()),
+          updateWebhook(tx, author, before, { url, description, events, enabled }, deps.now()),
       });
       return c.json(presentWebhook(webhook), 200, { ETag: webhookTag(webhook) });
     },
@@ -167,11 +167,11 @@ function addDelete(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params, change }) => {
+    async (c, { orgId, author, params, change }) => {
       await change({
         lock: (tx) => lockWebhook(tx, orgId, params.webhookID),
         tag: webhookTag,
-        apply: (tx, before) => deleteWebhook(tx, origin, before, deps.now()),
+        apply: (tx, before) => deleteWebhook(tx, author, before, deps.now()),
       });
       return c.body(null, 204);
     },

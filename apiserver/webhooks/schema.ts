@@ -2,7 +2,6 @@ import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
 import { suggestNearest } from "../../shared/program/nearest.ts";
 import { EVENT_TYPES, type SubscribedType } from "../events/event-types.ts";
-import { DISABLED_REASONS } from "../events/table.ts";
 import {
   idField,
   immutableField,
@@ -13,6 +12,7 @@ import {
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
 import { checkEndpointUrl } from "./sending/endpoint-url.ts";
+import { DISABLED_REASONS } from "./table.ts";
 
 /** What a webhook can subscribe to. */
 const SUBSCRIPTIONS = [...EVENT_TYPES, "*"] as const satisfies readonly SubscribedType[];
@@ -71,7 +71,7 @@ const EXAMPLE = {
   updated_at: "2026-11-21T09:00:00.000Z",
 };
 
-/** How an endpoint does, as both its tenant and the platform's staff see it. */
+/** The health of an endpoint, as both its tenant and the platform's staff see it. */
 const stateFields = {
   events: z
     .array(z.enum(SUBSCRIPTIONS))

@@ -27,13 +27,13 @@ export function addSecretRoutes(router: Router, deps: Deps): void {
         },
       },
     },
-    async (c, { orgId, origin, params, transact }) => {
+    async (c, { orgId, author, params, transact }) => {
       const keys = requireKeys(deps);
       await requireWebhook(deps.db, orgId, params.webhookID);
       return transact(
         async (tx) => {
           const webhook = await lockWebhook(tx, orgId, params.webhookID);
-          return rotateWebhookSecret(tx, origin, webhook, { keys, at: deps.now() });
+          return rotateWebhookSecret(tx, author, webhook, { keys, at: deps.now() });
         },
         (rotated) => c.json(presentWithSecret(rotated), 200, secretHeaders(rotated)),
         { secret: true },

@@ -1,14 +1,13 @@
 import { and, asc, count, eq, getTableColumns, gt, isNotNull, isNull, sql } from "drizzle-orm";
 import { NIL_ID } from "../../shared/program/id.ts";
 import type { Queryable } from "../db/client.ts";
-import { type WebhookRow, webhooks } from "../events/table.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
-import { type WebhookQueueRow, webhookQueues } from "./table.ts";
+import { type WebhookQueueRow, type WebhookRow, webhookQueues, webhooks } from "./table.ts";
 
 const NEXT_VERSION = sql`${webhooks.version} + 1`;
 
-/** A webhook together with how its endpoint does. */
+/** A webhook with the health of its endpoint. */
 export type Webhook = WebhookRow &
   Pick<WebhookQueueRow, "failingSince" | "lastDeliveryAt" | "lastStatusCode">;
 

@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import {
+  boolean,
   check,
   customType,
   index,
@@ -12,8 +13,8 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import { literals, time } from "../db/columns.ts";
-import type { SentEventType } from "../events/event-types.ts";
-import { webhookEvents, webhooks } from "../events/table.ts";
+import type { SentEventType, SubscribedType } from "../events/event-types.ts";
+import { webhookEvents } from "../events/table.ts";
 
 const bytes = customType<{ data: Buffer }>({ dataType: () => "bytea" });
 /** No foreign key: an insert would wait for the transaction that has locked the organization. */
@@ -34,6 +35,36 @@ export const ERROR_CLASSES = [
   "blocked_address",
 ] as const;
 export type ErrorClass = (typeof ERROR_CLASSES)[number];
+
+/** Why a webhook was disabled other than by its tenant. */
+export const DISABLED_REASONS = ["gone", "failing"] as const;
+
+/** The endpoints of tenants. Of each event the function `subscribed_webhooks` of the database finds them. */
+export const webhooks = pgTable(
+  "webhooks",
+  {
+    id: uuid().primaryKey(),
+    orgId: orgId(),
+    url: text().notNull(),
+    description: text().notNull(),
+    events: text().array().$type<SubscribedType[]>().notNull(),
+    enabled: boolean().notNull(),
+    createdAt: time("created_at").notNull().defaultNow(),
+    updatedAt: time("updated_at").notNull().defaultNow(),
+    /** Null also when its tenant disabled it. */
+    disabledReason: text("disabled_reason", { enum: DISABLED_REASONS }),
+    disabledAt: time("disabled_at"),
+    /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
+    deletedAt: time("deleted_at"),
+    /** Rises with every change by people; the record's entity tag. */
+    version: integer().notNull().default(1),
+  },
+  (table) => [
+    index("webhooks_org_idx").on(table.orgId, table.id),
+    check("webhooks_disabled_reason", sql`${table.disabledReason} in ${literals(DISABLED_REASONS)}`),
+    check("webhooks_disabled", sql`${table.enabled} or ${table.disabledAt} is not null`),
+  ],
+);
 
 /** Signing secrets, encrypted with AES-256-GCM; the webhook's id is authenticated with them. */
 export const webhookSecrets = pgTable(
@@ -133,7 +164,7 @@ export interface DeliveryClaim {
 }
 
 /**
- * When the deliverers look at a webhook, what they are attempting, and how its endpoint does; a row for each webhook.
+ * When the deliverers look at a webhook, what they are attempting, and the health of its endpoint; a row for each webhook.
  * A transaction that adds a pending delivery makes the row due (`wakeQueues`); a claim and a completion lock it.
  * So no wake-up is lost, the cap of an endpoint holds over all replicas, and a claim writes one row for many deliveries.
  */
@@ -162,6 +193,7 @@ export const webhookQueues = pgTable(
   (table) => [index("webhook_queues_due_idx").on(table.dueAt).where(sql`${table.dueAt} is not null`)],
 );
 
+export type WebhookRow = typeof webhooks.$inferSelect;
 export type WebhookSecretRow = typeof webhookSecrets.$inferSelect;
 export type WebhookDeliveryRow = typeof webhookDeliveries.$inferSelect;
 export type WebhookAttemptRow = typeof webhookAttempts.$inferSelect;

@@ -2,7 +2,7 @@ import { eq } from "drizzle-orm";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { usageAlert } from "../billing/index.ts";
-import { type NewEvent, newEvent } from "../events/emit.ts";
+import { type NewWebhookEvent, newEvent } from "../events/emit.ts";
 import { nodeReplaced } from "../resources/project/index.ts";
 import type { TestApp, TestResponse } from "../testing/app.ts";
 import type { TestOrganization } from "../testing/issuer.ts";
@@ -46,7 +46,7 @@ export function createWebhookRequests(api: TestApp) {
 }
 
 /** The event of a replaced node. */
-export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewEvent {
+export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewWebhookEvent {
   const data = {
     cluster_id: createId(),
     node_pool_id: createId(),
@@ -58,7 +58,7 @@ export function aReplacement({ id: orgId }: Pick<TestOrganization, "id">): NewEv
 }
 
 /** The event of a threshold of spend. */
-export function anAlert({ id: orgId }: TestOrganization): NewEvent {
+export function anAlert({ id: orgId }: TestOrganization): NewWebhookEvent {
   const data = { budget_eur: 500, spend_eur: 400.12, threshold_pct: 80, billing_month: "2026-11" };
   return newEvent(usageAlert, { orgId, occurredAt: new Date(), data });
 }

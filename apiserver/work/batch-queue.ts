@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
-import { describeDatabaseError } from "../db/errors.ts";
+import { describeFailure } from "./loop.ts";
 
 const RETRY_MS = 2_000;
 /** After so many failures, half a minute by default, an item holds up nothing else. */
@@ -87,11 +86,9 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         for (const work of batch) await runBatch([work]);
         return;
       }
-      const message = describeDatabaseError(error)?.message ?? messageOf(error);
-      options.log.warn(
-        { queue: options.name, work: batch.map((work) => options.keyOf(work)), message },
-        "work failed; retried shortly",
-      );
+      const work = batch.map((item) => options.keyOf(item));
+      const fields = { queue: options.name, work, message: describeFailure(error) };
+      options.log.warn(fields, "work failed; retried shortly");
       for (const work of batch) addLater(work);
     }
   }

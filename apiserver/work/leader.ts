@@ -2,11 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { openOwnConnection, type Sql } from "../db/client.ts";
+import { pause } from "./loop.ts";
 
 const RETRY_MS = 2000;
 /** How long a leader whose connection broke may go on before it notices. */
 const HEARTBEAT_MS = 2000;
-/** Then the connection is closed. Seen after a restart of Postgres: a query whose promise postgres.js never resolved. */
+/**
+ * Then the connection is closed. Seen after a restart of Postgres: a query whose promise postgres.js never resolved.
+ */
 const QUERY_TIMEOUT_MS = 5000;
 
 export interface LeaderOptions {
@@ -32,20 +35,16 @@ export async function runAsLeader(
     try {
       while (!signal.aborted) {
         await leadIfFree(options, connection, lead);
-        await pause(signal);
+        await pause(RETRY_MS, signal);
       }
     } catch (error) {
       const message = messageOf(error);
       log.warn({ leader: name, message }, "leadership ended");
-      await pause(signal);
+      await pause(RETRY_MS, signal);
     } finally {
       await connection.end({ timeout: 1 });
     }
   }
-}
-
-async function pause(signal: AbortSignal): Promise<void> {
-  await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
 }
 
 async function leadIfFree(
@@ -87,7 +86,7 @@ async function leadWhileHeld(
 /** postgres.js replaces a broken connection silently, and the lock is lost with it: only the same backend holds it. */
 async function watchConnection(connection: Sql, pid: number, lost: AbortController): Promise<void> {
   while (!lost.signal.aborted) {
-    await sleep(HEARTBEAT_MS, undefined, { signal: lost.signal }).catch(() => undefined);
+    await pause(HEARTBEAT_MS, lost.signal);
     if (lost.signal.aborted) return;
     if ((await findBackend(connection)) !== pid) lost.abort();
   }

@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../../shared/program/errors.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import type { Sql } from "../db/client.ts";
 import { runAsLeader } from "./leader.ts";
+import { runLoop } from "./loop.ts";
 
 /** Reconciles state with what it should be; safe to run twice, or to skip. */
 export interface PeriodicJob {
@@ -28,12 +27,10 @@ export async function runPeriodically(options: PeriodicOptions, jobs: readonly P
 }
 
 async function repeat(job: PeriodicJob, log: Logger, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await job.run(signal);
-    } catch (error) {
-      log.warn({ job: job.name, message: messageOf(error) }, "job failed");
-    }
-    await sleep(job.everyMs * (1 + Math.random() / 10), undefined, { signal }).catch(() => undefined);
-  }
+  const nextMs = () => job.everyMs * (1 + Math.random() / 10);
+  const options = { log, signal, failure: "job failed", fields: { job: job.name }, retryMs: nextMs() };
+  await runLoop(options, async () => {
+    await job.run(signal);
+    return nextMs();
+  });
 }

@@ -16,9 +16,9 @@ import { organizationId, seedOrganizations } from "./tenants.ts";
 const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-api");
 
 /**
- * CPU of one request of the API, compared with the floor (floor.ts); GET of a cluster, compared with kube-apiserver's GET of
- * the same custom resource; CPU of one verification of a credential; time of the first and the last page of 2,000
- * organizations. With `short` the comparisons alone, of less load, for a change of the request pipeline.
+ * CPU of one request of the API, compared with the floor (floor.ts); GET of a cluster, compared with kube-apiserver's
+ * GET of the same custom resource; CPU of one verification of a credential; time of the first and the last page of
+ * 2,000 organizations. With `short` the comparisons alone, of less load, for a change of the request pipeline.
  */
 export async function benchApi({ short }: { short: boolean }): Promise<void> {
   if (short) {
@@ -41,8 +41,9 @@ export async function benchApi({ short }: { short: boolean }): Promise<void> {
 }
 
 /**
- * Compares with kube-apiserver and with the floor on a new stack, and calls `use` with what that gave. The API server is
- * one of several replicas: another one does the periodic work, and clients are asked to keep connections as in an installation.
+ * Compares with kube-apiserver and with the floor on a new stack, and calls `use` with what that gave. The API server
+ * is one of several replicas: another one does the periodic work, and clients are asked to keep connections as in an
+ * installation.
  */
 async function withSides<T>(
   load: Load,

@@ -13,9 +13,9 @@ const ORGANIZATION = organizationId(0);
 const PATH = `/api/v1/organizations/${ORGANIZATION}/clusters`;
 
 /**
- * CPU of one read of the projection, compared with the floor (floor.ts), and the time of the first and the last page of 10,000
- * clusters, which are inserted directly into the projection. Then, on another stack, the projection of `followed` Cluster
- * objects (followed-clusters.ts).
+ * CPU of one read of the projection, compared with the floor (floor.ts), and the time of the first and the last page of
+ * 10,000 clusters, which are inserted directly into the projection. Then, on another stack, the projection of
+ * `followed` Cluster objects (followed-clusters.ts).
  */
 export async function benchClusters(followed = CLUSTERS): Promise<void> {
   await benchReads();

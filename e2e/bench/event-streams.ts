@@ -32,8 +32,8 @@ interface Stream {
 }
 
 /**
- * Thousands of streams at low cost: bare sockets, events found by a marker and never parsed. Counts missing and duplicate
- * events by the numbers in the messages; `npm run bench events` runs it.
+ * Thousands of streams at low cost: bare sockets, events found by a marker and never parsed. Counts missing and
+ * duplicate events by the numbers in the messages; `npm run bench events` runs it.
  */
 const streams: Stream[] = [];
 const stalled: Socket[] = [];

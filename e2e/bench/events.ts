@@ -38,8 +38,8 @@ interface LoaderFigures {
 }
 
 /**
- * The live feed with 5,000 streams over 500 clusters, 50 of which do not read, and 200 events a second; then all of them
- * reconnect at once with Last-Event-ID. The CPU of the reading and writing processes is reported separately.
+ * The live feed with 5,000 streams over 500 clusters, 50 of which do not read, and 200 events a second; then all of
+ * them reconnect at once with Last-Event-ID. The CPU of the reading and writing processes is reported separately.
  */
 export async function benchEvents(): Promise<void> {
   const most = String(STREAMS + 1000);

@@ -40,11 +40,11 @@ export async function benchFairness(): Promise<void> {
     const stop = new AbortController();
     const counts = flood(loud, stop.signal);
     await sleep(2000);
-    const beside = await measureAll(tenant);
+    const during = await measureAll(tenant);
     stop.abort();
     const { served, refused } = await counts;
     report("fairness", [
-      ...Object.keys(alone).flatMap((name) => compare(name, alone[name] ?? [], beside[name] ?? [])),
+      ...Object.keys(alone).flatMap((name) => compare(name, alone[name] ?? [], during[name] ?? [])),
       { name: "dry runs of the other tenant that were served", value: served, unit: "" },
       { name: "and refused with 429", value: refused, unit: "" },
     ]);
@@ -54,13 +54,13 @@ export async function benchFairness(): Promise<void> {
   }
 }
 
-function compare(name: string, alone: readonly number[], beside: readonly number[]): Figure[] {
-  const [before, after] = [percentile(alone, 0.99), percentile(beside, 0.99)];
+function compare(name: string, alone: readonly number[], during: readonly number[]): Figure[] {
+  const [before, after] = [percentile(alone, 0.99), percentile(during, 0.99)];
   return [
     { name: `${name}: p99 alone`, value: before, unit: "ms" },
-    { name: `${name}: p99 beside the flood`, value: after, unit: "ms" },
-    { name: `${name}: median beside the flood to alone`, value: median(beside) / median(alone), unit: "x" },
-    { name: `${name}: p99 beside the flood to alone`, value: after / before, unit: "x", limit: 1.5 },
+    { name: `${name}: p99 during the flood`, value: after, unit: "ms" },
+    { name: `${name}: median during the flood to alone`, value: median(during) / median(alone), unit: "x" },
+    { name: `${name}: p99 during the flood to alone`, value: after / before, unit: "x", limit: 1.5 },
   ];
 }
 

@@ -55,7 +55,9 @@ export function isNearlyWithin({ value, limit = Infinity, atLeast = -Infinity }:
   return value <= limit * (1 + TOLERANCE) && value >= atLeast / (1 + TOLERANCE);
 }
 
-/** The figure with the one kept last as its limit where that misses the limit: then it must at least not become worse. */
+/**
+ * The figure with the one kept last as its limit where that misses the limit: then it must at least not become worse.
+ */
 export function boundByKept(figure: Figure, kept: number | undefined): Figure {
   const { limit, atLeast } = figure;
   if (kept === undefined) return figure;

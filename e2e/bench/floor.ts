@@ -8,8 +8,8 @@ const CLUSTER = /^\/cluster\/([0-9a-f-]{36})$/;
 const NODE_POOLS = /^\/pools\/([0-9a-f-]{36})$/;
 
 /**
- * The least that a Node.js server can do for the same responses: node:http, one prepared statement of postgres.js, JSON.
- * No authentication, validation or log. Prints its port; the argument is the database URL.
+ * The least that a Node.js server can do for the same responses: node:http, one prepared statement of postgres.js,
+ * JSON. No authentication, validation or log. Prints its port; the argument is the database URL.
  */
 const sql = postgres(process.argv[2] ?? "", { max: 10, onnotice: () => undefined });
 const columns = sql`id, name, slug, billing_email, vat_id, plan, created_at, updated_at`;

@@ -23,8 +23,8 @@ const UNLIMITED_QPS = 100_000;
 
 /**
  * The projection of the Kubernetes API: its rebuild with this many Cluster objects (including the start of the API
- * server), the time until a change by kubectl is visible by REST, and a PUT of a pool, compared with the bare Kubernetes patch.
- * The operator is stopped, so that nothing is reconciled.
+ * server), the time until a change by kubectl is visible by REST, and a PUT of a pool, compared with the bare
+ * Kubernetes patch. The operator is stopped, so that nothing is reconciled.
  */
 export async function benchFollowing(count: number): Promise<void> {
   const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });

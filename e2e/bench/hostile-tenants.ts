@@ -1,10 +1,17 @@
 import { connect as connectSocket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Dispatcher, Pool } from "undici";
+import type { Stack } from "../platform/stack/stack.ts";
+import { readStackCpuSeconds } from "./proc.ts";
+import type { Figure } from "./report.ts";
 
 /** Who a kind of requests is sent as: a tenant with an organization of its own, behind an address of its own. */
 export interface HostileTenant {
   apiUrl: string;
+  /** An API token of its organization. */
   token: string;
+  /** Of a user, to be altered. */
+  userToken: string;
   orgId: string;
   /** The path of a cluster of its own. */
   cluster: string;
@@ -24,6 +31,7 @@ export interface HostileKind {
 
 /** That many connections of a kind are open at once; the oldest is closed for a new one. */
 const HELD_CONNECTIONS = 60;
+const COSTED_REQUESTS = 60;
 const BODY_BYTES = 900_000;
 const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 const BIG_CLUSTER = {
@@ -40,12 +48,12 @@ const KINDS: readonly ((tenant: HostileTenant) => HostileKind)[] = [
       rest: `${(32_768).toString(16)}\r\n${"x".repeat(32_768)}\r\n`,
     })),
   (tenant) =>
-    ofConnections("responses that nobody reads", tenant, () => ({
+    ofConnections("responses that are not read", tenant, () => ({
       head: "GET /openapi.json",
       isUnread: true,
     })),
   (tenant) =>
-    ofConnections("streams that nobody reads", tenant, () => ({
+    ofConnections("streams that are not read", tenant, () => ({
       head: `GET ${tenant.cluster}/system-events`,
       headers: ["accept: text/event-stream"],
       isUnread: true,
@@ -54,7 +62,7 @@ const KINDS: readonly ((tenant: HostileTenant) => HostileKind)[] = [
     ofRequests("forged tokens", tenant, (n) => ({
       method: "GET",
       path: "/api/v1/organizations",
-      headers: { authorization: `Bearer ${tenant.token.slice(0, -8)}${String(n).padStart(8, "A")}` },
+      headers: { authorization: `Bearer ${tenant.userToken.slice(0, -8)}${String(n).padStart(8, "A")}` },
     })),
   (tenant) =>
     ofRequests("searches without a credential", tenant, (n) => ({
@@ -81,7 +89,7 @@ const KINDS: readonly ((tenant: HostileTenant) => HostileKind)[] = [
       body: JSON.stringify({
         subject: `Ticket ${n}`,
         body: "x".repeat(10_000),
-        category: "other",
+        category: "cluster",
         severity: "low",
       }),
     })),
@@ -165,4 +173,27 @@ function ofConnections(name: string, tenant: HostileTenant, toRequest: () => Hel
       this.release();
     },
   };
+}
+
+/** Processor time of the API server, and of the whole stack, for a request of each kind, one kind after the other. */
+export async function measureCosts(stack: Stack, kinds: readonly HostileKind[]): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const kind of kinds) {
+    const before = readStackCpuSeconds(stack);
+    const statuses = new Set<number>();
+    for (let n = 0; n < COSTED_REQUESTS; n++) statuses.add(await kind.send(n));
+    // What was sent without a response is worked off meanwhile.
+    await sleep(1000);
+    const after = readStackCpuSeconds(stack);
+    const used = [...after].map(([name, seconds]) => [name, seconds - (before.get(name) ?? 0)] as const);
+    const msOf = (parts: typeof used) =>
+      (parts.reduce((sum, [, seconds]) => sum + seconds, 0) / COSTED_REQUESTS) * 1000;
+    const name = `${kind.name} (${[...statuses].join(", ")}): processor time of one`;
+    const own = used.filter(([part]) => part === "apiserver");
+    figures.push(
+      { name: `${name}, API server`, value: msOf(own), unit: "ms" },
+      { name: `${name}, all programs`, value: msOf(used), unit: "ms" },
+    );
+  }
+  return figures;
 }

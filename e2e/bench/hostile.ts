@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Pool } from "undici";
-import { readCpuSeconds, readMemoryMB } from "../platform/programs/proc.ts";
+import { readMemoryMB } from "../platform/programs/proc.ts";
 import { DEFAULT_PROVIDER } from "../platform/stack/provider.ts";
 import { type Stack, startStack } from "../platform/stack/stack.ts";
 import {
@@ -10,6 +10,7 @@ import {
   HOSTILE_KINDS,
   type HostileKind,
   type HostileTenant,
+  measureCosts,
 } from "./hostile-tenants.ts";
 import { median, percentile, until } from "./measure.ts";
 import { readBenchOptions } from "./options.ts";
@@ -19,7 +20,6 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-hostile");
 const DEFAULT_SECONDS = 300;
 /** Requests of each kind a second. */
 const PACE = 12;
-const COSTED_REQUESTS = 60;
 /** Well-behaved and hostile tenants alternate: what else the machine does concerns both. */
 const TURNS = 5;
 /** No turn sends so many of a kind: no request of it is one of an earlier turn. */
@@ -35,8 +35,13 @@ const POOL = {
   desired_nodes: 1,
   max_nodes: 4,
 };
-/** All hostile tenants are organizations of one person, whose own limit would spare the API most of them. */
-const PERSON_LIMIT = { burst: 10_000, perMinute: 60_000 };
+/** All hostile tenants are API tokens of one person, whose own limit would spare the API most of them. */
+const USER_LIMIT = { burst: 10_000, perMinute: 60_000 };
+const TOKEN = {
+  name: "bench",
+  role: "admin",
+  scopes: ["clusters:write", "nodepools:write", "tickets:write", "organization:write", "events:read"],
+};
 
 type Times = Record<"GET" | "PUT" | "stream", number[]>;
 
@@ -49,15 +54,15 @@ interface Neighbour {
 }
 
 /**
- * `npm run bench hostile [-- --seconds 120]`: a neighbour's requests beside eight kinds of hostile tenants at once, compared
- * with those beside as many requests a second of well-behaved tenants, in the same run; the memory of the replica; and the
+ * `npm run bench hostile [-- --seconds 120]`: a neighbour's requests during those of eight kinds of hostile tenants at once, compared
+ * with those during as many requests a second of well-behaved tenants, in the same run; the memory of the replica; and the
  * processor time that each kind costs by itself.
  */
 export async function benchHostile(): Promise<void> {
   const seconds = Number(readBenchOptions().seconds ?? DEFAULT_SECONDS);
   const apiserver = {
     MARINA_TRUSTED_PROXIES: "127.0.0.1/32",
-    MARINA_RATE_LIMITS: JSON.stringify({ user: PERSON_LIMIT, default: PERSON_LIMIT }),
+    MARINA_RATE_LIMITS: JSON.stringify({ user: USER_LIMIT }),
   };
   const stack = await startStack({
     provider: DEFAULT_PROVIDER,
@@ -75,7 +80,7 @@ export async function benchHostile(): Promise<void> {
     // What the operator does for the clusters is no part of this.
     await stack.part("operator").kill("SIGTERM");
     const tenants = await createHostileTenants(stack, others);
-    const well = tenants.map(({ orgId }) => behave(others, tokens.alice, orgId));
+    const well = tenants.map((tenant) => behave(others, tenant));
     kinds = createHostileKinds(tenants);
     await measureFor(neighbour, WARM_UP_SECONDS, createPeriod().times);
     const costs = await measureCosts(stack, kinds);
@@ -85,8 +90,8 @@ export async function benchHostile(): Promise<void> {
       for (const kind of kinds) kind.release();
       await sleep(1000);
       const part = { neighbour, seconds: seconds / TURNS, first: turn * REQUESTS_PER_TURN };
-      await beside(part, behaved, well);
-      await beside(part, hostile, kinds);
+      await measureNeighbour(part, behaved, well);
+      await measureNeighbour(part, hostile, kinds);
     }
     report("hostile", [
       { name: "memory of the replica, highest", value: memory(), unit: "MB", limit: 600 },
@@ -107,8 +112,8 @@ export async function benchHostile(): Promise<void> {
 function compare(name: string, before: readonly number[], after: readonly number[]): Figure[] {
   const [behaved, hostile] = [percentile(before, 0.99), percentile(after, 0.99)];
   return [
-    { name: `neighbour's ${name}: p99 beside the well-behaved`, value: behaved, unit: "ms" },
-    { name: `neighbour's ${name}: p99 beside the hostile`, value: hostile, unit: "ms" },
+    { name: `neighbour's ${name}: p99 during well-behaved load`, value: behaved, unit: "ms" },
+    { name: `neighbour's ${name}: p99 during hostile load`, value: hostile, unit: "ms" },
     {
       name: `neighbour's ${name}: median, the second to the first`,
       value: median(after) / median(before),
@@ -123,27 +128,7 @@ function compare(name: string, before: readonly number[], after: readonly number
   ];
 }
 
-/** Processor time of the API server for a request of each kind, one kind after the other. */
-async function measureCosts(stack: Stack, kinds: readonly HostileKind[]): Promise<Figure[]> {
-  const figures: Figure[] = [];
-  for (const kind of kinds) {
-    const { pid } = stack.part("apiserver");
-    const before = readCpuSeconds(pid);
-    const statuses = new Set<number>();
-    for (let n = 0; n < COSTED_REQUESTS; n++) statuses.add(await kind.send(n));
-    // What was sent without a response is worked off meanwhile.
-    await sleep(1000);
-    const value = ((readCpuSeconds(pid) - before) / COSTED_REQUESTS) * 1000;
-    figures.push({
-      name: `${kind.name} (${[...statuses].join(", ")}): processor time of one`,
-      value,
-      unit: "ms",
-    });
-  }
-  return figures;
-}
-
-/** What was measured beside the senders of one sort, in all turns. */
+/** What was measured during the senders of one sort, in all turns. */
 interface Period {
   times: Times;
   sent: number;
@@ -154,7 +139,7 @@ function createPeriod(): Period {
 }
 
 /** Adds the neighbour's times while each sender sends at its pace, beginning with its request `first`. */
-async function beside(
+async function measureNeighbour(
   { neighbour, seconds, first }: { neighbour: Neighbour; seconds: number; first: number },
   period: Period,
   senders: readonly Pick<HostileKind, "send">[],
@@ -179,19 +164,24 @@ async function createHostileTenants(
   { info: { apiUrl, tokens } }: Stack,
   api: Pool,
 ): Promise<HostileTenant[]> {
-  const [token, headers] = [tokens.alice, headersOf(tokens.alice, 10)];
+  const [userToken, headers] = [tokens.alice, headersOf(tokens.alice, 10)];
   const tenants: HostileTenant[] = [];
   for (let n = 0; n < HOSTILE_KINDS; n++) {
-    const orgId = await create(api, headers, "/api/v1/organizations", { name: `Hostile ${n}` });
-    const clusters = `/api/v1/organizations/${orgId}/clusters`;
-    const id = await create(api, headers, clusters, { name: "bench", k8s_version: "1.34" });
-    tenants.push({ apiUrl, token, orgId, cluster: `${clusters}/${id}`, address: `10.0.0.${n + 20}` });
+    const { id: orgId } = await create(api, headers, "/api/v1/organizations", { name: `Hostile ${n}` });
+    const organization = `/api/v1/organizations/${orgId}`;
+    const { id } = await create(api, headers, `${organization}/clusters`, {
+      name: "bench",
+      k8s_version: "1.34",
+    });
+    const { token = "" } = await create(api, headers, `${organization}/api-tokens`, TOKEN);
+    const cluster = `${organization}/clusters/${id}`;
+    tenants.push({ apiUrl, token, userToken, orgId, cluster, address: `10.0.0.${n + 20}` });
   }
   return tenants;
 }
 
 /** What a well-behaved tenant does: it reads, and now and then writes. */
-function behave(pool: Pool, token: string, orgId: string): Pick<HostileKind, "send"> {
+function behave(pool: Pool, { token, orgId }: HostileTenant): Pick<HostileKind, "send"> {
   const path = `/api/v1/organizations/${orgId}`;
   const headers = headersOf(token, 11);
   return {
@@ -247,10 +237,12 @@ async function send(neighbour: Neighbour, method: "GET" | "PUT", path: string, b
 
 async function createNeighbour(api: Pool, token: string): Promise<Neighbour> {
   const headers = headersOf(token, 9);
-  const orgId = await create(api, headers, "/api/v1/organizations", { name: "Neighbour" });
+  const { id: orgId } = await create(api, headers, "/api/v1/organizations", { name: "Neighbour" });
   const clusters = `/api/v1/organizations/${orgId}/clusters`;
-  const cluster = `${clusters}/${await create(api, headers, clusters, { name: "bench", k8s_version: "1.34" })}`;
-  const pool = `${cluster}/nodepools/${await create(api, headers, `${cluster}/nodepools`, POOL)}`;
+  const { id } = await create(api, headers, clusters, { name: "bench", k8s_version: "1.34" });
+  const cluster = `${clusters}/${id}`;
+  const pools = `${cluster}/nodepools`;
+  const pool = `${pools}/${(await create(api, headers, pools, POOL)).id}`;
   await until("the pool to be served", async () => {
     const { statusCode, body } = await api.request({ method: "GET", path: pool, headers });
     await body.dump();
@@ -264,11 +256,12 @@ async function create(
   headers: Record<string, string>,
   path: string,
   body: object,
-): Promise<string> {
+): Promise<{ id: string; token?: string }> {
   const response = await api.request({ method: "POST", path, headers, body: JSON.stringify(body) });
-  const record = (await response.body.json()) as { id?: string };
-  if (record.id === undefined) throw new Error(`POST ${path}: ${JSON.stringify(record)}`);
-  return record.id;
+  const record = (await response.body.json()) as { id?: string; token?: string };
+  const { id } = record;
+  if (id === undefined) throw new Error(`POST ${path}: ${JSON.stringify(record)}`);
+  return { ...record, id };
 }
 
 /** Each tenant has an address of its own behind the proxy. */

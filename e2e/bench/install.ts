@@ -16,8 +16,8 @@ const STREAMS_PER_CLUSTER = 25;
 const REQUESTS_PER_SECOND = 50;
 
 /**
- * Installs the chart into a prepared management cluster whose Pods are processes, and upgrades it from one version to the
- * next while tenants read, follow streams and create clusters.
+ * Installs the chart into a prepared management cluster whose Pods are processes, and upgrades it from one version to
+ * the next while tenants read, follow streams and create clusters.
  */
 export async function benchInstall(): Promise<void> {
   const stack = await startStack({
@@ -114,7 +114,10 @@ async function upgradeUnderLoad(stack: Stack, release: Release) {
   };
 }
 
-/** Event ids in the order of arrival, with "gap" where the stream reported missing events; without what only one stream gets. */
+/**
+ * Event ids in the order of arrival, with "gap" where the stream reported missing events; without what only one stream
+ * gets.
+ */
 function arrivals({ events }: Feed): string[] {
   return events
     .filter(({ event }) => event === "system-event" || event === "gap")

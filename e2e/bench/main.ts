@@ -1,3 +1,6 @@
+import { lastSeconds } from "../checks/test-report/kept.ts";
+import { endProcessesOnInterrupt } from "../platform/programs/interrupt.ts";
+import { createProgress, formatElapsed, reportWhile } from "../platform/stack/progress.ts";
 import { benchApi } from "./api.ts";
 import { benchBilling } from "./billing/main.ts";
 import { benchBodies } from "./bodies.ts";
@@ -7,7 +10,6 @@ import { benchEvents } from "./events.ts";
 import { benchFairness } from "./fairness.ts";
 import { benchHostile } from "./hostile.ts";
 import { benchInstall } from "./install.ts";
-import { endProcessesOnInterrupt } from "./interrupt.ts";
 import { benchLocal } from "./local.ts";
 import { benchOperator } from "./operator/main.ts";
 import { readBenchOptions } from "./options.ts";
@@ -40,20 +42,45 @@ const benchmarks: Record<string, () => Promise<void>> = {
 
 /**
  * `npm run bench -- [name ...] [--renew]`: the named benchmarks, or all of them, one after another; with --renew their
- * figures are kept as the last ones. `npm run bench api -- --short` is for each change of requests; `npm run bench operator [part ...]`,
- * `npm run bench webhooks [part ...]`, `npm run bench billing [part ...]` and `npm run bench registry [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
+ * figures are kept as the last ones. `npm run bench api -- --short` is for each change of requests; `npm run bench
+ * operator [part ...]`, `npm run bench webhooks [part ...]`, `npm run bench billing [part ...]` and `npm run bench
+ * registry [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
+  const command = process.argv.slice(2).join(" ");
+  const startedAt = Date.now();
+  const last = lastSeconds.read()[`bench ${command}`];
+  const expected = last === undefined ? "" : `; all took ${formatElapsed(last * 1000)} last time`;
+  let running = "";
+  const say = (name: string): void => {
+    running = name;
+  };
+  await reportWhile(
+    createProgress(process.stderr, startedAt),
+    () => `bench ${running}${expected}`,
+    run(names, say),
+  );
+  const seconds = Math.round((Date.now() - startedAt) / 1000);
+  lastSeconds.add({ [`bench ${command}`]: seconds });
+  console.log(
+    `Done in ${formatElapsed(seconds * 1000)}. docs/contributors/testing.md says what the figures mean.`,
+  );
+}
+
+/** Tells each benchmark before it runs. */
+async function run(names: string[], say: (name: string) => void): Promise<void> {
+  say(names.join(" "));
   if (names[0] === "operator") return benchOperator(names.slice(1));
   if (names[0] === "support") return benchSupport(names.slice(1));
   if (names[0] === "billing") return benchBilling(names.slice(1));
   if (names[0] === "registry") return benchRegistry(names.slice(1));
   if (names[0] === "webhooks") return benchWebhooks(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {
-    const run = benchmarks[name];
-    if (run === undefined)
+    const benchmark = benchmarks[name];
+    if (benchmark === undefined)
       throw new Error(`no benchmark "${name}"; there are: ${Object.keys(benchmarks).join(", ")}`);
-    await run();
+    say(name);
+    await benchmark();
   }
 }
 

@@ -14,8 +14,8 @@ import { readBenchOptions } from "./options.ts";
 export type { Figure };
 
 /**
- * Prints a table with the figures that were kept last beside the new ones, and one machine-readable line that begins with
- * `BENCH `. With `--renew` the new ones are kept.
+ * Prints a table with the figures that were kept last beside the new ones, and one machine-readable line that begins
+ * with `BENCH `. With `--renew` the new ones are kept.
  */
 export function report(benchmark: string, figures: readonly Figure[]): void {
   printTable(benchmark, figures);
@@ -23,8 +23,8 @@ export function report(benchmark: string, figures: readonly Figure[]): void {
 }
 
 /**
- * Reports a short run. This process exits with 1 when a figure misses its limit by more than a third, or the figure that was
- * kept last where that misses the limit; the whole test run gets the counts.
+ * Reports a short run. This process exits with 1 when a figure misses its limit by more than a third, or the figure
+ * that was kept last where that misses the limit; the whole test run gets the counts.
  */
 export function reportToGate(benchmark: string, figures: readonly Figure[]): void {
   const kept = readKept(benchmark);

@@ -28,7 +28,9 @@ export async function measureRevocation(
   ];
 }
 
-/** Seconds until the member's own kubeconfig and the cluster's administrator's, which the member has seen, are refused. */
+/**
+ * Seconds until the member's own kubeconfig and the cluster's administrator's, which the member has seen, are refused.
+ */
 async function removeMember(alice: Tenant, bob: Tenant, path: string): Promise<number> {
   const [organization] = path.split("/clusters/");
   const member = { email: USERS.bob.email, role: "member" };

@@ -18,8 +18,8 @@ const EVERY_MS = 10_000;
 export const WORDS = { common: "w0", usual: "w1000", rare: "ref777", unknown: "nowhere" };
 
 /**
- * Inserts tickets over the organizations of `seedOrganizations`, directly into the tables. Few are open, as after years;
- * words are as unequally frequent as in a language, and each ticket has one word that no other has.
+ * Inserts tickets over the organizations of `seedOrganizations`, directly into the tables. Few are open, as after
+ * years; words are as unequally frequent as in a language, and each ticket has one word that no other has.
  */
 export async function seedTickets(sql: postgres.Sql, { tickets, messages }: SupportSizes): Promise<void> {
   const each = messagesEach({ tickets, messages });
@@ -73,7 +73,9 @@ async function insertMessages(sql: postgres.Sql, each: number): Promise<void> {
   await sql.unsafe(String(index?.indexdef));
 }
 
-/** Adds the foreign keys of a table afterwards: to check them of all rows at once takes seconds, of each row minutes. */
+/**
+ * Adds the foreign keys of a table afterwards: to check them of all rows at once takes seconds, of each row minutes.
+ */
 async function withoutForeignKeys(
   sql: postgres.Sql,
   table: string,

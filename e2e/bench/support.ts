@@ -52,9 +52,10 @@ const FILTERS: Record<string, string> = {
 };
 
 /**
- * The lists of the platform's staff, with each filter and with words, over many tickets; the first page, compared with page 1,000;
- * 50 writers of messages at once, compared with as many that write one row each; presigning; and the plan of each list.
- * `npm run bench support [tickets] [messages]`; the records are kept, so that another run of the same sizes need not write them.
+ * The lists of the platform's staff, with each filter and with words, over many tickets; the first page, compared with
+ * page 1,000; 50 writers of messages at once, compared with as many that write one row each; presigning; and the plan
+ * of each list. `npm run bench support [tickets] [messages]`; the records are kept, so that another run of the same
+ * sizes need not write them.
  */
 export async function benchSupport(args: readonly string[] = []): Promise<void> {
   const sizes = readSizes(args);
@@ -194,7 +195,9 @@ async function measurePosts(
   ];
 }
 
-/** The kept records stay as they were: words are searched from the newest tickets on, which these messages would fill. */
+/**
+ * The kept records stay as they were: words are searched from the newest tickets on, which these messages would fill.
+ */
 async function removePosts(sql: postgres.Sql, ids: readonly string[], each: number): Promise<void> {
   await sql`delete from ticket_messages where ticket_id in ${sql(ids)} and number > ${each}`;
   await sql`update tickets set last_message_number = ${each} where id in ${sql(ids)}`;

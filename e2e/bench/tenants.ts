@@ -35,8 +35,8 @@ export async function seedOrganizations(
 }
 
 /**
- * Resolves when the API server has made the namespace and the StorageInventory of each organization that was seeded: with
- * several requests for each it takes minutes, and what is measured meanwhile shares its processor.
+ * Resolves when the API server has made the namespace and the StorageInventory of each organization that was seeded:
+ * with several requests for each it takes minutes, and what is measured meanwhile shares its processor.
  */
 export async function waitForInventories({ kubeconfig }: StackInfo): Promise<void> {
   const transport = createTransport({ connection: loadConnection(kubeconfig), qps: 50, burst: 50 });

@@ -6,7 +6,10 @@ import { type Stack, startStack } from "../platform/stack/stack.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { startPostgres } from "./restart-postgres.ts";
 
-/** Far above the 55 s after which every request is answered, on any machine; below the 300 s after which the client gives up. */
+/**
+ * Far above the 55 s after which every request is answered, on any machine; below the 300 s after which the client
+ * gives up.
+ */
 const DEADLINE_MS = 200_000;
 const CLIENTS = 16;
 

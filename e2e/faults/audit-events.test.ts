@@ -58,7 +58,9 @@ function deleteAs(user: string, path: string): Promise<unknown> {
   return kubectl(["delete", "--raw", path, ...as], { stack: stack.info });
 }
 
-/** Hands every event that the Kubernetes API has sent so far to the replicas in turns, as a load balancer with TLS does. */
+/**
+ * Hands every event that the Kubernetes API has sent so far to the replicas in turns, as a load balancer with TLS does.
+ */
 async function relay(): Promise<void> {
   const deliveries = await openWebhookEndpoint(stack.info, AUDIT_WEBHOOK.path).list();
   for (const [n, { body, headers }] of deliveries.entries()) {

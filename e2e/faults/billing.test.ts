@@ -71,7 +71,7 @@ const readStored = (orgID: string, type: string) =>
   sql<{ body: string }[]>`
     select body from webhook_events where org_id = ${orgID} and type = ${type} order by id`;
 
-test("a tenant goes from the first node to the issued invoice, by REST and by kubectl, and is told of both events", async () => {
+test("a tenant goes from the first node to the issued invoice, by REST and by kubectl, and gets both events", async () => {
   const orgID = await createOrganization();
   const endpoint = openWebhookEndpoint(stack.info);
   const events = ["usage.alert" as const, "invoice.generated" as const];
@@ -194,8 +194,8 @@ describe("a close of a month", () => {
       "before it takes a number",
       0,
       () => ({
-        hold: (tx) => tx`lock table invoice_sequences in exclusive mode`,
-        written: "invoice_sequences",
+        hold: (tx) => tx`lock table document_sequences in exclusive mode`,
+        written: "document_sequences",
       }),
     ],
     [

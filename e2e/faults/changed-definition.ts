@@ -26,7 +26,10 @@ export async function withDefinition(
   }
 }
 
-/** Where a change is seen, each by a controller of its own: the kinds of a group and version, and the schemas of those served. */
+/**
+ * Where a change is seen, each by a controller of its own: the kinds of a group and version, and the schemas of those
+ * served.
+ */
 function findChangedPaths(group: string, before: Any[], after: Any[]): string[] {
   return before.flatMap((old, index) => {
     const version = after[index];

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Stack } from "../platform/stack/stack.ts";
-import { kubectl } from "../platform/stack/testing.ts";
+import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { type Engineer, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
 import { startOperator } from "./operator-process.ts";
 
@@ -38,7 +38,9 @@ export async function breakNode(stack: Stack, { client, namespace }: Engineer, n
   });
 }
 
-/** What a rollout of the cluster `existing` would change: its Machines and the generations of its MachineDeployments. */
+/**
+ * What a rollout of the cluster `existing` would change: its Machines and the generations of its MachineDeployments.
+ */
 export async function readRollout({ client, namespace }: Engineer) {
   const ofExisting = { namespace, labelSelector: "cluster.x-k8s.io/cluster-name=existing" };
   const machines = await client.listAll(machineKind, ofExisting);
@@ -49,6 +51,17 @@ export async function readRollout({ client, namespace }: Engineer) {
       .map(({ metadata }) => `${metadata.name} ${metadata.generation}`)
       .toSorted(compare),
   };
+}
+
+/** Upgrades a cluster, and waits until it runs the version as one of this class. */
+export async function upgradeInto(engineer: Engineer, name: string, to: { version: string; class: string }) {
+  await engineer.patchCluster(name, { spec: { version: to.version } });
+  await waitFor(`${name} to run ${to.version} as one of ${to.class}`, async () => {
+    const { status } = await engineer.getCluster(name);
+    const { version = "", clusterClass, phase, message } = status ?? {};
+    if (version.startsWith(to.version) && clusterClass === to.class && phase === "Ready") return true;
+    throw new Error(`${phase}, ${version} of ${clusterClass}: ${message}`);
+  });
 }
 
 function compare(left: string, right: string): number {

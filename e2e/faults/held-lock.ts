@@ -10,8 +10,8 @@ export interface Hold {
 }
 
 /**
- * How a request ends that waits for what is held and whose replica is killed meanwhile. A statement waits for 10 s at most: then
- * the answer is 503, and the request is sent again.
+ * How a request ends that waits for what is held and whose replica is killed meanwhile. A statement waits for 10 s at
+ * most: then the answer is 503, and the request is sent again.
  */
 export async function callUntilAnswered(
   call: () => Promise<{ status: number }>,
@@ -25,7 +25,10 @@ export async function callUntilAnswered(
   }
 }
 
-/** Kills the replica that `start` starts when a transaction of it waits for what is held; then all of that is free again. */
+/**
+ * Kills the replica that `start` starts when a transaction of it waits for what is held; then all of that is free
+ * again.
+ */
 export async function killWhileHeld(
   sql: postgres.Sql,
   start: () => Promise<SecondApiserver>,

@@ -3,7 +3,7 @@ import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { configMapKind, roleBindingKind, roleKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { PLATFORM_NAMESPACE } from "../platform/stack/marina.ts";
 import {
@@ -149,6 +149,13 @@ export async function listLeftovers(engineer: Engineer, id: string | undefined):
 
 function pick({ subnet, capiCluster, credential }: Identities) {
   return { subnet, capiCluster, credential };
+}
+
+/** The versions of the roles and bindings in the Namespace of the organization. */
+export async function listRights(engineer: Engineer): Promise<(string | undefined)[]> {
+  const kinds: Kind<KubeObject>[] = [roleKind, roleBindingKind];
+  const objects = await Promise.all(kinds.map((kind) => listAll(engineer, kind)));
+  return objects.flat().map(({ metadata }) => metadata.resourceVersion);
 }
 
 function listAll({ client, namespace }: Engineer, kind: Kind<KubeObject>): Promise<KubeObject[]> {

@@ -16,8 +16,9 @@ export interface OperatorProcess {
 const RESTART_MS = 1000;
 
 /**
- * Starts an operator from the stack's environment; `settings` take precedence. Its output goes to logs/<name>.log. Until a signal
- * is to end it or `ended` is called, it is started again after its end, as by a kubelet: one that lost its Lease exits.
+ * Starts an operator from the stack's environment; `settings` take precedence. Its output goes to logs/<name>.log.
+ * Until a signal is to end it or `ended` is called, it is started again after its end, as by a kubelet: one that lost
+ * its Lease exits.
  */
 export function startOperator(
   stack: StackInfo,

@@ -14,7 +14,7 @@ import {
   waitForCluster,
 } from "../testing/custom-resources.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
-import { breakNode, OF_POOL, readRollout, withOperator } from "./existing-cluster.ts";
+import { breakNode, OF_POOL, readRollout, upgradeInto, withOperator } from "./existing-cluster.ts";
 
 /** Cluster API does not drain a machine that is deleted while it has this annotation. */
 const HOLD_MACHINE = "pre-drain.delete.hook.machine.cluster.x-k8s.io/faults";
@@ -70,11 +70,13 @@ test("an operator killed while a node is being replaced records the replacement 
   expect(await listReplaced()).toMatchObject([{ oldNode: victim?.node }]);
 });
 
-test("another class for a plan rolls out nothing; another default reaches every pool immediately, and no specification", async () => {
+test("another class for a plan reaches clusters with their next upgrade and rolls out nothing before; another default reaches every pool immediately, and no specification", async () => {
   const { client, namespace } = engineer;
   const clusterClass = await client.get(clusterClassKind, "marina-system", "marina-in-memory-v1");
   const metadata = { name: "marina-in-memory-v2", namespace: "marina-system" };
   await client.create(clusterClassKind, { metadata, spec: clusterClass?.spec }, { fieldManager: "test" });
+  await engineer.createCluster("older", {});
+  await waitForCluster(engineer, "older");
   const running = await readRollout(engineer);
   const plan = { class: "marina-in-memory-v2", namespace: "marina-system", controlPlaneReplicas: 1 };
   await withOperator(stack, { MARINA_PLANS: JSON.stringify({ default: plan }) }, async () => {
@@ -86,7 +88,9 @@ test("another class for a plan rolls out nothing; another default reaches every 
     });
     expect(await readRollout(engineer)).toEqual(running);
     expect((await engineer.getCluster("existing")).status?.clusterClass).toBe("marina-in-memory-v1");
-    await kubectl(["delete", "clusters.cloud.marina.dev", "mapped", "-n", namespace], { stack: stack.info });
+    await upgradeInto(engineer, "older", { version: "1.35", class: "marina-in-memory-v2" });
+    const made = ["mapped", "older"];
+    await kubectl(["delete", "clusters.cloud.marina.dev", ...made, "-n", namespace], { stack: stack.info });
   });
   const { generation } = (await engineer.getPool("workers")).metadata;
   await withOperator(stack, { MARINA_DRAIN_TIMEOUT_SECONDS: "321" }, async () => {

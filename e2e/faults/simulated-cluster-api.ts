@@ -18,8 +18,8 @@ const SINCE = "2026-01-01T00:00:00Z";
 
 /**
  * Simulates Cluster API in one namespace, in tenths of a second: creates and deletes MachineDeployments and Machines as
- * the topology says, replaces Machines in an upgrade, deletes workers before the cluster. The tenant's API server is the
- * one in `kubeconfig`, so certificates and bindings are real. Runs until `stop`.
+ * the topology says, replaces Machines in an upgrade, deletes workers before the cluster. The tenant's API server is
+ * the one in `kubeconfig`, so certificates and bindings are real. Runs until `stop`.
  */
 export function simulateClusterApi(
   client: KubeClient,

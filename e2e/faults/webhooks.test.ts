@@ -78,8 +78,8 @@ async function kill(replica: SecondApiserver): Promise<void> {
 }
 
 /**
- * Stops PostgreSQL with the processes of its connections, which are in separate process groups; returns what lets them go on.
- * While their parent is stopped none of them can vanish.
+ * Stops PostgreSQL with the processes of its connections, which are in separate process groups; returns what lets them
+ * go on. While their parent is stopped none of them can vanish.
  */
 function stopPostgres(): () => void {
   const { pid } = stack.part("postgres");
@@ -131,7 +131,8 @@ describe("replicas that die or stand still", () => {
     for (const { path, strike } of STEPS) {
       const replica = await startReplica();
       await attempt(path, (request) => strike(replica, request));
-      // Otherwise its claim may end, on a slow machine, while the next one lives, which would be struck in this delivery too.
+      // Otherwise its claim may end, on a slow machine, while the next one lives, which would be struck in this
+      // delivery too.
       await setEnabled(readStruck(path).target, false);
     }
     stopped = await startReplica();

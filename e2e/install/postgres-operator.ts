@@ -8,7 +8,10 @@ const NAME = "marina-database";
 /** The Secret with the password of the API server's role, which an administrator makes. */
 export const APISERVER_SECRET = "marina-apiserver-database";
 
-/** Answers for the stack's Postgres with a certificate for the name of the Service (SSLRequest of PostgreSQL's protocol). */
+/**
+ * Answers for the stack's Postgres with a certificate for the name of the Service (SSLRequest of PostgreSQL's
+ * protocol).
+ */
 const RELAY = `
 const net = require("node:net"), tls = require("node:tls"), fs = require("node:fs");
 const read = (name) => fs.readFileSync("/etc/tls/" + name);
@@ -28,7 +31,10 @@ net.createServer((socket) => {
 }).listen(5432, process.env.MARINA_LISTEN_ADDRESS);
 `;
 
-/** The part of CloudNativePG's operator in front of the stack's Postgres, whose database and roles have the chart's names. */
+/**
+ * The part of CloudNativePG's operator in front of the stack's Postgres, whose database and roles have the chart's
+ * names.
+ */
 export interface PostgresOperator {
   /** What is there at once: the Service that leads to the primary, and the administrator's Secret. */
   begin(): Promise<void>;

@@ -2,6 +2,7 @@ import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { messageOf } from "../../shared/program/errors.ts";
+import { acceptVersionBefore } from "../contract/openapi/conformance.ts";
 import { readStack, waitFor } from "../platform/stack/testing.ts";
 import { createTenant, expectStatus, type Feed } from "../testing/tenant.ts";
 import { PREVIOUS_VERSION, VERSION, writeMixedChart } from "./images.ts";
@@ -21,6 +22,7 @@ let feed: Feed;
 let secondIssuer: SecondIssuer;
 
 beforeAll(async () => {
+  acceptVersionBefore();
   secondIssuer = await startSecondIssuer();
   release = await openRelease(stack, NAMESPACE);
   clusters = await openTenantClusters(stack, release);

@@ -71,11 +71,14 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
     },
     kubectl: async (args, input = "") =>
       (await kubectl(["--namespace", namespace, ...args], { stdin: input, stack })).stdout,
-    async findApiUrl() {
-      const args = ["get", "service", "marina-apiserver", "--output", "jsonpath={.spec.clusterIP}"];
-      const { stdout: clusterIP } = await kubectl(["--namespace", namespace, ...args], { stack });
-      const { network } = JSON.parse(readFileSync(join(dir, "node-agent.json"), "utf8"));
-      return `http://${loopbackOfService(network, clusterIP)}`;
-    },
+    findApiUrl: () => findApiUrl(stack, namespace),
   };
+}
+
+/** Where clients of this machine reach the API of a release: the address of its Service. */
+export async function findApiUrl(stack: StackInfo, namespace: string): Promise<string> {
+  const args = ["get", "service", "marina-apiserver", "--output", "jsonpath={.spec.clusterIP}"];
+  const { stdout: clusterIP } = await kubectl(["--namespace", namespace, ...args], { stack });
+  const { network } = JSON.parse(readFileSync(join(dirname(stack.kubeconfig), "node-agent.json"), "utf8"));
+  return `http://${loopbackOfService(network, clusterIP)}`;
 }

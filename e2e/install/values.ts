@@ -25,7 +25,10 @@ export function requiredValues(stack: StackInfo): Values {
   };
 }
 
-/** The required values and what the stories need, as in a stack: plans, versions, webhooks to this machine, and high limits. */
+/**
+ * The required values and what the stories need, as in a stack: plans, versions, webhooks to this machine, and high
+ * limits.
+ */
 export function storyValues(stack: StackInfo): Values {
   const apiserver = readProgramEnvironment(stack, "apiserver");
   const operator = readProgramEnvironment(stack, "operator");

@@ -28,6 +28,16 @@ export default defineConfig({
           ...onRelease,
         },
       },
+      // It installs by the commands of the documentation.
+      {
+        test: {
+          name: "walk",
+          include: ["e2e/install/walk.test.ts"],
+          sequence: { groupOrder: 4 },
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
+        },
+      },
       // It has a database in every state.
       {
         test: {

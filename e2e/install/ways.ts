@@ -10,7 +10,10 @@ import type { Values } from "./values.ts";
 export interface Way {
   /** Resolves when the objects are written. */
   begin(chart: string): Promise<void>;
-  /** Resolves when everything is ready; rejects when it is not within this time, or never can be, where the tool sees that. */
+  /**
+   * Resolves when everything is ready; rejects when it is not within this time, or never can be, where the tool sees
+   * that.
+   */
   deploy(chart: string, timeoutSeconds?: number): Promise<void>;
   /** Back to the version before, which is this chart. */
   rollback(chart: string): Promise<void>;
@@ -52,8 +55,9 @@ interface Applied {
 }
 
 /**
- * As Argo CD does it: what `helm template` renders is applied by the server, what is no longer in it is pruned, and the health of
- * Jobs and Deployments is that of Argo CD's rules (https://argo-cd.readthedocs.io/en/stable/operator-manual/health/).
+ * As Argo CD does it: what `helm template` renders is applied by the server, what is no longer in it is pruned, and the
+ * health of Jobs and Deployments is that of Argo CD's rules
+ * (https://argo-cd.readthedocs.io/en/stable/operator-manual/health/).
  */
 export function byServerSideApply(stack: StackInfo, release: Release, values: Values): Way {
   const { namespace } = release;

@@ -186,7 +186,7 @@ test("of twelve accesses that are requested at once ten are issued, and never mo
   expect(reasons.filter((reason) => reason === "Issued")).toHaveLength(10);
 });
 
-test("a kubeconfig is refused until the cluster has been running once (section 4.17)", async () => {
+test("a kubeconfig is refused until the cluster has been running once", async () => {
   const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
   expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);
   expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parse } from "yaml";
-import { findRefusal, pathOfChart, renderChart, type Values } from "../testing/chart.ts";
-import { findProviderFile, installDefinitions } from "../testing/infrastructure-provider.ts";
+import { readTable } from "../../shared/program/testing-tables.ts";
+import { findRefusal, renderChart, type Values } from "../testing/chart.ts";
+import { installDefinitions } from "../testing/infrastructure-provider.ts";
 import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";
 
 const NAMESPACE = "classes";
@@ -14,7 +14,7 @@ let kubeconform: Kubeconform;
 
 beforeAll(async () => {
   await installDefinitions("cluster-api");
-  for (const module of ["kubevirt", "openstack", "aws/v2"])
+  for (const module of ["kubevirt", "openstack", "aws/v2", "gcp"])
     await installDefinitions({ module: `sigs.k8s.io/cluster-api-provider-${module}`, folder: "config/crd" });
   await installDefinitions({
     module: "sigs.k8s.io/cluster-api-provider-vsphere",
@@ -48,6 +48,13 @@ const vsphere = {
   templatePrefix: "ubuntu-",
 };
 const proxmox = { enabled: true, templateTag: "ubuntu" };
+const gcp = {
+  enabled: true,
+  project: "platform",
+  region: "europe-west3",
+  imagePrefix: "projects/images/global/images/ubuntu-2404-",
+  controlPlane: { instanceType: "n2-standard-2" },
+};
 const aws = { enabled: true, region: "eu-central-1", flavours, controlPlane: { instanceType: "m7i.large" } };
 
 describe("every class names no field that the schemas of its provider do not know", () => {
@@ -118,7 +125,9 @@ describe("every class names no field that the schemas of its provider do not kno
       { aws: { ...aws, identity: "tenants", imageOwner: "123456789012", sshKeyName: "platform" } },
       1,
     ],
-    ["all of them", { docker: { enabled: true }, kubevirt, openstack, vsphere, proxmox, aws }, 6],
+    ["Google Cloud", { gcp }, 1],
+    ["Google Cloud with credentials", { gcp: { ...gcp, credentials: "google", diskType: "pd-ssd" } }, 1],
+    ["all of them", { docker: { enabled: true }, kubevirt, openstack, vsphere, proxmox, aws, gcp }, 7],
   ])("%s", async (_, values, classes) => {
     const { objects } = await renderChart("marina-classes", NAMESPACE, values);
     expect(objects.filter(({ kind }) => kind === "ClusterClass")).toHaveLength(classes);
@@ -159,14 +168,86 @@ describe("values are refused", () => {
       /nodesNetwork/,
     ],
     ["of Proxmox without a template", { proxmox: { enabled: true } }, /proxmox\.templateTag is required/],
+    [
+      "of Google Cloud with a family of other sizes",
+      { gcp: { ...gcp, machineFamily: "e2" } },
+      /machineFamily/,
+    ],
+    ["with an add-on that has no name", { gcp: { ...gcp, addOns: [""] } }, /addOns/],
     ["of AWS with no vCPUs", { aws: { ...aws, flavours: [{ ...flavours[0], vcpus: 0 }] } }, /vcpus/],
   ])("%s", async (_, values, expected) => {
     expect(await findRefusal("marina-classes", values)).toMatch(expected);
   });
 });
 
-test("kube-vip has the version of the Proxmox provider's own cluster template", async () => {
-  const values = parse(readFileSync(join(pathOfChart("marina-classes"), "values.yaml"), "utf8"));
-  const template = await findProviderFile(PROXMOX, "templates/cluster-template.yaml");
-  for (const { kubeVipImage } of [values.vsphere, values.proxmox]) expect(template).toContain(kubeVipImage);
+describe("docs/operators/cluster-class.md says of each class what it has:", () => {
+  const PAGE = "docs/operators/cluster-class.md";
+  const docker = { enabled: true };
+  const rowOf = (heading: string, name: string) =>
+    readTable(PAGE, heading).find(([first]) => first === `\`${name}\``) ?? [];
+
+  test.each(Object.entries({ docker, kubevirt, openstack, vsphere, proxmox, aws, gcp }))(
+    "%s",
+    async (name, given) => {
+      const { objects } = await renderChart("marina-classes", NAMESPACE, { [name]: given });
+      const clusterClass = objects.find(({ kind }) => kind === "ClusterClass");
+      const variables = clusterClass?.spec.variables.map((variable: { name: string }) => variable.name);
+      const version = clusterClass?.spec.infrastructure.templateRef.apiVersion.split("/")[1];
+      const [, provider, , privateEndpoint, authorizedCIDRs] = rowOf(
+        "## The classes of the chart marina-classes",
+        name,
+      );
+      expect(provider).toMatch(new RegExp(`, ${version}$`));
+      expect(privateEndpoint !== "refused").toBe(variables.includes("publicEndpoint"));
+      expect(authorizedCIDRs !== "refused").toBe(variables.includes("authorizedCIDRs"));
+      expect(variables).not.toContain("apiServerRateLimit");
+      expect(rowOf("### Versions of the providers", name)[1]).toBe(version);
+    },
+  );
+});
+
+test("a class names the add-ons of its values, and nothing else does", async () => {
+  const docker = { enabled: true, addOns: ["cilium", "ccm"] };
+  const { objects } = await renderChart("marina-classes", NAMESPACE, { docker, proxmox });
+  const named = objects.flatMap(({ kind, metadata }) => {
+    const names = metadata.annotations?.["cloud.marina.dev/cluster-resource-sets"];
+    return names === undefined ? [] : [[kind, metadata.name, names]];
+  });
+  expect(named).toEqual([["ClusterClass", "marina-docker-v1", "cilium, ccm"]]);
+});
+
+test("Pods on the workers of Google Cloud can take no token of the cloud controller's", async () => {
+  const { objects } = await renderChart("marina-classes", NAMESPACE, {
+    gcp: { ...gcp, serviceAccount: "cloud-controller@platform.iam.gserviceaccount.com" },
+  });
+  const templates = objects.filter(({ kind }) => kind === "GCPMachineTemplate");
+  const accounts = templates.map(({ metadata, spec }) => [metadata.name, spec.template.spec.serviceAccounts]);
+  expect(Object.fromEntries(accounts)).toEqual({
+    "marina-gcp-v1-control-plane": {
+      email: "cloud-controller@platform.iam.gserviceaccount.com",
+      scopes: ["https://www.googleapis.com/auth/cloud-platform"],
+    },
+    "marina-gcp-v1-worker": {
+      email: "default",
+      scopes: [
+        "https://www.googleapis.com/auth/logging.write",
+        "https://www.googleapis.com/auth/monitoring.write",
+      ],
+    },
+  });
+});
+
+test("kube-vip asks the API server of its own machine, for a machine that takes the address over does not have it yet", async () => {
+  for (const values of [{ vsphere }, { proxmox }]) {
+    const { objects } = await renderChart("marina-classes", NAMESPACE, values);
+    const clusterClass = objects.find(({ kind }) => kind === "ClusterClass");
+    const patch = clusterClass?.spec.patches.find(({ name }: { name: string }) => name === "kube-vip");
+    const { template } = patch.definitions[0].jsonPatches[0].valueFrom;
+    expect(template).toContain('{ name: kubernetes_addr, value: "kubernetes:6443" }');
+    expect(template).toContain("{ name: hosts, mountPath: /etc/hosts }");
+    expect(template).toContain("{ name: hosts, hostPath: { path: /etc/kube-vip.hosts, type: File } }");
+    expect(template).toMatch(
+      /- path: \/etc\/kube-vip.hosts\n(.*\n){2} +content: 127\.0\.0\.1 .*\bkubernetes\b/,
+    );
+  }
 });

@@ -34,7 +34,7 @@ async function createSecret(name: string, ...keys: string[]): Promise<void> {
   await kubectl(["create", "secret", "generic", name, "--namespace", NAMESPACE, ...literals]);
 }
 
-test("a Secret or a key that is missing is told before anything is made", async () => {
+test("a Secret or a key that is missing is reported before anything is made", async () => {
   expect(await findRefusal({})).toBe(
     `the Secret marina-database is not in the namespace ${NAMESPACE}: create it with the key url, or correct database.existingSecret`,
   );

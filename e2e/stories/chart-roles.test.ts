@@ -108,9 +108,16 @@ const READS = ["get", "list", "watch"];
 const SCALES = ["get", "update", "patch"];
 const CHANGES = ["update", "patch", "delete"];
 const RESERVED = [
-  ...["identity", "suspension", "credentials", "recovery", "hold", "finalizer"].map(
-    (right) => `${OWN}/${right}`,
-  ),
+  ...[
+    "identity",
+    "suspension",
+    "control-plane",
+    "credentials",
+    "recovery",
+    "hold",
+    "finalizer",
+    "registration",
+  ].map((right) => `${OWN}/${right}`),
   ...["identity", "replacement", "finalizer"].map((right) => `${POOLS}/${right}`),
   ...["identity", "finalizer"].map((right) => `${ACCESSES}/${right}`),
   `${INVENTORIES}/identity`,
@@ -160,13 +167,25 @@ test.each([
 test.each([
   ["pipeline", []],
   ["viewer", []],
-  ["engineer", [`${OWN}/suspension`, `${OWN}/recovery`, `${OWN}/hold`, `${POOLS}/replacement`]],
+  [
+    "engineer",
+    [
+      `${OWN}/suspension`,
+      `${OWN}/control-plane`,
+      `${OWN}/recovery`,
+      `${OWN}/hold`,
+      `${OWN}/registration`,
+      `${POOLS}/replacement`,
+    ],
+  ],
   [
     "restore",
     [
       `${OWN}/identity`,
       `${OWN}/suspension`,
+      `${OWN}/control-plane`,
       `${OWN}/hold`,
+      `${OWN}/registration`,
       `${POOLS}/identity`,
       `${POOLS}/replacement`,
       `${ACCESSES}/identity`,
@@ -177,9 +196,11 @@ test.each([
     "break-glass",
     [
       `${OWN}/suspension`,
+      `${OWN}/control-plane`,
       `${OWN}/credentials`,
       `${OWN}/recovery`,
       `${OWN}/hold`,
+      `${OWN}/registration`,
       `${OWN}/finalizer`,
       `${POOLS}/replacement`,
       `${POOLS}/finalizer`,

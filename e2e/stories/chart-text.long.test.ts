@@ -142,6 +142,16 @@ const classValues = (text: string): Values => ({
     flavours,
     controlPlane: { instanceType: text },
   },
+  gcp: {
+    enabled: true,
+    project: text,
+    region: "europe-west3",
+    credentials: text,
+    imagePrefix: text,
+    diskType: text,
+    serviceAccount: text,
+    controlPlane: { instanceType: text },
+  },
 });
 
 async function render(chart: ChartName, values: Values): Promise<unknown[]> {

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
@@ -36,4 +36,15 @@ test.each([
   ["a kind that is no template", "kind: ExampleClusterTemplate", "kind: ExampleCluster", /Template/],
 ])("a skeleton with %s is refused by Cluster API", async (_, from, to, expected) => {
   expect(await findRefusal((skeleton) => skeleton.replace(from, to))).toMatch(expected);
+});
+
+const EXAMPLES = join(import.meta.dirname, "..", "..", "examples", "add-ons");
+
+test.each(globSync("*.yaml", { cwd: EXAMPLES }))("the add-on %s is accepted by Cluster API", async (file) => {
+  const example = parse(readFileSync(join(EXAMPLES, file), "utf8"));
+  expect(`${example.metadata.name}.yaml`).toBe(file);
+  example.metadata.namespace = NAMESPACE;
+  await kubectl(["create", "--dry-run=server", "--validate=strict", "--filename=-"], {
+    stdin: stringify(example),
+  });
 });

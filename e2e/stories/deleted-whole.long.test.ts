@@ -32,7 +32,9 @@ afterAll(async () => {
   for (const engineer of engineers) await engineer.close().catch(rethrowOther);
 });
 
-/** Cluster API still marks machines as unhealthy whose MachineDeployment was deleted by hand, and no pool lists those. */
+/**
+ * Cluster API still marks machines as unhealthy whose MachineDeployment was deleted by hand, and no pool lists those.
+ */
 function rethrowOther(error: unknown): void {
   if (!(error instanceof Error)) throw error;
   if (error.message.split("\n").some((lie) => !lie.endsWith("that machine was long gone"))) throw error;

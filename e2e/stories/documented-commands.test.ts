@@ -1,44 +1,31 @@
-import { execFile } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, expect, test } from "vitest";
 import { readStack, waitFor, waitForObjectStore, waitForRegistry } from "../platform/stack/testing.ts";
+import { readCommands, runCommands } from "../testing/documented-commands.ts";
 
 const stack = readStack();
-const PAGES = join(import.meta.dirname, "..", "..", "docs", "tenants");
-const MARK = "<!-- run by e2e/stories/documented-commands.test.ts -->";
+const ROOT = join(import.meta.dirname, "..", "..");
+const PAGES = join(ROOT, "docs", "tenants");
 const COMMANDS_TIMEOUT_MS = 800_000;
 const folder = mkdtempSync(join(tmpdir(), "marina-commands-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The command blocks of a page that are marked as run by this test. */
-function readCommands(page: string): string[] {
-  const text = readFileSync(join(PAGES, page), "utf8").replaceAll("https://api.example.com", stack.apiUrl);
-  return text
-    .split(`${MARK}\n\`\`\`sh\n`)
-    .slice(1)
-    .map((rest) => rest.split("\n```", 1)[0] ?? "");
-}
+const read = (page: string, folder = PAGES) =>
+  readCommands(join(folder, page), "e2e/stories/documented-commands.test.ts").map((block) =>
+    block.replaceAll("https://api.example.com", stack.apiUrl),
+  );
 
-/** All in one shell, which a command that fails ends, as does `signal`; the output of all. */
-async function runCommands(blocks: readonly string[], signal: AbortSignal): Promise<string> {
-  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", blocks.join("\n")], {
-    cwd: folder,
-    env: {
-      PATH: `${dirname(stack.kubectl)}:${process.env.PATH}`,
-      HOME: folder,
-      TOKEN: stack.tokens.alice,
-    },
-    maxBuffer: 2 ** 24,
-    timeout: COMMANDS_TIMEOUT_MS,
-    signal,
-    // A loop that polls for what was refused ends by nothing else.
-    killSignal: "SIGKILL",
-  });
-  return stdout;
-}
+const shell = {
+  cwd: folder,
+  env: {
+    PATH: `${dirname(stack.kubectl)}:${process.env.PATH}`,
+    HOME: folder,
+    TOKEN: stack.tokens.alice,
+  },
+  timeoutMs: COMMANDS_TIMEOUT_MS,
+};
 
 test("the commands of the pages for tenants work one after another, in one shell", {
   timeout: 900_000,
@@ -48,10 +35,14 @@ test("the commands of the pages for tenants work one after another, in one shell
     waitForRegistry(),
     waitFor("kubectl to be built", () => existsSync(stack.kubectl)),
   ]);
-  const first = readCommands("first-cluster.md");
-  const others = ["clients.md", "registry.md", "storage.md", "support.md"].map(readCommands);
-  expect(others.map(({ length }) => length)).toEqual([3, 1, 1, 2]);
-  const output = await runCommands([...first.slice(0, -1), ...others.flat(), ...first.slice(-1)], signal);
+  const first = read("first-cluster.md");
+  const pages = ["clusters.md", "node-pools.md", "clients.md", "registry.md", "storage.md", "support.md"];
+  const others = pages.map((page) => read(page));
+  expect(others.map(({ length }) => length)).toEqual([2, 1, 3, 1, 1, 2]);
+  const output = await runCommands([...first.slice(0, -1), ...others.flat(), ...first.slice(-1)], {
+    ...shell,
+    signal,
+  });
 
   expect(output).not.toMatch(/"error"|parse error/);
   const { effects, nodes } = { effects: /"monthly_eur_max"/, nodes: /^\S*web\S* +Ready/m };
@@ -63,4 +54,24 @@ test("the commands of the pages for tenants work one after another, in one shell
   expect(output).toMatch(/"status": "open",\s+"respond_by": "20/);
   expect(output).toContain("The log of the kubelet.");
   expect(output).toContain('"deleting"');
+});
+
+test("the commands of the page for engineers work one after another, in an organization of a tenant", {
+  timeout: 900_000,
+}, async ({ signal }) => {
+  await waitFor("kubectl to be built", () => existsSync(stack.kubectl));
+  symlinkSync(join(ROOT, "crds"), join(folder, "crds"));
+  const commands = read("kubectl.md", join(ROOT, "docs", "operators"));
+  expect(commands).toHaveLength(6);
+  const output = await runCommands([...read("first-cluster.md").slice(0, 1), ...commands], {
+    ...shell,
+    env: { ...shell.env, KUBECONFIG: stack.kubeconfig },
+    signal,
+  });
+
+  expect(output).toContain("cluster.cloud.marina.dev/shop condition met");
+  expect(output).toContain("nodepool.cloud.marina.dev/shop-web scaled");
+  expect(output).toContain("clusteraccess.cloud.marina.dev/alice condition met");
+  expect(readFileSync(join(folder, "alice.crt"), "utf8")).toContain("BEGIN CERTIFICATE");
+  expect(output).toMatch(/"shop" deleted/);
 });

@@ -15,7 +15,10 @@ afterAll(async () => {
   for (const engineer of engineers) await engineer.close();
 });
 
-/** A namespace with a Cluster API cluster that Marina did not create, complete with endpoint and CA, which nothing reconciles. */
+/**
+ * A namespace with a Cluster API cluster that Marina did not create, complete with endpoint and CA, which nothing
+ * reconciles.
+ */
 async function openWithForeignCluster(name: string): Promise<Engineer> {
   const engineer = await createEngineer(stack);
   engineers.push(engineer);

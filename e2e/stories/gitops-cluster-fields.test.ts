@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { readStack, waitFor } from "../platform/stack/testing.ts";
+import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind } from "../testing/custom-resources.ts";
 import { createTenant } from "../testing/tenant.ts";
 import {
@@ -39,7 +39,7 @@ const CLUSTER_ROWS: readonly Row[] = [
   },
 ];
 
-describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 4.6 and 4.7)", () => {
+describe("every mutable field of a cluster, by REST, kubectl and Flux", () => {
   const managed = {} as Record<Way, Managed>;
   const SPEC = { version: "1.34.2", plan: "scale", publicEndpoint: true };
 
@@ -118,6 +118,30 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux (sections 
         return (await ways.alice.request("GET", managed[way].path)).body.name === `c-${way}-2`;
       });
     }
+  });
+
+  test("labels: the same object, the same record, and the same refusal", async () => {
+    const labels = { team: "web", "example.com/stage": "" };
+    const reserved = { "cloud.marina.dev/team": "web" };
+    const put = await ways.alice.request("PUT", managed.rest.path, { labels });
+    expect([put.status, put.body.labels]).toEqual([200, labels]);
+    const refused = await ways.alice.request("PUT", managed.rest.path, { labels: reserved });
+    expect([refused.status, refused.body.error.details[0].field]).toEqual([422, "labels"]);
+    for (const way of ["kubectl", "flux"] as const) {
+      const wrong = { ...managed[way].spec, labels: reserved };
+      await expect(ways.apply(way, ways.manifest("Cluster", managed[way].name, wrong))).rejects.toThrow(
+        "labels",
+      );
+      managed[way].spec = { ...managed[way].spec, labels };
+      await ways.apply(way, ways.manifest("Cluster", managed[way].name, managed[way].spec));
+      await waitFor("REST to list it by its labels", async () => {
+        const query = "?labels=team%3Dweb,example.com/stage,!other";
+        const { body } = await ways.alice.request("GET", `${ways.clusters}${query}`);
+        return body.items.some(({ id }: { id: string }) => managed[way].path.endsWith(id));
+      });
+    }
+    const args = ["get", "clusters.cloud.marina.dev", "-n", ways.namespace, "-o", "wide"];
+    expect((await kubectl(args)).stdout).toContain(JSON.stringify(labels).slice(1, -1).split(",")[0]);
   });
 
   test("suspend: the same object, and the same answer to staff", async () => {

@@ -77,6 +77,31 @@ test("a manifest without labels replaces cluster and pool, which keep their ids 
   }
 });
 
+test("replacing a pool without labels and finalizer, while its cluster changes, costs no node", async () => {
+  const { namespace } = engineer;
+  const labelSelector = `cluster.x-k8s.io/cluster-name=${cluster}`;
+  const readUids = async () =>
+    (await engineer.client.listAll(machineKind, { namespace, labelSelector })).map(
+      ({ metadata }) => metadata.uid,
+    );
+  const before = await readUids();
+  const { apiVersion, kind, spec } = await engineer.getPool(pool);
+  const manifest = JSON.stringify({ apiVersion, kind, metadata: { name: pool }, spec });
+  const refused: string[] = [];
+  for (const round of Array.from({ length: 15 }).keys()) {
+    const rename = `{"spec":{"displayName":"Limits ${round}"}}`;
+    const replace = ["replace", "-f", "-", `--namespace=${namespace}`, `--as=${PIPELINE}`];
+    await Promise.all([
+      asPipeline("patch", CLUSTERS, cluster, "--type=merge", "-p", rename),
+      kubectl(replace, { stdin: manifest }).catch((error: unknown) => refused.push(String(error))),
+    ]);
+  }
+  // The operator may write the object between the read and the write of kubectl.
+  expect(refused.filter((message) => !message.includes("Conflict"))).toEqual([]);
+  await waitForCluster(engineer, cluster);
+  expect(await readUids()).toEqual(before);
+});
+
 test("a pipeline scales a pool with kubectl, and REST tells the tenant", async () => {
   await asPipeline("scale", `${POOLS}/${pool}`, "--replicas=2");
   await waitFor("REST to show the size", async () => {
@@ -129,7 +154,7 @@ test.each([
   await waitFor("the access to be created", () =>
     client.create(clusterAccessKind, { metadata, spec }, { fieldManager: "test" }),
   );
-  const decided = await waitFor("the word", async () => {
+  const decided = await waitFor("the verdict", async () => {
     const access = await client.get(clusterAccessKind, namespace, metadata.name);
     const ready = access?.status?.conditions?.find(({ type }) => type === "Ready");
     return ready?.reason === "WaitingForIdentity" ? undefined : ready;

@@ -23,6 +23,7 @@ afterAll(() => ways?.close());
 
 const POOL_ROWS: readonly Row[] = [
   { field: "vcpus", wire: "vcpus", good: 4, bad: 129 },
+  { field: "labels", wire: "labels", good: { team: "web", stage: "" }, bad: { "x.k8s.io/team": "web" } },
   { field: "memoryGB", wire: "memory_gb", good: 8, bad: 513 },
   { field: "diskGB", wire: "disk_gb", good: 40, bad: 2049 },
   { field: "maxNodes", wire: "max_nodes", good: 8, bad: 1001 },
@@ -50,7 +51,7 @@ function withoutIdentity(record: Record<string, unknown>): Record<string, unknow
   return Object.fromEntries(Object.entries(record).filter(([key]) => ![...own, ...observed].includes(key)));
 }
 
-describe("every mutable field of a node pool, by REST, kubectl and Flux (section 4.5)", () => {
+describe("every mutable field of a node pool, by REST, kubectl and Flux", () => {
   const managed = {} as Record<Way, Managed>;
   const SPEC = { vcpus: 2, memoryGB: 4, diskGB: 20, minNodes: 0, maxNodes: 5, desiredNodes: 1 };
 

@@ -45,7 +45,9 @@ function listFiles(root: string): string[] {
     .sort();
 }
 
-/** The environment of a program of the stack; files that it names are copied to where the image's user can read them. */
+/**
+ * The environment of a program of the stack; files that it names are copied to where the image's user can read them.
+ */
 function readEnvironment(program: string, settings: Record<string, string>): Record<string, string> {
   const environment = parseEnv(
     readFileSync(join(dirname(stack.kubeconfig), `${program}.env`), "utf8"),

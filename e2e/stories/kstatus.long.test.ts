@@ -153,7 +153,10 @@ const HEALTHS: Record<KStatus, readonly ArgoCDHealth[]> = {
   Unknown: [],
 };
 
-/** The kstatus results of the states, without repetitions; each must agree with the conditions of the object, and with Argo CD. */
+/**
+ * The kstatus results of the states, without repetitions; each must agree with the conditions of the object, and with
+ * Argo CD.
+ */
 async function expectStory(name: string, story: KStatus[], from = 0): Promise<void> {
   await waitForHistory(name);
   const results: KStatus[] = [];

@@ -50,7 +50,7 @@ function waitUntilLost(name: string, part = ""): Promise<Cluster> {
 }
 
 describe.concurrent("lost", () => {
-  test("the cluster, when it was ready: REST and webhooks tell, and an empty one is made by the platform's word alone", async () => {
+  test("the cluster, when it was ready: REST and webhooks tell, and an empty one is made by the platform's annotation alone", async () => {
     const endpoint = openWebhookEndpoint(stack);
     const hook = { url: endpoint.url, events: ["cluster.degraded" as const] };
     await endpoint.useSecret(
@@ -114,7 +114,7 @@ describe.concurrent("lost", () => {
     });
   });
 
-  test("the control plane, then the CA: each is told by its name, and what is restored is adopted", async () => {
+  test("the control plane, then the CA: each is reported by its name, and what is restored is adopted", async () => {
     const { client, namespace } = engineer;
     await engineer.createCluster("parts", {});
     await waitForCluster(engineer, "parts");

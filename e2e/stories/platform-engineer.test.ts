@@ -28,6 +28,19 @@ test("a platform engineer lists, awaits and describes a tenant's cluster with ku
   ]);
   expect(name).toMatch(/^seen-from-below-[a-z0-9]{5}$/);
 
+  // No condition is True before its time: what is waited for is there when the command returns.
+  const awaited = ["-n", namespace, "--timeout=400s"];
+  await kubectl(["wait", "--for=condition=WorkersReady", `clusters.cloud.marina.dev/${name}`, ...awaited]);
+  await kubectl(["wait", "--for=condition=UpToDate", "nodepools.cloud.marina.dev", "--all", ...awaited]);
+  const ready = [
+    "get",
+    "machinedeployments",
+    "-n",
+    namespace,
+    "-o",
+    "jsonpath={.items[*].status.readyReplicas}",
+  ];
+  expect((await kubectl(ready)).stdout).toBe("1");
   await kubectl([
     "wait",
     "--for=condition=Ready",

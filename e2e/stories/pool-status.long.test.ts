@@ -135,8 +135,8 @@ function expectUnderWay(record: { status: string; status_message: string | null 
 }
 
 /**
- * Asks again and again from the first moment; every answer before `ready` says what is under way. Returns the record and the
- * nodes (by id) that were replacing before it.
+ * Asks again and again from the first moment; every answer before `ready` says what is under way. Returns the record
+ * and the nodes (by id) that were replacing before it.
  */
 async function pollUntilReady(path: string) {
   const until = performance.now() + ROUND_TIMEOUT_MS;

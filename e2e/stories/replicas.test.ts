@@ -9,7 +9,10 @@ const one = createTenant(stack.apiUrl, stack.tokens.alice);
 let other: Tenant;
 let replica: SecondApiserver;
 
-/** A second replica in addition to the stack's own, which only serves requests: every background loop runs in the first one. */
+/**
+ * A second replica in addition to the stack's own, which only serves requests: every background loop runs in the first
+ * one.
+ */
 beforeAll(async () => {
   replica = await startSecondApiserver(dirname(stack.kubeconfig), { MARINA_ROLES: "api" });
   other = createTenant(replica.url, stack.tokens.alice);

@@ -8,14 +8,11 @@ import {
 } from "../../shared/crd/names.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, conditionOf, createEngineer, type Engineer } from "../testing/custom-resources.ts";
+import { bindRestoreTool, restoreObject } from "../testing/restore-tool.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
-/** As the values restore.subjects of the chart bind it. */
-const TOOL = "system:serviceaccount:restore-tool:velero";
-const AS_TOOL = [`--as=${TOOL}`, "--as-group=system:serviceaccounts"];
-const BINDING = "restore-tool";
 const CLUSTERS = "clusters.cloud.marina.dev";
 /** An object that is as old as its id, to the minute, is not taken for one from a backup. */
 const BACKUP_AGE_MS = 70_000;
@@ -23,6 +20,7 @@ const BACKUP_AGE_MS = 70_000;
 let place: { orgID: string; clusterID: string };
 let engineer: Engineer;
 let backup: Cluster;
+let unbind: () => Promise<void>;
 
 /** A cluster by REST without machines, its backup, and its loss: nothing of it is left. */
 beforeAll(async () => {
@@ -31,14 +29,13 @@ beforeAll(async () => {
     await alice.call("createOrganization", { body: { name: "Restored" } }),
   );
   engineer = await createEngineer(stack, orgID);
-  const subject = ["--serviceaccount=restore-tool:velero", "--clusterrole=marina-restore"];
-  await kubectl(["create", "clusterrolebinding", BINDING, ...subject]);
+  unbind = await bindRestoreTool();
   const body = { name: "Backed up", k8s_version: "1.34.2", plan: "scale" as const };
   const { id: clusterID } = expectStatus(202, await alice.call("createCluster", { orgID, body }));
   place = { orgID, clusterID };
   backup = await waitFor("the operator to take the cluster in, and its class to refuse it", async () => {
     const [cluster] = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
-    const isTaken = cluster?.status?.id === clusterID && hasNoWord(cluster);
+    const isTaken = cluster?.status?.id === clusterID && hasNoVerdict(cluster);
     return isTaken && conditionOf(cluster, "Stalled")?.status === "True" ? cluster : undefined;
   });
   await engineer.client.delete(clusterKind, engineer.namespace, backup.metadata.name);
@@ -50,22 +47,12 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  await kubectl(["delete", "clusterrolebinding", BINDING]);
+  await unbind();
   await engineer.close();
 });
 
-function hasNoWord({ metadata }: Cluster): boolean {
+function hasNoVerdict({ metadata }: Cluster): boolean {
   return metadata.annotations?.[ANNOTATION_IDENTITY] === undefined;
-}
-
-/** As Velero does: the object as it was, without status and uid; then its managedFields. */
-async function restore(name: string): Promise<void> {
-  const { labels, annotations, finalizers, namespace, managedFields } = backup.metadata;
-  const metadata = { name, namespace, labels, annotations, finalizers };
-  const manifest = { apiVersion: backup.apiVersion, kind: backup.kind, metadata, spec: backup.spec };
-  await kubectl(["create", "-f", "-", ...AS_TOOL], { stdin: JSON.stringify(manifest) });
-  const patch = JSON.stringify({ metadata: { managedFields } });
-  await kubectl(["patch", CLUSTERS, name, "--type=merge", "-p", patch, `-n=${namespace}`, ...AS_TOOL]);
 }
 
 function waitForStall(name: string, reason: string): Promise<Cluster> {
@@ -77,24 +64,24 @@ function waitForStall(name: string, reason: string): Promise<Cluster> {
   });
 }
 
-test("what REST made is restored with its marks, keeps its id, and is made again by an engineer's word alone", async () => {
+test("what REST made is restored with its annotations, keeps its id, and is made again by an engineer's annotation alone", async () => {
   const { name } = backup.metadata;
   expect(backup.metadata.annotations).toHaveProperty([ANNOTATION_REQUEST_ID]);
-  await restore(name);
+  await restoreObject(clusterKind, backup);
   const lost = await waitForStall(name, "InfrastructureLost");
   expect(lost.metadata.annotations?.[ANNOTATION_IDENTITY]).toBe("known");
   expect(await engineer.client.get(capiClusterKind, engineer.namespace, name)).toBeUndefined();
   await waitFor("REST to serve it", async () => (await alice.call("getCluster", place)).status === 200);
   const recreate = `${ANNOTATION_RECREATE}=${place.clusterID}`;
   await kubectl(["annotate", CLUSTERS, name, recreate, `-n=${engineer.namespace}`]);
-  // The word stays until the cluster is made, which its class refuses.
+  // The annotation stays until the cluster is made, which its class refuses.
   const goesOn = await waitForStall(name, "RejectedByClusterAPI");
   expect(goesOn.status?.id).toBe(place.clusterID);
-  await waitFor("the word to be removed", async () => hasNoWord(await engineer.getCluster(name)));
+  await waitFor("the verdict to be removed", async () => hasNoVerdict(await engineer.getCluster(name)));
 });
 
 test("a copy under another name is refused its id, gets nothing, and can be deleted", async () => {
-  await restore("copy");
+  await restoreObject(clusterKind, backup, { name: "copy" });
   const copy = await waitForStall("copy", "DuplicateID");
   expect(copy.metadata.labels?.[LABEL_ID]).toBe(place.clusterID);
   expect(copy.status?.id).toBeUndefined();

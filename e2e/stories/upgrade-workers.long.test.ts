@@ -38,7 +38,7 @@ async function makeRunning(name: string): Promise<string> {
   return path;
 }
 
-test("an upgrade reports the pool that cannot be upgraded now, and continues without it (section 4.21)", {
+test("an upgrade reports the pool that cannot be upgraded now, and continues without it", {
   timeout: 600_000,
 }, async () => {
   const path = await makeRunning("blocked pool");

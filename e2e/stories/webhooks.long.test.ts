@@ -55,7 +55,7 @@ function matches({ data }: Event, cluster: string): boolean {
 }
 
 describe.concurrent("a webhook", () => {
-  test("is told each of the six events of clusters and nodes, whoever caused it", {
+  test("receives each of the six events of clusters and nodes, whoever caused it", {
     timeout: 600_000,
   }, async () => {
     const orgID = await createOrganization();

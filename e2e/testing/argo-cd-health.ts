@@ -12,8 +12,8 @@ export type ArgoCDHealth = "Healthy" | "Progressing" | "Degraded" | "Suspended";
 const settingsShape = z.object({ data: z.record(z.string(), z.string()) });
 
 /**
- * The health of each object as Argo CD computes it with the scripts of `examples/argo-cd`. An object that is being deleted is
- * progressing before any script is asked (gitops-engine, health.GetResourceHealth).
+ * The health of each object as Argo CD computes it with the scripts of `examples/argo-cd`. An object that is being
+ * deleted is progressing before any script is asked (gitops-engine, health.GetResourceHealth).
  */
 export async function readArgoCDHealth(
   objects: readonly { kind: string; metadata: { deletionTimestamp?: string | undefined } }[],

@@ -28,7 +28,9 @@ export const REQUIRED_VALUES = {
 /** What they need besides with an Ingress or a route. */
 export const PROXIED = { apiserver: { trustedProxies: ["10.0.0.0/16"] } };
 
-/** Runs helm against the stack with the values on standard input; rejects with its error output, and with its warnings. */
+/**
+ * Runs helm against the stack with the values on standard input; rejects with its error output, and with its warnings.
+ */
 export async function runHelm(args: readonly string[], values: Values): Promise<string> {
   const { helm, kubeconfig } = readStack();
   const running = promisify(execFile)(helm, [...args, "--values", "-"], {

@@ -19,13 +19,20 @@ function aCluster(at: number, ready: number, gone = false, phase = "Ready"): Sig
 
 function aPool(
   at: number,
-  state: { name?: string; phase?: string; generation?: number; cluster?: string; gone?: boolean } = {},
+  state: {
+    name?: string;
+    phase?: string;
+    generation?: number;
+    cluster?: string;
+    gone?: boolean;
+    deletionTimestamp?: string;
+  } = {},
 ): Sighting<NodePool> {
   const { name = "web", phase = "Ready", generation = 1, cluster = "demo", gone = false } = state;
   const object = {
     apiVersion: "cloud.marina.dev/v1",
     kind: "NodePool",
-    metadata: { name, uid: name, generation },
+    metadata: { name, uid: name, generation, deletionTimestamp: state.deletionTimestamp },
     spec: { clusterName: cluster },
     status: { phase, observedGeneration: 1 },
   };
@@ -35,6 +42,7 @@ function aPool(
 const LATE = 2 * MINUTE_MS;
 
 const scaling = { phase: "Scaling" };
+const leaving = { deletionTimestamp: "2026-01-01T00:00:00Z" };
 
 test.each<[string, string[], Sighting<Cluster>[], Sighting<NodePool>[]]>([
   ["that is so", [], [aCluster(5, 1)], [aPool(0)]],
@@ -57,6 +65,24 @@ test.each<[string, string[], Sighting<Cluster>[], Sighting<NodePool>[]]>([
   ["with a pool that scales", ["1, not 0", "still 1, not 0"], [aCluster(0, 1)], [aPool(0, scaling)]],
   ["with an unobserved pool", ["still 1, not 0"], [aCluster(0, 1)], [aPool(0), aPool(1, { generation: 2 })]],
   ["with a deleted pool", ["still 1, not 0"], [aCluster(0, 1)], [aPool(0), aPool(1, { gone: true })]],
+  [
+    "of a cluster that is being created, with a pool that is deleted before it says so",
+    [],
+    [aCluster(1, 1, false, "Provisioning"), aCluster(2, 0, true)],
+    [aPool(0, scaling), aPool(LATE, { ...scaling, gone: true })],
+  ],
+  [
+    "of a cluster that is being created, with a pool that is being deleted",
+    ["1, not 0"],
+    [aCluster(1, 1, false, "Provisioning")],
+    [aPool(0, { ...scaling, ...leaving }), aPool(LATE, { ...scaling, ...leaving, gone: true })],
+  ],
+  [
+    "of a cluster that is being created, with a pool that scales",
+    ["1, not 0"],
+    [aCluster(1, 1, false, "Provisioning")],
+    [aPool(0, scaling)],
+  ],
   ["that never was", ["2, not 0"], [aCluster(LATE, 2), aCluster(LATE + 9, 0)], [aPool(0, scaling)]],
   ["of a deleted cluster", [], [aCluster(0, 0), aCluster(1, 0, true)], [aPool(2)]],
 ])("a count of ready pools %s", (_name, expected, clusters, pools) => {

@@ -7,6 +7,8 @@ interface Count {
   at: number;
   said: number | undefined;
   were: number;
+  /** Of the others, those that are deleted before they say that they are ready. */
+  neverSaid: number;
   /** While a cluster is being created its counts are not written on their own. */
   isBeingCreated: boolean;
 }
@@ -17,6 +19,7 @@ const STALE_MS = 100_000;
 /**
  * Violations of `nodePools.ready`, one sentence each: it is the number of the cluster's pools that are ready. A count may be
  * late, and is while its cluster is being created; it is never one that was not so shortly before, and never stays wrong.
+ * A cluster that is being created counts a pool before the pool says so, which a deletion in between prevents.
  * Nothing is known of what was so after a watch was interrupted, until it is there again.
  */
 export function findCountLies(
@@ -41,25 +44,39 @@ function followCounts(
 ): Map<string, Count[]> {
   const [states, ready] = [new Map<string, Cluster>(), new Map<string, NodePool>()];
   const counts = new Map<string, Count[]>();
+  const deleted = new Set(pools.filter(({ gone }) => gone).map(({ object }) => object.metadata.uid));
+  const wereReady = new Set(
+    pools.filter(({ object }) => isReady(object)).map(({ object }) => object.metadata.uid),
+  );
+  const unready = new Map<string, NodePool>();
   for (const { at, object, gone } of [...clusters, ...pools].toSorted((left, right) => left.at - right.at)) {
     const { uid = "" } = object.metadata;
-    if (isPool(object)) put(ready, uid, gone || !isReady(object) ? undefined : object);
-    else put(states, uid, gone ? undefined : object);
+    if (isPool(object)) {
+      put(ready, uid, gone || !isReady(object) ? undefined : object);
+      const isNeverReady = deleted.has(uid) && !wereReady.has(uid) && !isBeingDeleted(object);
+      put(unready, uid, gone || !isNeverReady ? undefined : object);
+    } else put(states, uid, gone ? undefined : object);
     const changed = isPool(object) ? object.spec.clusterName : object.metadata.name;
-    const were = [...ready.values()].filter(({ spec }) => spec.clusterName === changed).length;
+    const [were, neverSaid] = [countOf(ready, changed), countOf(unready, changed)];
     for (const [id, { metadata, status }] of states) {
       if (metadata.name !== changed) continue;
       const key = `Cluster ${metadata.name} (${id})`;
       const isBeingCreated = status?.phase === "Provisioning";
-      const count = { at, said: status?.nodePools?.ready, were, isBeingCreated };
+      const count = { at, said: status?.nodePools?.ready, were, neverSaid, isBeingCreated };
       counts.set(key, [...(counts.get(key) ?? []), count]);
     }
     // Nothing is said of it any more.
     if (gone && !isPool(object)) {
-      counts.get(`Cluster ${changed} (${uid})`)?.push({ at, said: undefined, were, isBeingCreated: false });
+      counts
+        .get(`Cluster ${changed} (${uid})`)
+        ?.push({ at, said: undefined, were, neverSaid, isBeingCreated: false });
     }
   }
   return counts;
+}
+
+function countOf(pools: Map<string, NodePool>, clusterName: string): number {
+  return [...pools.values()].filter(({ spec }) => spec.clusterName === clusterName).length;
 }
 
 function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
@@ -69,6 +86,10 @@ function put<T>(map: Map<string, T>, key: string, value: T | undefined): void {
 
 function isPool(object: Cluster | NodePool): object is NodePool {
   return object.kind === "NodePool";
+}
+
+function isBeingDeleted({ metadata }: NodePool): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 function isReady({ metadata, status }: NodePool): boolean {
@@ -86,7 +107,10 @@ function findInvented(counts: readonly Count[]): Count[] {
       (count, other) =>
         count.at <= at + TOLERANCE_MS && (counts[other + 1]?.at ?? Infinity) >= at - TOLERANCE_MS,
     );
-    return !around.some(({ were }) => were === said);
+    return !around.some(
+      ({ were, neverSaid, isBeingCreated }) =>
+        were <= said && said <= were + (isBeingCreated ? neverSaid : 0),
+    );
   });
 }
 

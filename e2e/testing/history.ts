@@ -9,7 +9,7 @@ import { createLogger } from "../../shared/program/log.ts";
 import { rememberSeen } from "../contract/seen/seen.ts";
 import { findCountLies } from "./count-rules.ts";
 import { findLies } from "./history-rules.ts";
-import { findEventLies, type Sighting } from "./moment-rules.ts";
+import { findEventLies, findWordLies, type Sighting } from "./moment-rules.ts";
 
 /** Every state of the clusters and pools of a namespace and every Event, recorded by a watch, so that none is missed. */
 export interface History {
@@ -67,7 +67,8 @@ export async function followHistory(
       ending.abort();
       const ofStates = [...states.values()].flatMap(findLies);
       const ofCounts = findCountLies(clusters, pools, Date.now(), interruptedAt);
-      return [...ofStates, ...findEventLies(events, pools), ...ofCounts];
+      const ofWords = findWordLies([...clusters, ...pools]);
+      return [...ofStates, ...ofWords, ...findEventLies(events, pools, clusters), ...ofCounts];
     },
   };
 }

@@ -9,11 +9,12 @@ import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 
 const MODULE_DIR = join(import.meta.dirname, "..", "platform", "stack", "tools", "providers");
 /** The kinds of a provider that cluster classes use. */
-const USED = /^(dev|kubevirt|openstack|vsphere|proxmox|aws)(cluster|machine)(template)?s\.infrastructure\./;
+const USED =
+  /^(dev|kubevirt|openstack|vsphere|proxmox|aws|gcp)(cluster|machine)(template)?s\.infrastructure\./;
 
 /**
- * Where the definitions of an infrastructure provider are: with Cluster API, or in the folder of a kustomization in a Go module that
- * e2e/platform/stack/tools/providers/go.mod names.
+ * Where the definitions of an infrastructure provider are: with Cluster API, or in the folder of a kustomization in a
+ * Go module that e2e/platform/stack/tools/providers/go.mod names.
  */
 export type ProviderDefinitions = "cluster-api" | { module: string; folder: string };
 
@@ -36,23 +37,20 @@ function withoutRepeatedRules(definition: Manifest): Manifest {
   );
 }
 
+/** The labels that a kustomization adds: `commonLabels`, and the `pairs` of `labels`, which replaces it. */
+function readLabels({ commonLabels, labels = [] }: Kustomization): Record<string, string> {
+  return Object.assign({}, commonLabels, ...labels.map(({ pairs }) => pairs));
+}
+
 async function readDefinitions(module: string, folder: string): Promise<Manifest[]> {
   const source = join(await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`), folder);
-  const { commonLabels } = parse(readFileSync(join(source, "kustomization.yaml"), "utf8"));
+  const contract = readLabels(parse(readFileSync(join(source, "kustomization.yaml"), "utf8")));
   const files = readdirSync(join(source, "bases")).filter((name) => name.endsWith(".yaml"));
   return files.map((name) => {
     const { metadata, ...rest }: Manifest = parse(readFileSync(join(source, "bases", name), "utf8"));
-    const labels = { ...metadata.labels, ...commonLabels };
+    const labels = { ...metadata.labels, ...contract };
     return withoutRepeatedRules({ ...rest, metadata: { ...metadata, labels } });
   });
-}
-
-/** The text of a file in a provider's Go module. */
-export async function findProviderFile(module: string, file: string): Promise<string> {
-  return readFileSync(
-    join(await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`), file),
-    "utf8",
-  );
 }
 
 /** The definitions of other operators that the chart marina has objects for: module, folder, and files of it. */
@@ -70,7 +68,9 @@ const FOREIGN = [
   ],
 ] as const;
 
-/** Installs the definitions of the Gateway API, the Prometheus operator and CloudNativePG that the chart marina uses. */
+/**
+ * Installs the definitions of the Gateway API, the Prometheus operator and CloudNativePG that the chart marina uses.
+ */
 export async function installForeignDefinitions(stack: StackInfo = readStack()): Promise<void> {
   const read = FOREIGN.map(async ([module, folder, files]) => {
     const source = await fetchGoModule(MODULE_DIR, `${module}@${readVersion(module)}`);
@@ -80,8 +80,8 @@ export async function installForeignDefinitions(stack: StackInfo = readStack()):
 }
 
 /**
- * Installs the kinds of kubeadm and those of a provider that cluster classes use, with the contract labels of the provider's own
- * kustomization, and waits until they are served. No program of the provider runs.
+ * Installs the kinds of kubeadm and those of a provider that cluster classes use, with the contract labels of the
+ * provider's own kustomization, and waits until they are served. No program of the provider runs.
  */
 export async function installDefinitions(provider: ProviderDefinitions): Promise<void> {
   const manifests = readCapiManifests(join(dirname(readStack().helm), "cluster-api.json"));
@@ -113,6 +113,11 @@ async function installAll(definitions: readonly Manifest[], stack: StackInfo): P
       const { stdout } = await kubectl(["get", "--raw", `/openapi/v3/apis/${path}`], { stack });
       return ofPath.every(({ kind }) => stdout.includes(`"kind":"${kind}"`));
     });
+}
+
+interface Kustomization {
+  commonLabels?: Record<string, string>;
+  labels?: { pairs: Record<string, string> }[];
 }
 
 interface DefinitionSpec {

@@ -6,8 +6,8 @@ import type { StackInfo } from "../platform/stack/stack-info.ts";
 const TIMEOUT_MS = 60_000;
 
 /**
- * Removes a custom resource from the etcd of the stack's management cluster, as a loss of data does: no deletion is seen
- * beforehand, and no finalizer is waited for. Throws when there was none.
+ * Removes a custom resource from the etcd of the stack's management cluster, as a loss of data does: no deletion is
+ * seen beforehand, and no finalizer is waited for. Throws when there was none.
  */
 export async function loseObject(
   stack: Pick<StackInfo, "logs">,

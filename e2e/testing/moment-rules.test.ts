@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { findEventLies, type Sighting } from "./moment-rules.ts";
+import { findEventLies, findWordLies, type Sighting } from "./moment-rules.ts";
 
 const MINUTE_MS = 60_000;
 const AT = "2026-01-01T00:00:00Z";
@@ -105,5 +105,43 @@ describe("an Event", () => {
     const lies = findEventLies([event], pools);
     expect(lies).toHaveLength(lie === undefined ? 0 : 1);
     expect(lies.join()).toContain(lie ?? "");
+  });
+
+  test.each([
+    ["in words of the platform", "Update failed: uid mismatch", "holds"],
+    ["with the name of an object", "Node pool web-x7k2p: it scales", "it calls web web-x7k2p"],
+    ["with the address of a host", "It is at https://web-x7k2p.example.com", undefined],
+    ["with the name of a machine", "Machine demo-web-x7k2p-abcde: it joined", undefined],
+    ["with the name that its owner gave", "Node pool web: it scales", undefined],
+  ])("%s", (_name, note, lie) => {
+    const { at, object } = aPool(0, 2);
+    const metadata = { ...object.metadata, name: "web-x7k2p" };
+    const pool = { at, object: { ...object, metadata, spec: { ...object.spec, displayName: "web" } } };
+    const status = { ...pool.object.status, message: note };
+    for (const lies of [
+      findEventLies([anEvent(5, note)], [pool]),
+      findWordLies([{ at, object: { ...pool.object, status } }]),
+    ]) {
+      expect(lies).toHaveLength(lie === undefined ? 0 : 1);
+      expect(lies.join()).toContain(lie ?? "");
+    }
+  });
+
+  const other = { metadata: { name: "web.2", namespace: "org" } };
+  const counted = (count: number, lastObservedTime: string) => ({ series: { count, lastObservedTime } });
+  test.each([
+    ["that says what another one has just said", anEvent(5, "it joined", other), "another Event"],
+    ["that says later what another one said", anEvent(5 + MINUTE_MS, "it joined", other), undefined],
+    ["that is counted on without a later time", anEvent(9, "it joined", counted(3, AT)), "not seen later"],
+    ["that is counted on", anEvent(9, "it joined", counted(3, "2026-01-01T00:05:00Z")), undefined],
+  ])("%s", (_name, event, lie) => {
+    const lies = findEventLies([anEvent(0, "it joined", counted(2, AT)), event], []);
+    expect(lies).toHaveLength(lie === undefined ? 0 : 1);
+    expect(lies.join()).toContain(lie ?? "");
+  });
+
+  test("that says what was so before another change", () => {
+    const left = anEvent(3, "it left", { metadata: { name: "web.3", namespace: "org" } });
+    expect(findEventLies([anEvent(0, "it joined"), left, anEvent(5, "it joined", other)], [])).toEqual([]);
   });
 });

@@ -1,5 +1,7 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Event } from "../../shared/kube/core-kinds.ts";
+import { findTenantTextFault } from "../contract/seen/message-forms.ts";
 import { saysAllUpToDate } from "./history-rules.ts";
 
 /** An object as it was written, and when the watch delivered it (ms since the epoch). */
@@ -12,6 +14,8 @@ export interface Sighting<T> {
 
 /** For how long after a state ended an Event may still report it, on a slow machine too; a repeated Event comes a minute later. */
 export const TOLERANCE_MS = 50_000;
+/** Two Events that say the same within this time report one fact. */
+const SAME_FACT_MS = 5_000;
 const READY_NODES = /: Nodes ready: (\d+) of (\d+)\.$/;
 const SCALED = /Scaling to ([1-9]\d*) nodes?: \1 exists?, \1 (is|are) ready/;
 
@@ -19,11 +23,71 @@ const SCALED = /Scaling to ([1-9]\d*) nodes?: \1 exists?, \1 (is|are) ready/;
 export function findEventLies(
   events: readonly Sighting<Event>[],
   pools: readonly Sighting<NodePool>[],
+  clusters: readonly Sighting<Cluster>[] = [],
 ): string[] {
-  return events.flatMap((sighting) => {
+  const names = listOtherNames([...pools, ...clusters]);
+  return events.flatMap((sighting, index) => {
     const { metadata, note = "" } = sighting.object;
-    return judge(sighting, pools).map((lie) => `Event ${metadata.name} (${note}): ${lie}`);
+    const earlier = events.slice(0, index);
+    return [...judge(sighting, pools), ...judgeWords(note, names), ...judgeRepetition(sighting, earlier)].map(
+      (lie) => `Event ${metadata.name} (${note}): ${lie}`,
+    );
   });
+}
+
+/** Tenants read what they call their clusters and pools, and nothing that is the platform's alone. */
+function judgeWords(text: string, names: readonly OtherName[]): string[] {
+  const fault = findTenantTextFault(text);
+  // Of a cluster or a pool that is not there nothing but its name in Kubernetes is known.
+  const isAbsent = /There is no cluster|missing here:/.test(text);
+  const called = isAbsent ? [] : names.filter(({ pattern }) => pattern.test(text)).map(({ lie }) => lie);
+  return [...(fault === undefined ? [] : [`it ${fault}`]), ...called];
+}
+
+/** The name of an object that its owner calls otherwise. */
+interface OtherName {
+  /** It alone: it may be a part of the name of a machine or of a host. */
+  pattern: RegExp;
+  lie: string;
+}
+
+function listOtherNames(objects: readonly Sighting<Cluster | NodePool>[]): OtherName[] {
+  const named = new Map(objects.map(({ object }) => [object.metadata.uid, object]));
+  return [...named.values()].flatMap(({ metadata: { name }, spec: { displayName = name } }) =>
+    displayName === name
+      ? []
+      : [
+          {
+            pattern: new RegExp(`(?<![\\w./-]|ClusterProfile )${name}(?!\\.?\\w|-)`),
+            lie: `it calls ${displayName} ${name}`,
+          },
+        ],
+  );
+}
+
+/** Violations of the rules for the words of every text in a status, one sentence each. */
+export function findWordLies(objects: readonly Sighting<Cluster | NodePool>[]): string[] {
+  const names = listOtherNames(objects);
+  const texts = objects.flatMap(({ object: { kind, status } }) =>
+    [status?.message, ...(status?.conditions ?? []).map(({ message }) => message)].map(
+      (text = "") => `${kind}: ${text}`,
+    ),
+  );
+  return [...new Set(texts)].flatMap((text) => judgeWords(text, names).map((lie) => `${text}: ${lie}`));
+}
+
+/** A fact is one Event; one that is counted on happened later than it had before. */
+function judgeRepetition({ at, object }: Sighting<Event>, earlier: readonly Sighting<Event>[]): string[] {
+  const ofSame = earlier.filter(({ object: { regarding } }) => regarding?.uid === object.regarding?.uid);
+  const before = ofSame.findLast((one) => one.object.metadata.name === object.metadata.name);
+  const [last, now] = [before?.object.series, object.series];
+  if (last && now && now.count > last.count && now.lastObservedTime === last.lastObservedTime)
+    return ["it is counted on, and not seen later"];
+  // What has changed in between and back again is another fact.
+  const other = ofSame.findLast((one) => one.object.related?.uid === object.related?.uid);
+  if (other === undefined || other.object.metadata.name === object.metadata.name) return [];
+  const isSame = other.object.note === object.note && at - other.at < SAME_FACT_MS;
+  return isSame ? ["another Event says the same"] : [];
 }
 
 function judge(sighting: Sighting<Event>, pools: readonly Sighting<NodePool>[]): string[] {

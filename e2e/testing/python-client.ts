@@ -8,8 +8,8 @@ const run = promisify(execFile);
 const VERSION = "37.0.2";
 
 /**
- * A Python with the official Kubernetes client, in a virtual environment created at the first use. Returns the path of its
- * interpreter; undefined where there is no Python, or no package index to install from.
+ * A Python with the official Kubernetes client, in a virtual environment created at the first use. Returns the path of
+ * its interpreter; undefined where there is no Python, or no package index to install from.
  */
 export async function preparePythonClient(): Promise<string | undefined> {
   try {

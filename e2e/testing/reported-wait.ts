@@ -10,7 +10,9 @@ export interface Waiting {
   pollMs?: number;
 }
 
-/** Reads until `holds`, and returns what was read. The error at the deadline names what was awaited and the last result. */
+/**
+ * Reads until `holds`, and returns what was read. The error at the deadline names what was awaited and the last result.
+ */
 export type Until = <T>(what: string, read: () => Promise<T>, holds: (value: T) => boolean) => Promise<T>;
 
 const REPORT_MS = 10_000;

@@ -52,7 +52,8 @@ export function expandRoles(objects: readonly (Manifest & { rules?: Rule[] })[])
 
 /**
  * The rights that a request used, none when no role allowed it: a patch that made its object used `create` too. The
- * kube-apiserver's reason names the role: https://kubernetes.io/docs/reference/labels-annotations-taints/audit-annotations/
+ * kube-apiserver's reason names the role:
+ * https://kubernetes.io/docs/reference/labels-annotations-taints/audit-annotations/
  */
 export function readUses({ verb, objectRef, responseStatus, annotations }: AuditEvent): Use[] {
   const reason = annotations?.["authorization.k8s.io/reason"] ?? "";

@@ -21,9 +21,10 @@ export function readPlayedServer(stack: Pick<StackInfo, "kubeconfig">): {
 }
 
 /**
- * Creates a cluster whose API server is the management cluster's own, because in-memory API servers accept everyone. Its
- * Cluster API object is created by hand and paused, so that Cluster API ignores it; everything else is the real product.
- * With `server`, an address of https, that is taken for its API server instead. Returns the cluster's public id.
+ * Creates a cluster whose API server is the management cluster's own, because in-memory API servers accept everyone.
+ * Its Cluster API object is created by hand and paused, so that Cluster API ignores it; everything else is the real
+ * product. With `server`, an address of https, that is taken for its API server instead. Returns the cluster's public
+ * id.
  */
 export async function createSimulatedTenant(
   stack: Pick<StackInfo, "kubeconfig">,

@@ -51,7 +51,10 @@ export interface Feed {
   close(): void;
 }
 
-/** A user of the REST API. Every response is checked against the OpenAPI document; a request rejects when it does not conform. */
+/**
+ * A user of the REST API. Every response is checked against the OpenAPI document; a request rejects when it does not
+ * conform.
+ */
 export interface Tenant {
   /** Calls an operation of the document, with its types. */
   call<I extends OperationId>(operationId: I, input: Input<I>): Promise<AnswerOf<I>>;
@@ -93,7 +96,8 @@ export function createTenant(apiUrl: string, token: string): Tenant {
         async fetch(input, init) {
           const response = await fetch(input, { ...init, headers: { ...init.headers, authorization } });
           if (response.status !== 503) return response;
-          // An error makes it connect again, as after a broken connection; a response with this status would end it for ever.
+          // An error makes it connect again, as after a broken connection; a response with this status would end it for
+          // ever.
           await response.body?.cancel();
           throw new Error("the feed is unavailable");
         },

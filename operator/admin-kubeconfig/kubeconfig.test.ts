@@ -23,7 +23,7 @@ const basis: KubeconfigBasis = {
   credentialsGeneration: 0,
   server: "https://api.demo.test:6443",
   authority: "ca",
-  engine: "uid-capi",
+  capiUid: "uid-capi",
 };
 const MARK = "uid-ca/7";
 const { cluster } = aCluster().observed;
@@ -158,8 +158,8 @@ test.each<[string, Secret, string, string | undefined, boolean]>([
     "uid-ca/9",
     false,
   ],
-])("a CA that %s: lost %s", (_, existing, engine, revision, isLost) => {
-  expect(isCaLost(existing, engine, revision)).toBe(isLost);
+])("a CA that %s: lost %s", (_, existing, capiUid, revision, isLost) => {
+  expect(isCaLost(existing, capiUid, revision)).toBe(isLost);
 });
 
 test("a certificate of the same key, alone or among others, is of the same CA", async () => {
@@ -179,7 +179,7 @@ test("another CA of the same cluster is known to be lost, and nothing is issued 
   const existing = trimCredential(secret);
   expect(isOfOtherCa(existing, basis, "ca")).toBe(false);
   expect(isOfOtherCa(existing, basis, "other")).toBe(true);
-  expect(isOfOtherCa(existing, { ...basis, engine: "uid-new" }, "other")).toBe(false);
+  expect(isOfOtherCa(existing, { ...basis, capiUid: "uid-new" }, "other")).toBe(false);
   const patch = composeLostCaPatch("uid-ca/9", basis, secret.metadata);
   expect(patch).toMatchObject({ metadata: { annotations: { [LOST]: "uid-capi uid-ca/9" } } });
   expect(decideOn(annotate({ [LOST]: "uid-capi uid-ca/9" }), { authority: "uid-ca/9" }).kind).toBe("keep");

@@ -8,17 +8,17 @@ import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
-import { nameAdminGroup } from "../tenant/own-names.ts";
+import { nameAdminGroup } from "../tenant/subjects.ts";
 
 /** A hash of what a credential was issued from; with another value it is issued again. */
-const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
-const ANNOTATION_RENEW_AT = "cloud.marina.dev/renew-at";
-const ANNOTATION_CONTENT = "cloud.marina.dev/content";
+export const ANNOTATION_BASIS = "cloud.marina.dev/credential-basis";
+export const ANNOTATION_RENEW_AT = "cloud.marina.dev/renew-at";
+export const ANNOTATION_CONTENT = "cloud.marina.dev/content";
 /** The revision of the CA's Secret whose certificate was last found equal to that in the credential. */
 const ANNOTATION_CA_REVISION = "cloud.marina.dev/credential-authority";
 
 /** The uid of the Cluster API cluster whose CA the credential holds: that cluster never gets another CA. */
-const ANNOTATION_ENGINE = "cloud.marina.dev/credential-engine";
+const ANNOTATION_CAPI_UID = "cloud.marina.dev/credential-engine";
 /** The uid of the Cluster API cluster, and the revision of its CA's Secret that holds another CA than the credential. */
 const ANNOTATION_LOST_CA = "cloud.marina.dev/lost-authority";
 
@@ -36,7 +36,7 @@ export interface KubeconfigBasis {
   server: string;
   authority: AuthorityKind;
   /** The uid of the Cluster API cluster. */
-  engine: string;
+  capiUid: string;
 }
 
 /** What a kubeconfig lets in with, and when that ends. */
@@ -77,7 +77,7 @@ export function decideIssue(
     annotations[ANNOTATION_BASIS] === hashBasis(basis, caCertificate) &&
     annotations[ANNOTATION_CONTENT] === existing.data?.value;
   if (!intact || !(renewInMs > 0)) return { kind: "issue" };
-  const isKnownLost = annotations[ANNOTATION_LOST_CA] === describeLostCa(basis.engine, caRevision);
+  const isKnownLost = annotations[ANNOTATION_LOST_CA] === describeLostCa(basis.capiUid, caRevision);
   if (isKnownLost || isRecorded(existing, basis, caRevision))
     return { kind: "keep", caCertificate, renewInMs };
   return { kind: "compare", caCertificate, renewInMs };
@@ -93,7 +93,8 @@ export function isRotation(existing: Secret | undefined, basis: KubeconfigBasis)
 export function isRecorded(existing: Secret, basis: KubeconfigBasis, caRevision: string): boolean {
   const annotations = existing.metadata.annotations ?? {};
   return (
-    annotations[ANNOTATION_CA_REVISION] === caRevision && annotations[ANNOTATION_ENGINE] === engineOf(basis)
+    annotations[ANNOTATION_CA_REVISION] === caRevision &&
+    annotations[ANNOTATION_CAPI_UID] === capiUidOf(basis)
   );
 }
 
@@ -105,7 +106,7 @@ export function composeRevisionPatch(
 ): object {
   const annotations = {
     [ANNOTATION_CA_REVISION]: caRevision,
-    [ANNOTATION_ENGINE]: engineOf(basis) ?? null,
+    [ANNOTATION_CAPI_UID]: capiUidOf(basis) ?? null,
     [ANNOTATION_LOST_CA]: null,
   };
   return { metadata: { resourceVersion, annotations } };
@@ -117,7 +118,7 @@ export function composeLostCaPatch(
   basis: KubeconfigBasis,
   { resourceVersion }: ObjectMeta,
 ): object {
-  const annotations = { [ANNOTATION_LOST_CA]: describeLostCa(basis.engine, caRevision) };
+  const annotations = { [ANNOTATION_LOST_CA]: describeLostCa(basis.capiUid, caRevision) };
   return { metadata: { resourceVersion, annotations } };
 }
 
@@ -126,11 +127,11 @@ export function composeLostCaPatch(
  * key: its certificate may be renewed, or be one of several.
  */
 export function isOfOtherCa(existing: Secret, basis: KubeconfigBasis, caCertificate: string): boolean {
-  const engine = existing.metadata.annotations?.[ANNOTATION_ENGINE];
+  const capiUid = existing.metadata.annotations?.[ANNOTATION_CAPI_UID];
   const known = existing.data?.["ca.crt"];
   return (
-    engine !== undefined &&
-    engine === engineOf(basis) &&
+    capiUid !== undefined &&
+    capiUid === capiUidOf(basis) &&
     known !== undefined &&
     !sharesKey(known, caCertificate)
   );
@@ -160,25 +161,25 @@ function listKeys(certificates: string): string[] {
  */
 export function isCaLost(
   existing: Secret | undefined,
-  engine: string | undefined,
+  capiUid: string | undefined,
   caRevision: string | undefined,
 ): boolean {
   const annotations = existing?.metadata.annotations ?? {};
-  if (engine === undefined || annotations[ANNOTATION_ENGINE] !== engine) return false;
+  if (capiUid === undefined || annotations[ANNOTATION_CAPI_UID] !== capiUid) return false;
   // Issued by the one that is there, whatever was noted of another before.
   if (caRevision !== undefined && annotations[ANNOTATION_CA_REVISION] === caRevision) return false;
-  if (annotations[ANNOTATION_LOST_CA]?.startsWith(describeLostCa(engine, "")) === true) return true;
+  if (annotations[ANNOTATION_LOST_CA]?.startsWith(describeLostCa(capiUid, "")) === true) return true;
   const [uid] = annotations[ANNOTATION_CA_REVISION]?.split("/") ?? [];
   return uid !== undefined && caRevision?.startsWith(`${uid}/`) !== true;
 }
 
-function describeLostCa(engine: string, caRevision: string): string {
-  return `${engine} ${caRevision}`;
+function describeLostCa(capiUid: string, caRevision: string): string {
+  return `${capiUid} ${caRevision}`;
 }
 
 /** Where the key of the CA is not here, its certificate may be another one at any time. */
-function engineOf({ authority, engine }: KubeconfigBasis): string | undefined {
-  return authority === "ca" ? engine : undefined;
+function capiUidOf({ authority, capiUid }: KubeconfigBasis): string | undefined {
+  return authority === "ca" ? capiUid : undefined;
 }
 
 /** What the signer gets. */
@@ -224,7 +225,7 @@ export function composeAdminSecret(
         [ANNOTATION_CONTENT]: fingerprint(value),
         [ANNOTATION_CA_REVISION]: ca.revision,
         [ANNOTATION_GENERATION]: String(basis.credentialsGeneration),
-        ...(engineOf(basis) !== undefined && { [ANNOTATION_ENGINE]: basis.engine }),
+        ...(capiUidOf(basis) !== undefined && { [ANNOTATION_CAPI_UID]: basis.capiUid }),
       },
       ownerReferences: [composeOwnerReference(cluster)],
     },
@@ -252,7 +253,7 @@ export function fingerprint(text: string): string {
 
 /** Keeps of an issued credential the CA's certificate (PEM), and a fingerprint instead of the content. */
 export function trimCredential(secret: Secret): Secret {
-  const value = secret.data?.value;
+  const value = secret.data?.value ?? readArgoCDContent(secret);
   const caCertificate = value === undefined ? undefined : readCaCertificate(value);
   return {
     ...secret,
@@ -261,6 +262,11 @@ export function trimCredential(secret: Secret): Secret {
       ...(caCertificate !== undefined && { "ca.crt": caCertificate }),
     },
   };
+}
+
+/** The content of a cluster Secret of Argo CD, which has several keys; undefined for another Secret. */
+export function readArgoCDContent({ data }: Secret): string | undefined {
+  return data?.config === undefined ? undefined : `${data.name} ${data.server} ${data.config}`;
 }
 
 function hashBasis(basis: KubeconfigBasis, caCertificate: string): string {

@@ -66,9 +66,9 @@ export function hasLostCa(
   caches: Pick<Caches, "clusters" | "capiClusters" | "authorities" | "credentials">,
   key: string,
 ): boolean {
-  const engine = findCapi(caches, key).capi?.object.metadata.uid;
+  const capiUid = findCapi(caches, key).capi?.object.metadata.uid;
   const ca = caches.authorities.get(nameCaSecret(key));
-  return isCaLost(caches.credentials.get(nameAdminSecret(key)), engine, ca && revisionOf(ca.metadata));
+  return isCaLost(caches.credentials.get(nameAdminSecret(key)), capiUid, ca && revisionOf(ca.metadata));
 }
 
 /** The accesses to a cluster. */

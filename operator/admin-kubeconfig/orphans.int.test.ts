@@ -28,7 +28,9 @@ afterEach(async () => {
   await api.close();
 });
 
-/** A Secret as the operator writes it, and the right to read it, which the operator of the stack may have given already. */
+/**
+ * A Secret as the operator writes it, and the right to read it, which the operator of the stack may have given already.
+ */
 async function createCredential(name: string): Promise<void> {
   const metadata = { name, namespace };
   const options = { ...TEST, force: true };

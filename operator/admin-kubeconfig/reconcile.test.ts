@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
-import { nameAccessRights } from "../tenant/own-names.ts";
+import { nameAccessRights } from "../tenant/subjects.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { decideBindings, RESTORE_WAIT_MS } from "./reconcile.ts";
 
@@ -16,7 +16,7 @@ const BASIS = {
   credentialsGeneration: 2,
   server: "https://demo",
   authority: "ca" as const,
-  engine: "engine",
+  capiUid: "capiUid",
 };
 
 function accessOf(id: string, metadata: object = {}): ClusterAccess {

@@ -7,8 +7,8 @@ import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
 import { isLive } from "../cluster-access/reconcile.ts";
 import { composeAccessBinding, composeAdminBinding, type DesiredBindings } from "../tenant/binding.ts";
-import { isAccessName, nameAccessRights, nameAdminBinding, nameAdminGroup } from "../tenant/own-names.ts";
 import { composeRoleMetadata, composeSecretRole, composeSecretRoleBinding } from "../tenant/secret-role.ts";
+import { isAccessName, nameAccessRights, nameAdminBinding, nameAdminGroup } from "../tenant/subjects.ts";
 import { decideIssue, type IssueDecision, type KubeconfigBasis } from "./kubeconfig.ts";
 import type { ObservedAdminKubeconfig } from "./observe.ts";
 
@@ -39,8 +39,8 @@ export function reconcileAdminKubeconfig(
   });
   if (tenant === undefined) return { plan, credential: undefined };
   const credentialsGeneration = cluster.spec.credentialsGeneration ?? 0;
-  const { server, authority, engine } = tenant;
-  const basis = { clusterId, credentialsGeneration, server, authority: authority.kind, engine };
+  const { server, authority, capiUid } = tenant;
+  const basis = { clusterId, credentialsGeneration, server, authority: authority.kind, capiUid };
   return {
     plan,
     credential: { basis, issue: decideIssue(observed.credential, basis, authority.revision, now) },

@@ -47,7 +47,10 @@ export interface AutoscalerInput {
   defaults: PoolDefaults;
 }
 
-/** `{minor}` in the name of an image is the minor version of the cluster: https://github.com/kubernetes/autoscaler, "Releases". */
+/**
+ * `{minor}` in the name of an image is the minor version of the cluster: https://github.com/kubernetes/autoscaler,
+ * "Releases".
+ */
 const MINOR = "{minor}";
 
 /** The image for a cluster that runs this Kubernetes version; undefined while the version is needed and not known. */
@@ -58,9 +61,9 @@ export function chooseAutoscalerImage(image: string, version: string | undefined
 }
 
 /**
- * The cluster autoscaler of one cluster: a Deployment in the organization's namespace, and its permissions there. It reads
- * the management cluster as its ServiceAccount and the tenant's with Cluster API's kubeconfig, which the platform's own
- * programs may use. Flags: cluster-autoscaler/cloudprovider/clusterapi/README.md.
+ * The cluster autoscaler of one cluster: a Deployment in the organization's namespace, and its permissions there. It
+ * reads the management cluster as its ServiceAccount and the tenant's with Cluster API's kubeconfig, which the
+ * platform's own programs may use. Flags: cluster-autoscaler/cloudprovider/clusterapi/README.md.
  */
 export function composeAutoscaler(
   cluster: Cluster,

@@ -18,8 +18,8 @@ export interface AutoscalerSettings {
 }
 
 /**
- * The caches of what only autoscalers have: without an image the operator has no right to it. Those of an earlier image have
- * lost their Roles by then, which it may always delete.
+ * The caches of what only autoscalers have: without an image the operator has no right to it. Those of an earlier image
+ * have lost their Roles by then, which it may always delete.
  */
 export function findUnusedCaches({ autoscalerImage }: AutoscalerSettings): ReadonlySet<keyof Cached> {
   return new Set(autoscalerImage === undefined ? ["serviceAccounts", "deployments"] : []);

@@ -53,6 +53,7 @@ export const FOUND = {
   probe: { ok: true, message: "" },
   attempts: { kubeconfig: {}, bindings: {} },
   tenant: {},
+  addOnObstacles: new Map(),
 };
 const HOUR_MS = 3600 * 1000;
 /** More attempts than the operator needs for anything; a template that moves after that is of another build. */
@@ -84,8 +85,8 @@ export function createFleet(options: FleetOptions): {
     const [cluster] = find<Cluster>("cloud.marina.dev", "Cluster");
     if (cluster === undefined) throw new Error("the template holds no Cluster");
     const ca = find<Secret>("v1", "Secret").find(({ metadata }) => metadata.name.endsWith("-ca"));
-    const [engine] = find<KubeObject>("cluster.x-k8s.io", "Cluster");
-    const uids = { ca: ca?.metadata.uid, engine: engine?.metadata.uid ?? "" };
+    const [capiCluster] = find<KubeObject>("cluster.x-k8s.io", "Cluster");
+    const uids = { ca: ca?.metadata.uid, capiUid: capiCluster?.metadata.uid ?? "" };
     for (const object of makeAccess(cluster, uids, options)) {
       put({ ...object, metadata: { ...objects.get(identify(object))?.metadata, ...object.metadata } });
     }
@@ -167,7 +168,7 @@ function moveToTenant(object: KubeObject, tenant: Tenant): KubeObject {
 
 function makeAccess(
   cluster: Cluster,
-  uids: { ca: string | undefined; engine: string },
+  uids: { ca: string | undefined; capiUid: string },
   options: FleetOptions,
 ): KubeObject[] {
   const { tenant, apiserver, credential } = options;
@@ -178,7 +179,7 @@ function makeAccess(
     credentialsGeneration: 0,
     server,
     authority: "ca" as const,
-    engine: uids.engine,
+    capiUid: uids.capiUid,
   };
   const now = new Date(Date.now() - HOUR_MS);
   const issued = { credential, expiresAt: new Date(now.getTime() + LIFETIME_MS) };

@@ -12,8 +12,8 @@ export const CLUSTERS_PER_ORGANIZATION = 10;
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
 /**
- * The objects of the template under other names: every uid and id, the cluster, its pools, its subnet, and for every tenth
- * copy the organization are new, wherever they stand. Copies of one number are equal.
+ * The objects of the template under other names: every uid and id, the cluster, its pools, its subnet, and for every
+ * tenth copy the organization are new, wherever they stand. Copies of one number are equal.
  */
 export function copyObjects(template: Template, index: number): KubeObject[] {
   const { text, pattern, names } = prepare(template);

@@ -5,8 +5,8 @@ import { readFleetOptions } from "./input.ts";
 
 /**
  * Prints the objects of converged clusters as etcd holds them, one a line: key, tab, JSON. Arguments: the file of the
- * template, the tenants' API server as JSON, the number of the first and of the one after the last. The environment is the
- * operator's.
+ * template, the tenants' API server as JSON, the number of the first and of the one after the last. The environment is
+ * the operator's.
  */
 async function main([templateFile, tenantJson, from, to]: string[]): Promise<void> {
   const options = await readFleetOptions(templateFile, tenantJson);

@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import {
   classCapabilitiesSchema,
   type PlanCapabilities,
   planCapabilitiesSchema,
-} from "../../shared/crd/class-capabilities.ts";
-import { NO_OTHER_LABEL } from "../../shared/crd/node-labels.ts";
+} from "../../shared/crd/published-config.ts";
 import { makeClass, settings } from "../testing.ts";
 import { decideCapabilities, type Installation } from "./decide.ts";
 

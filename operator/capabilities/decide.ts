@@ -1,10 +1,10 @@
+import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import type {
   Capability,
   ClassCapabilitiesByPlan,
+  Packages,
   PlanCapabilities,
-} from "../../shared/crd/class-capabilities.ts";
-import { NO_OTHER_LABEL } from "../../shared/crd/node-labels.ts";
-import type { Packages } from "../../shared/crd/packages.ts";
+} from "../../shared/crd/published-config.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { ClassLookup, ClusterSettings, PlanMapping } from "../cluster/observe.ts";
 
@@ -21,7 +21,9 @@ const CONTROL_PLANE_REPLICAS = [1, 3, 5];
 /** Whatever a platform synchronizes on purpose, it does not match this one. */
 const ANY_LABEL = "cloud.marina.dev.example/any";
 
-/** What the clusters of each plan can have: of those that the operator is configured with, and of the packages on offer. */
+/**
+ * What the clusters of each plan can have: of those that the operator is configured with, and of the packages on offer.
+ */
 export function decideCapabilities(installation: Installation): ClassCapabilitiesByPlan {
   const { settings, packages } = installation;
   const names = new Set([...Object.keys(settings.plans), ...Object.keys(packages)]);

@@ -2,13 +2,19 @@ import type { CapiHealthCheck, ClusterClass } from "./kinds.ts";
 
 /** On a ClusterClass: `requested-only` says that its infrastructure may ignore the authorized CIDRs without a word. */
 const ANNOTATION_AUTHORIZED_CIDRS_MODE = "cloud.marina.dev/authorized-cidrs-enforcement";
+/**
+ * On a ClusterClass: the names of the ClusterResourceSets of its Namespace that its clusters get, separated by commas.
+ */
+const ANNOTATION_ADD_ONS = "cloud.marina.dev/cluster-resource-sets";
 
 /** What a ClusterClass supports, and so what Marina may send it. */
 export interface ClassCapabilities {
   variables: ReadonlySet<string>;
   /** The longest list of networks that it takes, those of platform and workers included; undefined = any. */
   maxAuthorizedCIDRs: number | undefined;
-  /** Whether its infrastructure may ignore that list without a word, so that nothing shows that the list is in force. */
+  /**
+   * Whether its infrastructure may ignore that list without a word, so that nothing shows that the list is in force.
+   */
   mayIgnoreAuthorizedCIDRs: boolean;
   /** The class of workers that every pool uses: the first that the ClusterClass lists. */
   workerClass: string | undefined;
@@ -18,6 +24,8 @@ export interface ClassCapabilities {
   controlPlaneMachines: boolean;
   /** Versions (with `v`) that the class chains by itself; empty = one minor per step. */
   kubernetesVersions: readonly string[];
+  /** The names of the ClusterResourceSets that its clusters get. */
+  addOns: readonly string[];
 }
 
 /** Reads a ClusterClass. Variables of its patches and of its extensions count alike. */
@@ -34,5 +42,11 @@ export function readClusterClass(clusterClass: ClusterClass): ClassCapabilities 
     workerHealthCheck: workers?.healthCheck,
     controlPlaneMachines: clusterClass.spec?.controlPlane?.machineInfrastructure !== undefined,
     kubernetesVersions: clusterClass.spec?.kubernetesVersions ?? [],
+    addOns: readNames(annotations?.[ANNOTATION_ADD_ONS]),
   };
+}
+
+function readNames(list = ""): string[] {
+  const names = list.split(",").map((name) => name.trim());
+  return [...new Set(names.filter((name) => name !== ""))];
 }

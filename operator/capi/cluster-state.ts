@@ -1,5 +1,5 @@
-import { explain } from "./explain.ts";
 import { type CapiCluster, type CapiCondition, findCapiCondition } from "./kinds.ts";
+import { explain } from "./tenant-words.ts";
 
 /** What Cluster API reports of one cluster, in Marina's terms. */
 export interface CapiState {

@@ -16,29 +16,53 @@ export function isCapiEvent({ regarding }: Event): boolean {
   return isCapiGroup(groupOf(regarding?.apiVersion));
 }
 
-/** What people want to know of Cluster API's normal activity: its machines and nodes, and what they run on. */
-const TOLD: Readonly<Record<string, readonly string[]>> = {
-  Cluster: ["InfrastructureReady", "ControlPlaneInitialized"],
-  Machine: [
-    "MachineMarkedUnhealthy",
-    "NodeVolumesDetached",
-    "SuccessfulDrainNode",
-    "SuccessfulSetNodeRef",
-    "SuccessfulStartInPlaceUpdate",
-  ],
-  MachineSet: ["SuccessfulCreate", "SuccessfulDelete"],
+/**
+ * What people want to know of Cluster API's normal activity: its machines and nodes, and what they run on. The text says it of the
+ * object where Cluster API's note is the name of a condition or of a node; undefined: its note is a sentence.
+ */
+export const SHOWN_REASONS: Readonly<Record<string, Readonly<Record<string, string | undefined>>>> = {
+  Cluster: {
+    InfrastructureReady: "its infrastructure is ready",
+    ControlPlaneInitialized: "its first control plane machine serves the Kubernetes API",
+  },
+  Machine: {
+    MachineMarkedUnhealthy: "a health check has marked it as unhealthy",
+    NodeVolumesDetached: "the volumes of its node are detached",
+    SuccessfulDrainNode: "its node is drained",
+    SuccessfulSetNodeRef: "it has joined the cluster as a node",
+    SuccessfulStartInPlaceUpdate: undefined,
+  },
+  MachineSet: { SuccessfulCreate: undefined, SuccessfulDelete: undefined },
 };
+
+/** What is shown of a kind of Cluster API's own; nothing of a kind of a provider, all of whose Events are shown. */
+function findShownReasons({
+  regarding: { apiVersion, kind = "" } = {},
+}: Event): Readonly<Record<string, string | undefined>> {
+  return isOfProvider(apiVersion) || !Object.hasOwn(SHOWN_REASONS, kind) ? {} : (SHOWN_REASONS[kind] ?? {});
+}
+
+function isOfProvider(apiVersion: string | undefined): boolean {
+  const group = groupOf(apiVersion);
+  return !isCapiGroup(group) || group.startsWith("infrastructure.");
+}
+
+/** What a normal Event of Cluster API says of its object, where that is not in its note. */
+export function sentenceOfEvent(event: Event): string | undefined {
+  const { type, reason = "" } = event;
+  const reasons = findShownReasons(event);
+  return type === "Warning" || !Object.hasOwn(reasons, reason) ? undefined : reasons[reason];
+}
 
 /**
  * Whether an Event of Cluster API or of a provider is shown to the users of its cluster: every failure that it does not
  * just retry, all that a provider does, and a list of Cluster API's normal activity. Work on its own objects is not shown.
  */
-export function isTold(event: Event): boolean {
+export function isShown(event: Event): boolean {
   const { type, note = "", reason = "", regarding: { apiVersion, kind = "" } = {} } = event;
   if (type === "Warning") return toTenantWords(note || reason) !== "";
-  const group = groupOf(apiVersion);
-  const isOfProvider = !isCapiGroup(group) || group.startsWith("infrastructure.");
-  return isOfProvider ? !kind.endsWith("Template") : TOLD[kind]?.includes(reason) === true;
+  if (isOfProvider(apiVersion)) return !kind.endsWith("Template");
+  return Object.hasOwn(findShownReasons(event), reason);
 }
 
 /**

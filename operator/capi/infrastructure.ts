@@ -1,13 +1,15 @@
 import { elapsedMs } from "../../shared/controller/time.ts";
-import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
-import type { CapiCondition } from "./kinds.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { defineKind, type Kind, type KubeObject, type ObjectMeta } from "../../shared/kube/kind.ts";
+import type { CapiCluster, CapiCondition } from "./kinds.ts";
 
 /** A provider's object of a cluster, the fields that every provider has by Cluster API's contract. */
 export interface InfrastructureCluster extends KubeObject {
   spec?: object;
   status?: {
     observedGeneration?: number;
-    /** Of providers that follow the contract v1beta1. */
+    /** From providers that follow the contract v1beta1. */
     ready?: boolean;
     initialization?: { provisioned?: boolean };
     conditions?: CapiCondition[];
@@ -16,7 +18,7 @@ export interface InfrastructureCluster extends KubeObject {
 
 /** What a provider says of its object of a cluster. */
 export interface InfrastructureState {
-  /** It has acted on the object as it is now, as far as it tells, and the infrastructure is there. */
+  /** It has acted on the present version of the object, as far as it reports that, and the infrastructure is there. */
   isSettled: boolean;
   /** The texts of each list of its specification; those within the items of a list count with it. */
   lists: readonly ReadonlySet<string>[];
@@ -60,4 +62,52 @@ function collectLists(value: unknown): string[][] {
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
+}
+
+/** Reads the provider's object of a cluster, of whatever kind it is. */
+export interface InfrastructureReader {
+  /** Undefined = there is none, or it cannot be read. */
+  read(
+    capi: CapiCluster | undefined,
+    now: Date,
+    signal: AbortSignal,
+  ): Promise<InfrastructureState | undefined>;
+}
+
+/** The kinds that the API server has change when a provider is installed. */
+const KINDS_ARE_READ_EVERY_MS = 600_000;
+
+/**
+ * The object is read on demand, not watched: what it says is needed for seconds after a change of a restricted network, and
+ * its kind is not known before.
+ */
+export function createInfrastructureReader(
+  client: Pick<KubeClient, "get" | "listKinds">,
+  nowMs: () => number = () => performance.now(),
+): InfrastructureReader {
+  let known: { kinds: readonly Kind<KubeObject>[]; readAtMs: number } | undefined;
+
+  async function findKind(group: string, kind: string, signal: AbortSignal) {
+    if (known === undefined || nowMs() - known.readAtMs >= KINDS_ARE_READ_EVERY_MS)
+      known = { kinds: await client.listKinds({ signal }), readAtMs: nowMs() };
+    const found = known.kinds.find((one) => one.group === group && one.kind === kind);
+    if (found === undefined) return undefined;
+    const { version, plural } = found;
+    return defineKind<InfrastructureCluster>({ group, version, kind, plural, namespaced: true });
+  }
+
+  return {
+    async read(capi, now, signal) {
+      const { apiGroup, kind, name } = capi?.spec?.infrastructureRef ?? {};
+      if (apiGroup === undefined || kind === undefined || name === undefined) return undefined;
+      try {
+        const found = await findKind(apiGroup, kind, signal);
+        const object = found && (await client.get(found, capi?.metadata.namespace, name, { signal }));
+        return object && readInfrastructure(object, now);
+      } catch (error) {
+        if (error instanceof KubeError) return undefined;
+        throw error;
+      }
+    },
+  };
 }

@@ -11,6 +11,11 @@ export const LABEL_CAPI_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
 /** On a MachineSet that a MachineDeployment made: the name of that. */
 export const LABEL_CAPI_DEPLOYMENT = "cluster.x-k8s.io/deployment-name";
+/**
+ * The labels of its machine that Cluster API has set on a node, with commas. Source: machine_controller_noderef.go,
+ * v1.14.
+ */
+export const ANNOTATION_SYNCED_LABELS = "cluster.x-k8s.io/labels-from-machine";
 
 /** The finalizers that the controllers of a MachineDeployment add once they have registered it. */
 export const REGISTRATION_FINALIZERS = [
@@ -233,4 +238,11 @@ export function indexByInfrastructure(machine: Machine): string[] {
   const reference = machine.spec?.infrastructureRef;
   if (reference?.name === undefined) return [];
   return [toKey(machine.metadata.namespace, toKey(reference.kind, reference.name))];
+}
+
+/**
+ * Whether a label reaches nodes in any case, besides node roles. Source: "metadata propagation" in Cluster API's book.
+ */
+export function isReservedForNodes(label: string): boolean {
+  return /^([^/]+\.)?(node-restriction\.kubernetes\.io|node\.cluster\.x-k8s\.io)\//.test(label);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { CapiMachineTemplate, Machine, MachineDeployment, MachineSet } from "./kinds.ts";
-import { isOfOtherTemplate } from "./machine-template.ts";
+import { isOfOtherTemplate } from "./pool-state.ts";
 import { trimMachine, trimMachineDeployment, trimMachineSet } from "./trim.ts";
 
 const API_VERSION = "cluster.x-k8s.io/v1beta2";

@@ -1,14 +1,16 @@
-import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
-import { explain } from "./explain.ts";
+import { isDeepStrictEqual } from "node:util";
+import { ANNOTATION_APPLIED, ANNOTATION_MACHINE_SIZE } from "../../shared/crd/names.ts";
 import {
   type CapiCondition,
+  type CapiMachineTemplate,
   findCapiCondition,
   type Machine,
   type MachineDeployment,
   type MachineSet,
   REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
-import { isOfOtherTemplate } from "./machine-template.ts";
+import { explain } from "./tenant-words.ts";
+import { type DesiredPool, readMachineSize } from "./worker-pool.ts";
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */
 export interface CapiPoolState {
@@ -64,6 +66,19 @@ export function readPool(deployment: MachineDeployment): CapiPoolState {
   };
 }
 
+/**
+ * The size of the machines that a MachineDeployment makes now: Cluster API writes the annotation together with the template, in
+ * one write. Undefined = an earlier version of the operator has applied the pool.
+ */
+export function readTemplateSize({ metadata }: MachineDeployment): DesiredPool["machine"] | undefined {
+  const text = metadata.annotations?.[ANNOTATION_MACHINE_SIZE];
+  try {
+    return text === undefined ? undefined : readMachineSize(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
 /** How far the deletion of a machine is: its stage, and why it is not further. */
 export interface MachineDeletion {
   stage: "drain" | "volumes" | "infrastructure" | "other";
@@ -74,6 +89,8 @@ export interface MachineDeletion {
 export interface CapiMachine {
   name: string;
   uid: string;
+  /** The size that its template gives it; undefined = not known. */
+  size: DesiredPool["machine"] | undefined;
   node: string | undefined;
   phase: string;
   ready: boolean;
@@ -94,17 +111,25 @@ export interface CapiMachine {
   unhealthy: { since: string; reason: string; message: string } | undefined;
 }
 
-/** Reads the Machines of one MachineDeployment and its MachineSets. */
+/** Reads the Machines of one MachineDeployment and its MachineSets, whose templates give them their size. */
 export function readMachines(
   machines: readonly Machine[],
   deployment: MachineDeployment | undefined,
   sets: readonly MachineSet[],
+  findSize: (set: MachineSet) => DesiredPool["machine"] | undefined,
 ): CapiMachine[] {
-  return machines.map((machine) => readMachine(machine, isOfOtherTemplate(machine, deployment, sets)));
+  return machines.map((machine) => {
+    const set = findMachineSet(machine, sets);
+    return readMachine(machine, isOfOtherTemplate(machine, deployment, sets), set && findSize(set));
+  });
 }
 
 /** Reads a Machine. An unhealthy one has a node, is not being deleted, and has NodeHealthy False or Unknown. */
-export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undefined): CapiMachine {
+export function readMachine(
+  machine: Machine,
+  isOfOtherTemplate: boolean | undefined,
+  size?: DesiredPool["machine"],
+): CapiMachine {
   const node = machine.status?.nodeRef?.name;
   const deleting = machine.metadata.deletionTimestamp !== undefined;
   const health = findCapiCondition(machine, "NodeHealthy");
@@ -113,6 +138,7 @@ export function readMachine(machine: Machine, isOfOtherTemplate: boolean | undef
   return {
     name: machine.metadata.name,
     uid: machine.metadata.uid ?? "",
+    size,
     node,
     phase: machine.status?.phase ?? "Pending",
     ready: findCapiCondition(machine, "Ready")?.status === "True",
@@ -170,4 +196,46 @@ function isUnhealthy(health: CapiCondition): boolean {
     (health.status === "False" && health.reason === "NodeNotHealthy") ||
     (health.status === "Unknown" && health.reason === "NodeHealthyUnknown")
   );
+}
+
+/**
+ * Whether Cluster API replaces a machine because the template has changed, by its own `MachineTemplateUpToDate`: the
+ * settings hash is written in place on such machines too. Undefined = not known yet, for caches follow each other by
+ * chance: a MachineSet is not seen, or the newest one differs, which may be seen before its MachineDeployment.
+ */
+export function isOfOtherTemplate(
+  machine: Machine,
+  deployment: MachineDeployment | undefined,
+  sets: readonly MachineSet[],
+): boolean | undefined {
+  const owner = machine.metadata.ownerReferences?.find(({ kind }) => kind === "MachineSet");
+  if (owner === undefined || deployment === undefined) return false;
+  const set = sets.find(({ metadata }) => metadata.uid === owner.uid);
+  if (set === undefined) return undefined;
+  if (isDeepStrictEqual(pickTemplate(set)?.spec, pickTemplate(deployment)?.spec)) return false;
+  const createdAt = (it: MachineSet) => it.metadata.creationTimestamp ?? "";
+  return sets.some((other) => createdAt(other) > createdAt(set)) ? true : undefined;
+}
+
+/** The MachineSet of a machine; undefined = it has none, or it is not seen yet. */
+export function findMachineSet(machine: Machine, sets: readonly MachineSet[]): MachineSet | undefined {
+  const owner = machine.metadata.ownerReferences?.find(({ kind }) => kind === "MachineSet");
+  return owner && sets.find(({ metadata }) => metadata.uid === owner.uid);
+}
+
+/** The part of a template that decides about replacements. */
+export function pickTemplate({
+  spec,
+}: MachineDeployment | MachineSet): { spec: CapiMachineTemplate } | undefined {
+  const template = spec?.template?.spec;
+  if (template === undefined) return undefined;
+  const { version, failureDomain, infrastructureRef, bootstrap } = template;
+  return {
+    spec: {
+      ...(version !== undefined && { version }),
+      ...(failureDomain !== undefined && { failureDomain }),
+      ...(infrastructureRef && { infrastructureRef }),
+      ...(bootstrap?.configRef && { bootstrap: { configRef: bootstrap.configRef } }),
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readGates } from "./probe-gates.ts";
+import { readGates } from "./required.ts";
 
 const refused = (text: string) =>
   `admission webhook "validation.cluster.cluster.x-k8s.io" denied the request: Cluster.cluster.x-k8s.io "marina-probe" is invalid: ${text}`;

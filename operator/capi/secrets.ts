@@ -23,7 +23,9 @@ export function nameKubeconfigSecret(cluster: string): string {
   return `${cluster}${KUBECONFIG_SUFFIX}`;
 }
 
-/** The cluster that this Secret gives access to: its CAs and Cluster API's kubeconfig; undefined for any other Secret. */
+/**
+ * The cluster that this Secret gives access to: its CAs and Cluster API's kubeconfig; undefined for any other Secret.
+ */
 export function clusterOfAuthority(metadata: ObjectMeta): string | undefined {
   const cluster = capiClusterNameOf(metadata);
   if (cluster === undefined) return undefined;
@@ -44,8 +46,8 @@ export interface AuthoritySecret extends KubeObject {
 }
 
 /**
- * Keeps the identity, the version and the owners of the Secrets of CAs and kubeconfigs, and whether a CA comes with its key;
- * of Cluster API's other Secrets nothing. Expects metadata with managedFields: the content is never read for it.
+ * Keeps the identity, the version and the owners of the Secrets of CAs and kubeconfigs, and whether a CA comes with its
+ * key; of Cluster API's other Secrets nothing. Expects metadata with managedFields: the content is never read for it.
  */
 export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): AuthoritySecret | undefined {
   if (!SUFFIXES.some((suffix) => metadata.name.endsWith(suffix))) return undefined;
@@ -66,7 +68,9 @@ export function trimAuthority({ apiVersion, kind, metadata }: KubeObject): Autho
   };
 }
 
-/** The API server records each key of a Secret's data: https://kubernetes.io/docs/reference/using-api/server-side-apply/ */
+/**
+ * The API server records each key of a Secret's data: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+ */
 function lacksKey({ managedFields = [] }: ObjectMeta): boolean {
   const fields = new Set(managedFields.flatMap(({ fieldsV1 }) => Object.keys(fieldsV1?.["f:data"] ?? {})));
   return fields.has("f:tls.crt") && !fields.has("f:tls.key");

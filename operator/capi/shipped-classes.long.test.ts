@@ -146,6 +146,38 @@ const CLASSES: ShippedClass[] = [
     ],
     refusals: [NO_SUCH_SIZE],
   },
+  {
+    name: "gcp",
+    values: {
+      project: "platform",
+      region: "europe-west3",
+      credentials: "google",
+      imagePrefix: "projects/images/global/images/ubuntu-2404-",
+      controlPlane: { instanceType: "n2-standard-2" },
+    },
+    definitions: { module: "sigs.k8s.io/cluster-api-provider-gcp", folder: "config/crd" },
+    infrastructure: { kind: "GCP", version: "v1beta1" },
+    wishes: { publicEndpoint: false },
+    image: ({ spec }) => spec.template.spec.image.replace(/-(\d+)-(\d+)$/, ".$1.$2"),
+    size: ({ spec }) => [spec.template.spec.instanceType, spec.template.spec.rootDeviceSize],
+    resized: RESIZED,
+    sizes: [
+      ["n2-custom-2-4096", 20],
+      ["n2-custom-4-8192", 40],
+    ],
+    refusals: [
+      {
+        what: "an odd number of vCPUs",
+        change: { machine: { vcpus: 3, memoryGB: 6, diskGB: 20 } },
+        sentence: "machines have an even number of vCPUs up to 32",
+      },
+      {
+        what: "too much memory for its vCPUs",
+        change: { machine: { vcpus: 2, memoryGB: 17, diskGB: 20 } },
+        sentence: "machines have 0.5 to 8 GB of memory for each vCPU",
+      },
+    ],
+  },
 ];
 
 // biome-ignore lint/suspicious/noExplicitAny: the specification of a provider's template
@@ -182,15 +214,21 @@ describe.each(CLASSES)("$name", (shipped) => {
     expect((await one.readControlPlane()).spec.machineTemplate).toEqual(controlPlane.spec.machineTemplate);
   });
 
-  test("an upgrade takes the control plane first, then the pool, each with its image", async () => {
+  test("an upgrade takes the control plane first, then the pool, each with its image, and both to a newer class", async () => {
+    const { uid } = (await one.readControlPlane()).metadata;
+    await one.installNewer("newer");
     await one.apply({ version: "1.35.0" });
     await one.waitForControlPlane("v1.35.0");
     await one.waitForPool({ replicas: 2, version: "v1.34.2" });
+    expect(one.sourceOf(await one.readPoolTemplate())).not.toBe("newer-worker");
     await one.completeControlPlane("v1.35.0");
     const pool = await one.waitForPool({ replicas: 2, version: "v1.35.0" });
     const { version } = pool.spec.template.spec;
     expect(shipped.image(await one.readPoolTemplate(), version)).toContain("v1.35.0");
     expect(shipped.image(await one.readControlPlaneTemplate(), version)).toContain("v1.35.0");
+    expect(one.sourceOf(await one.readControlPlaneTemplate())).toBe("newer-control-plane");
+    expect(one.sourceOf(await one.readPoolTemplate())).toBe("newer-worker");
+    expect((await one.readControlPlane()).metadata.uid).toBe(uid);
   });
 
   test("the taints of a pool are those of its machines", async () => {

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { findTenantTextFault } from "../../e2e/contract/seen/message-forms.ts";
-import { explain, explainRejection } from "./explain.ts";
-import { toTenantWords } from "./tenant-words.ts";
+import { clipForeignText, explain, explainRejection, toTenantWords } from "./tenant-words.ts";
 
 test.each([
   [
@@ -24,6 +23,28 @@ test.each([
     'Operation cannot be fulfilled on localclusters.local.marina.dev "x": uid mismatch: the provided object specified uid, and no existing object was found',
     "",
   ],
+  [
+    "Node with .status.volumesAttached entries not matching a PersistentVolume: csi^vol-1",
+    "attached volumes that are no PersistentVolume: csi^vol-1",
+  ],
+  [
+    "VolumeAttachment with .spec.source.persistentVolumeName not matching a PersistentVolume: pv-1",
+    "VolumeAttachments of a PersistentVolume that does not exist: pv-1",
+  ],
+  [
+    "PersistentVolumes without a .spec.claimRef to a PersistentVolumeClaim: pv-1",
+    "PersistentVolumes without a PersistentVolumeClaim: pv-1",
+  ],
+  [
+    "WorkersAvailable: MachineDeployment demo-web-x7k2p: 0 available replicas, at least 1 required (spec.strategy.rollout.maxUnavailable is 0, spec.replicas is 1)",
+    "node pools: node pool: nodes that are available: 0, of 1 at least",
+  ],
+  [
+    "RemoteConnectionProbe: Remote connection not established yet",
+    "connection to its API server: Remote connection not established yet",
+  ],
+  ["LocalMachine status.initialization.provisioned is false", "its infrastructure is not provisioned yet"],
+  ["Waiting for status.availableReplicas set", "its nodes are not counted yet"],
   ["nodes/proxy is read and/or written", "nodes/proxy is read and/or written"],
 ])("%j is to tenants %j", (text, words) => {
   expect(toTenantWords(text)).toBe(words);
@@ -47,4 +68,45 @@ test("a rejection is explained without the objects of Cluster API", () => {
   const message =
     'admission webhook "x" denied the request: MachineDeployment.cluster.x-k8s.io "demo-web-x7k2p" is forbidden: exceeded quota: none';
   expect(explainRejection(message)).toBe("exceeded quota: none");
+});
+
+const MANY = 32_000;
+const HOSTILE = [
+  "\t",
+  " ",
+  '"',
+  "/",
+  "\n",
+  "9",
+  "a; ",
+  "org-",
+  'MachineSet "',
+  "aConfig ",
+  " (spec.strategy.",
+  "\u{1f600}",
+];
+
+test.each(HOSTILE)(
+  "of a text of tenants with many %j no pattern reads more than 4,000 characters",
+  (part) => {
+    const text = `Pod a/b: ${part.repeat(MANY)} 7205b06a-a404-49fb-bc96`;
+    const read = clipForeignText(text);
+    expect(read.length).toBeLessThanOrEqual(4_000);
+    expect(read).not.toMatch(/[^\S\n]{2}|\t/);
+    expect(clipForeignText(read)).toBe(read);
+    expect(toTenantWords(text).length).toBeLessThanOrEqual(4_000);
+  },
+);
+
+test.each(HOSTILE)("what tenants read of a text with many %j has at most 500 characters", (part) => {
+  const message = `a ${part.repeat(MANY)}`;
+  const condition = { type: "Deleting", status: "True" as const, reason: "Draining", lastTransitionTime: "" };
+  expect(Array.from(explain({ ...condition, message })).length).toBeLessThanOrEqual(500);
+  expect(Array.from(explainRejection(message)).length).toBeLessThanOrEqual(500);
+});
+
+test("a text is read whatever white space is between its words", () => {
+  expect(toTenantWords("no machine\t \t(uid: 7205b06a-a404-49fb-bc96-844d27d421e3)\u00a0left")).toBe(
+    "no machine left",
+  );
 });

@@ -1,3 +1,19 @@
+import type { CapiCondition } from "./kinds.ts";
+
+/** Of a longer text of others the rest is not read. */
+const MAX_READ_LENGTH = 4_000;
+
+/**
+ * A text of others as patterns may be applied to it: at most 4,000 characters, and one blank in place of each run of white space
+ * other than newlines. A webhook of a tenant writes texts of any length, on which a pattern may take quadratic time.
+ */
+export function clipForeignText(text: string): string {
+  return text
+    .slice(0, MAX_READ_LENGTH)
+    .toWellFormed()
+    .replaceAll(/[^\S\n]+/g, " ");
+}
+
 /** What Cluster API does again by itself, or only its operator can act on: the rest of a message is understood without it. */
 const INTERNAL =
   /finalizer|operation cannot be fulfilled|object (?:has been|was) modified|precondition failed|requeue|rate limiter|failed calling webhook|connection refused|context deadline exceeded|context canceled|etcdserver:/i;
@@ -13,24 +29,97 @@ const OWN_OBJECTS: readonly [RegExp, string][] = [
   [new RegExp(`\\b(?:\\w+Template|\\w+Config)\\b${NAMES}`, "g"), "machine configuration"],
 ];
 
+/** What Cluster API waits for, by the fields and conditions that it names. */
+const WAITS: readonly [RegExp, string][] = [
+  [/\b\w+ status\.initialization\.provisioned is false/g, "its infrastructure is not provisioned yet"],
+  [/\b\w+ status\.initialization\.dataSecretCreated is false/g, "its configuration is not written yet"],
+  [/\bWaiting for status\.availableReplicas set/g, "its nodes are not counted yet"],
+  [
+    /(?<!\d)(\d+) available replicas, at least (\d+) required/g,
+    "nodes that are available: $1, of $2 at least",
+  ],
+  [/ \(spec\.strategy\.[^)]*\)/g, ""],
+  [/\bWorkersAvailable\b/g, "node pools"],
+  [/\bControlPlaneAvailable\b/g, "control plane"],
+  [/\bInfrastructureReady\b/g, "infrastructure"],
+  [/\bRemoteConnectionProbe\b/g, "connection to its API server"],
+];
+
 const PLACES: readonly [RegExp, string][] = [
-  [new RegExp(`\\s*[([]?\\b(?:uid|UID)?[:=]?\\s?(?<!org-)${UUID}\\b[)\\]]?`, "g"), ""],
-  [/\s*\bin (?:the )?namespace "?[a-z0-9-]+"?/gi, ""],
+  [new RegExp(` ?[([]?\\b(?:uid|UID)?[:=]?\\s?(?<!org-)${UUID}\\b[)\\]]?`, "g"), ""],
+  [/ ?\bin (?:the )?namespace "?[a-z0-9-]+"?/gi, ""],
   [/\b([A-Z]\w+ "?)[a-z0-9][a-z0-9-]*\/(?=[a-z0-9])/g, "$1"],
   [/\borg-[0-9a-z-]+\//g, ""],
+  [/ without a \.spec\.claimRef to a PersistentVolumeClaim/g, " without a PersistentVolumeClaim"],
+  [
+    /\bNode with \.status\.volumesAttached entries not matching a PersistentVolume\b/g,
+    "attached volumes that are no PersistentVolume",
+  ],
+  [
+    /\bVolumeAttachment with \.spec\.source\.persistentVolumeName not matching a PersistentVolume\b/g,
+    "VolumeAttachments of a PersistentVolume that does not exist",
+  ],
   [/(?:\bthe )?\bnamespace "?org-[0-9a-z-]+"?|\borg-[0-9a-z-]+/gi, "the organization"],
 ];
 
 /**
  * A text of Cluster API or of Kubernetes in the words of tenants: without finalizers, uids, Namespaces, objects that Cluster
- * API makes for itself, and what it tries again by itself. Empty when nothing else is left.
+ * API makes for itself, and what it tries again by itself: at most 4,000 characters. Empty when nothing else is left.
  */
 export function toTenantWords(text: string): string {
-  const told = text
+  const clauses = clipForeignText(text)
     .replaceAll("; please apply", ", please apply")
     .split(/; |\n/)
     .filter((clause) => !INTERNAL.test(clause));
-  return [...OWN_OBJECTS, ...PLACES]
-    .reduce((words, [pattern, replacement]) => words.replace(pattern, replacement), told.join("; "))
-    .trim();
+  return [...WAITS, ...OWN_OBJECTS, ...PLACES]
+    .reduce((words, [pattern, replacement]) => words.replace(pattern, replacement), clauses.join("; "))
+    .trim()
+    .slice(0, MAX_READ_LENGTH);
+}
+
+/** Long enough for a cause, short enough that object and next step stay visible. */
+const MAX_LENGTH = 500;
+
+/**
+ * The message of a Cluster API condition for tenants, in one line (it writes bulleted lists); its reason when it has none, or
+ * nothing in it concerns them.
+ */
+export function explain(condition: CapiCondition): string {
+  const text = clipForeignText(condition.message ?? "")
+    .split("\n")
+    .map((line) => line.trim().replace(/^\* /, ""))
+    .filter((line) => line !== "")
+    .join("; ")
+    .replaceAll(":; ", ": ");
+  return shorten(toTenantWords(text) || condition.reason);
+}
+
+/**
+ * Why Cluster API rejected an object, for tenants, without the name of the webhook: 'admission webhook "x" denied the request:
+ * Cluster "y" is invalid: <why>' becomes <why>.
+ */
+export function explainRejection(message: string): string {
+  const core = clipForeignText(message)
+    .replace(/^.*?denied the request: /s, "")
+    .replace(/^\S+ "[^"]*" is (invalid|forbidden): /s, "");
+  const why = toTenantWords(core.replace(/\s+/g, " "));
+  return shorten(why || "it cannot be carried out");
+}
+
+/**
+ * `rollout`: the previous rollout has not ended, so it has to wait; `quota`: a ResourceQuota of the namespace; `taints`: Cluster
+ * API takes no taints of pools, as by default.
+ */
+export type RejectionCause = "rollout" | "quota" | "taints" | "specification";
+
+/** What a rejection is about, by its text: Cluster API has no codes for it. */
+export function findRejectionCause(message: string): RejectionCause {
+  if (/version cannot be changed/.test(message)) return "rollout";
+  if (/feature gate MachineTaintPropagation is disabled/.test(message)) return "taints";
+  return /exceeded quota/.test(message) ? "quota" : "specification";
+}
+
+function shorten(text: string): string {
+  const points = Array.from(text.replace(/\.$/, ""));
+  return points.length <= MAX_LENGTH ? points.join("") : `${points.slice(0, MAX_LENGTH - 1).join("")}…`;
 }

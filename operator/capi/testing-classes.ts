@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { stringify } from "yaml";
 import { kubectl, readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { installDefinitions, type ProviderDefinitions } from "../../e2e/testing/infrastructure-provider.ts";
-import { authorizeCIDRs } from "../cluster/network-policy.ts";
+import { authorizeCIDRs } from "../cluster/networks.ts";
 import { readClusterClass } from "./cluster-class.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
@@ -83,7 +83,12 @@ function describeObject({ apiVersion, kind, metadata, spec }: Any, namespace: st
   return stringify(JSON.parse(text), { aliasDuplicateObjects: false });
 }
 
-async function installClass({ name, values, definitions }: ShippedClass, namespace: string): Promise<Any> {
+/** `older` is the name of a class of the same chart in the namespace, beside which this one is installed. */
+async function installClass(
+  { name, values, definitions }: ShippedClass,
+  namespace: string,
+  older?: string,
+): Promise<Any> {
   await installDefinitions(definitions);
   const given = JSON.stringify({ [name]: { enabled: true, ...values } });
   const flags = ["--namespace", namespace, "--values", "-"];
@@ -92,7 +97,8 @@ async function installClass({ name, values, definitions }: ShippedClass, namespa
   // Strict: a field that the provider's schema does not know is refused.
   await applyText((await rendering).stdout, "--validate=strict");
   return await waitFor(`the class ${name}`, async () => {
-    const [found] = await list("clusterclasses.cluster.x-k8s.io", namespace);
+    const classes = await list("clusterclasses.cluster.x-k8s.io", namespace);
+    const found = classes.find((one) => one.metadata.name !== older);
     const ready = found?.status?.conditions?.find(({ type }: Any) => type === "VariablesReady");
     return ready?.status === "True" ? found : undefined;
   });
@@ -107,7 +113,7 @@ export type ClassTest = Awaited<ReturnType<typeof openClassTest>>;
 export async function openClassTest(shipped: ShippedClass) {
   const namespace = `classes-${shipped.name}-${randomUUID().slice(0, 8)}`;
   await kubectl(["create", "namespace", namespace]);
-  const clusterClass = await installClass(shipped, namespace);
+  let clusterClass = await installClass(shipped, namespace);
   await kubectl(["create", "configmap", "owner", "--namespace", namespace]);
   const owner = (await list("configmaps", namespace)).find(({ metadata }) => metadata.name === "owner");
   const resourceOf = (suffix: string) =>
@@ -220,6 +226,15 @@ export async function openClassTest(shipped: ShippedClass) {
         const template = await readPoolTemplate();
         return isWanted(template.metadata.name) ? template : undefined;
       }),
+
+    /** The template of the class that a template was made from. */
+    sourceOf: ({ metadata }: Any): string => metadata.annotations["cluster.x-k8s.io/cloned-from-name"],
+
+    /** Installs the class once more under this name, as a release does; what is applied from then on is of it. */
+    async installNewer(name: string): Promise<void> {
+      const values = { ...shipped.values, name };
+      clusterClass = await installClass({ ...shipped, values }, namespace, clusterClass.metadata.name);
+    },
 
     /** What the class makes of the cluster, as YAML without random names. */
     async describeObjects(): Promise<string> {

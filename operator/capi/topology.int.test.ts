@@ -72,6 +72,7 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
     workerHealthCheck: undefined,
     controlPlaneMachines: true,
     kubernetesVersions: [],
+    addOns: [],
   };
   return withAppliedHash(composeCapiCluster(desired, capabilities), ANNOTATION);
 }

@@ -21,7 +21,7 @@ export interface DesiredCluster {
   /** `MAJOR.MINOR.PATCH`, no `v`. */
   version: string;
   controlPlaneReplicas: number;
-  /** Of the machines of the control plane. */
+  /** The timeouts of the machines of the control plane. */
   controlPlaneDeletion: DeletionTimeouts;
   plan: string | undefined;
   publicEndpoint: boolean;
@@ -34,8 +34,8 @@ export interface DesiredCluster {
 }
 
 /**
- * What the class does not support of the desired state; empty = nothing. Applying less than the desired state could leave the
- * cluster more open than its owner requested, so any entry means: apply nothing.
+ * What the class does not support of the desired state; empty = nothing. Applying less than the desired state could
+ * leave the cluster more open than its owner requested, so any entry means: apply nothing.
  */
 export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapabilities): string[] {
   const missing = (name: string) => !capabilities.variables.has(name);
@@ -50,8 +50,8 @@ export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapa
 }
 
 /**
- * Cluster API's Cluster, whole, for a server-side apply. Empty maps and lists are left out: Cluster API rejects them. Only
- * variables that the class declares are set.
+ * Cluster API's Cluster, whole, for a server-side apply. Empty maps and lists are left out: Cluster API rejects them.
+ * Only variables that the class declares are set.
  */
 export function composeCapiCluster(desired: DesiredCluster, capabilities: ClassCapabilities): CapiCluster {
   const { workerClass } = capabilities;

@@ -1,4 +1,4 @@
-import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
+import { ANNOTATION_APPLIED, ANNOTATION_MACHINE_SIZE } from "../../shared/crd/names.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import {
   type CapiCluster,
@@ -10,7 +10,7 @@ import {
   type MachineDeployment,
   type MachineSet,
 } from "./kinds.ts";
-import { pickTemplate } from "./machine-template.ts";
+import { pickTemplate } from "./pool-state.ts";
 
 /**
  * What the operator reads of Cluster API's objects, which are most of its memory: a whole Machine has 9 KB, the fields that
@@ -73,7 +73,7 @@ export function trimMachineDeployment(deployment: MachineDeployment): MachineDep
     metadata: {
       ...trimMetadata(metadata),
       ...trimLabels(metadata),
-      ...trimAnnotations(metadata),
+      ...trimAnnotations(metadata, [ANNOTATION_APPLIED, ANNOTATION_MACHINE_SIZE]),
       ...pick(metadata, ["finalizers"]),
     },
     ...(spec && { spec: { ...pick(spec, ["replicas"]), ...(template && { template }) } }),
@@ -114,7 +114,7 @@ export function trimMachine(machine: Machine): Machine {
     metadata: {
       ...trimMetadata(metadata),
       ...trimLabels(metadata),
-      ...trimAnnotations(metadata),
+      ...trimAnnotations(metadata, [ANNOTATION_APPLIED]),
       ...pick(metadata, ["ownerReferences"]),
     },
     ...(spec && { spec: pick(spec, ["version", "infrastructureRef"]) }),
@@ -145,9 +145,12 @@ function trimLabels({ labels = {} }: ObjectMeta): Pick<ObjectMeta, "labels"> {
   return { labels: pick(labels, [LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL]) as Record<string, string> };
 }
 
-function trimAnnotations({ annotations }: ObjectMeta): Pick<ObjectMeta, "annotations"> {
-  const applied = annotations?.[ANNOTATION_APPLIED];
-  return applied === undefined ? {} : { annotations: { [ANNOTATION_APPLIED]: applied } };
+function trimAnnotations(
+  { annotations = {} }: ObjectMeta,
+  names: readonly string[],
+): Pick<ObjectMeta, "annotations"> {
+  const kept = pick(annotations, names) as Record<string, string>;
+  return Object.keys(kept).length === 0 ? {} : { annotations: kept };
 }
 
 function trimConditions(

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
+import { ANNOTATION_APPLIED, ANNOTATION_MACHINE_SIZE } from "../../shared/crd/names.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { makePool, settings } from "../testing.ts";
@@ -18,6 +18,8 @@ const compose = (
   });
 
 const hashOf = (spec: Partial<NodePoolSpec>) => compose(spec).metadata?.annotations?.[ANNOTATION_APPLIED];
+
+const SIZE = JSON.stringify({ vcpus: 2, memoryGB: 4, diskGB: 20 });
 
 test.each<[string, Partial<NodePoolSpec>]>([
   ["the size of a machine", { vcpus: 4 }],
@@ -44,7 +46,9 @@ test("a fixed pool has replicas, a size and the platform's drain timeout, and no
     class: "default",
     name: "web",
     replicas: 3,
-    metadata: { annotations: { [ANNOTATION_APPLIED]: hashOf({ desiredNodes: 3 }) } },
+    metadata: {
+      annotations: { [ANNOTATION_APPLIED]: hashOf({ desiredNodes: 3 }), [ANNOTATION_MACHINE_SIZE]: SIZE },
+    },
     deletion: DELETION,
     variables: { overrides: [{ name: "machine", value: { vcpus: 2, memoryGB: 4, diskGB: 20 } }] },
   });
@@ -70,6 +74,7 @@ test("an autoscaled pool has bounds and node capacity, and no replicas", () => {
   expect(pool).not.toHaveProperty("replicas");
   expect(pool.metadata?.annotations).toEqual({
     [ANNOTATION_APPLIED]: expect.stringMatching(/^\w{16}$/),
+    [ANNOTATION_MACHINE_SIZE]: SIZE,
     "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size": "1",
     "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size": "4",
     "cluster.x-k8s.io/autoscaling-options-scaledownunneededtime": "600s",

@@ -1,13 +1,13 @@
 import { hashOf } from "../../shared/controller/applied.ts";
-import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
+import { ANNOTATION_APPLIED, ANNOTATION_MACHINE_SIZE } from "../../shared/crd/names.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
-import type { CapiDeletion, CapiHealthCheck, CapiPool } from "./kinds.ts";
+import type { CapiCluster, CapiDeletion, CapiHealthCheck, CapiPool } from "./kinds.ts";
 
 const READ = ["get", "list", "watch"];
 
 /**
- * What the cluster autoscaler does in the management cluster, within one namespace: it finds the node groups of its cluster,
- * scales them, marks the Machines to delete first, and reads what a Machine would offer.
+ * What the cluster autoscaler does in the management cluster, within one namespace: it finds the node groups of its
+ * cluster, scales them, marks the Machines to delete first, and reads what a Machine would offer.
  */
 export const AUTOSCALER_RULES = [
   {
@@ -49,7 +49,7 @@ export type DeletionTimeouts = Pick<
 export interface DesiredPool extends DeletionTimeouts {
   name: string;
   size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
-  /** How many nodes Cluster API was asked for last; undefined = it does not have the pool yet. */
+  /** How many nodes the pool has in the live topology (see findPresentNodes); undefined = it is not in it yet. */
   presentNodes: number | undefined;
   machine: { vcpus: number; memoryGB: number; diskGB: number };
   labels: Record<string, string>;
@@ -65,8 +65,9 @@ const UTILIZATION_THRESHOLD = "cluster.x-k8s.io/autoscaling-options-scaledownuti
 const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
 
 /**
- * The pool's entry in Cluster API's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled one the
- * reverse: Cluster API rejects both together. Taints are set at start-up, natively or by the class's own variable.
+ * The pool's entry in Cluster API's topology. A fixed pool has replicas and no autoscaler annotations, an autoscaled
+ * one the reverse: Cluster API rejects both together. Taints are set at start-up, natively or by the class's own
+ * variable.
  */
 export function composePool(
   pool: DesiredPool,
@@ -79,6 +80,7 @@ export function composePool(
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
     annotations: {
       [ANNOTATION_APPLIED]: hashPoolSettings(pool),
+      [ANNOTATION_MACHINE_SIZE]: JSON.stringify(pool.machine),
       ...(pool.size.kind === "autoscaled" && composeAnnotations(pool, pool.size)),
     },
   };
@@ -101,13 +103,16 @@ export function composePool(
   };
 }
 
-/** Of the nodes of a pool: when more are unhealthy at once, what they have in common is the cause, and none is replaced. */
+/**
+ * A part of the nodes of a pool: when more are unhealthy at once, what they have in common is the cause, and none is
+ * replaced.
+ */
 const REMEDIATED_SHARE = 0.4;
 
 /**
- * The health check of a class with a limit, which a class without one does not have: of the nodes that a fixed pool has and an
- * autoscaled one has at present, but one at least. A number, for Cluster API rounds a share down, and small pools would never be repaired. An entry's health check
- * replaces that of its class as a whole. Undefined = the class has none, or its own limit.
+ * The health check of a class, which that of an entry replaces, with a limit on how many nodes may be unhealthy: a
+ * share of those of a fixed pool, or of those that an autoscaled one has now, and one at least, since Cluster API
+ * rounds a share down, and small pools would never be repaired. Undefined = the class has none, or a limit.
  */
 function limitRemediation(
   { size, presentNodes = 0 }: DesiredPool,
@@ -132,8 +137,9 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of all settings but the name and the number of nodes. Cluster API propagates it with the entry's other annotations to the
- * MachineDeployment and in place to every Machine that needs no replacement, so that it shows which have these settings.
+ * A hash of all settings but the name and the number of nodes. Cluster API propagates it with the entry's other
+ * annotations to the MachineDeployment and in place to every Machine that needs no replacement, so that it shows which
+ * have these settings.
  */
 export function hashPoolSettings(pool: DesiredPool): string {
   const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
@@ -141,9 +147,7 @@ export function hashPoolSettings(pool: DesiredPool): string {
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */
-export function readAutoscalerBounds({
-  metadata,
-}: CapiPool): { minNodes: number; maxNodes: number } | undefined {
+function readAutoscalerBounds({ metadata }: CapiPool): { minNodes: number; maxNodes: number } | undefined {
   const { [MIN_SIZE]: minimum, [MAX_SIZE]: maximum } = metadata?.annotations ?? {};
   if (minimum === undefined || maximum === undefined) return undefined;
   return { minNodes: Number(minimum), maxNodes: Number(maximum) };
@@ -177,4 +181,40 @@ export function autoscalerArgs(namespace: string, clusterName: string, kubeconfi
     `--kubeconfig=${kubeconfigPath}`,
     "--clusterapi-cloud-config-authoritative",
   ];
+}
+
+/** A pool in the live topology: what its quotas allowed when it was last applied. */
+export interface LivePool {
+  size: DesiredPool["size"];
+  /** Undefined = the class has no variable for the size of a machine. */
+  machine: DesiredPool["machine"] | undefined;
+  /** The hash of its settings (see hashPoolSettings); undefined = the operator has not applied it. */
+  settings: string | undefined;
+}
+
+/** The pools in the live topology, by name. */
+export function readLivePools(cluster: CapiCluster | undefined): ReadonlyMap<string, LivePool> {
+  const entries = cluster?.spec?.topology?.workers?.machineDeployments ?? [];
+  return new Map(entries.map((entry) => [entry.name, readLivePool(entry)]));
+}
+
+function readLivePool(entry: CapiPool): LivePool {
+  const bounds = readAutoscalerBounds(entry);
+  return {
+    size:
+      bounds === undefined
+        ? { kind: "fixed", nodes: entry.replicas ?? 0 }
+        : { kind: "autoscaled", ...bounds },
+    machine: readMachineSize(entry.variables?.overrides.find(({ name }) => name === "machine")?.value),
+    settings: entry.metadata?.annotations?.[ANNOTATION_APPLIED],
+  };
+}
+
+/** The size that a value of a variable or an annotation has; undefined = it is none. */
+export function readMachineSize(value: unknown): DesiredPool["machine"] | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { vcpus, memoryGB, diskGB } = value as Partial<Record<string, unknown>>;
+  return typeof vcpus === "number" && typeof memoryGB === "number" && typeof diskGB === "number"
+    ? { vcpus, memoryGB, diskGB }
+    : undefined;
 }

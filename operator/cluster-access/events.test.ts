@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { composeRevocationEvents } from "./events.ts";
+import { composeRevocationEvents } from "./reconcile.ts";
 
 const NOW = new Date("2026-01-01T00:05:00Z");
 const ACCESS: ClusterAccess = {
@@ -22,8 +22,12 @@ test.each([
 ])("the feed of a cluster names %s", (_, given, now, count) => {
   const events = composeRevocationEvents(ACCESS, given, now);
   expect(events.map(({ reason, note }) => `${reason} ${note}`)).toEqual(
-    Array.from({ length: count }, () =>
-      expect.stringMatching(/^AccessRevoked The access one of ann was revoked/),
-    ),
+    Array.from({ length: count }, () => expect.stringMatching(/^AccessRevoked An access of ann was revoked/)),
   );
+});
+
+test("the id of a person is in no Event", () => {
+  const subject = "5c6e0f0e-7d52-4d38-8a55-9be0f3a4b002";
+  const [event] = composeRevocationEvents({ ...ACCESS, spec: { ...ACCESS.spec, subject } }, target, NOW);
+  expect(event?.note).toMatch(/^An access was revoked: /);
 });

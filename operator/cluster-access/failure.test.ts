@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import type { AccessPart } from "../tenant/access-health.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
 import { SweepError, UnfinishedSweepError } from "../tenant/sweep.ts";
-import { composeFailure } from "./failure.ts";
+import type { AccessPart } from "../tenant/tenant-records.ts";
+import { composeFailure } from "./status.ts";
 
 const access: ClusterAccess = {
   apiVersion: "cloud.marina.dev/v1",

@@ -8,14 +8,13 @@ import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import { composeAccessBinding } from "../tenant/binding.ts";
-import { type AccountToken, requestToken } from "../tenant/issue.ts";
+import { type AccountToken, requestToken, type Signers } from "../tenant/issue.ts";
 import {
   composeSecretRole,
   composeSecretRoleBinding,
   type ServiceAccountName,
 } from "../tenant/secret-role.ts";
 import { checkRequest } from "../tenant/sign.ts";
-import type { Signers } from "../tenant/signers.ts";
 import type { TenantClient } from "../tenant/tenant-client.ts";
 
 /** What an access has: a certificate, or a token in a Secret. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { findTenantTextFault } from "../../e2e/contract/seen/message-forms.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, findExpiry } from "../../shared/crd/cluster-access.ts";
 import {
@@ -8,6 +9,7 @@ import {
   LABEL_ID,
   LABEL_ORG_ID,
 } from "../../shared/crd/names.ts";
+import { toRestWords } from "../../shared/crd/rest-words.ts";
 import type { Tenant } from "../tenant/tenant.ts";
 import type { ObservedAccess } from "./observe.ts";
 import { MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
@@ -71,7 +73,7 @@ const others = (count: number, rest: Partial<ClusterAccess["metadata"]> = {}, st
 const older = { creationTimestamp: at(-120) };
 const younger = { creationTimestamp: at(-10) };
 const restored = { labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: "x" } };
-const wordOf = (name: string) => ({ annotations: { [ANNOTATION_IDENTITY]: `known ${name}` } });
+const verdictOf = (name: string) => ({ annotations: { [ANNOTATION_IDENTITY]: `known ${name}` } });
 
 test.each<[string, Partial<ObservedAccess>, string]>([
   ["one that can be issued is granted", {}, "grant"],
@@ -92,13 +94,13 @@ test.each<[string, Partial<ObservedAccess>, string]>([
     "grant",
   ],
   [
-    "one that was issued and is back from a backup waits for its word",
-    { access: anAccess("mine", { ...restored, ...wordOf("other") }, issued) },
+    "one that was issued and is back from a backup waits for its verdict",
+    { access: anAccess("mine", { ...restored, ...verdictOf("other") }, issued) },
     "wait",
   ],
   [
-    "one that was issued, is back from a backup and has its word is granted",
-    { access: anAccess("mine", { ...restored, ...wordOf("mine") }, issued) },
+    "one that was issued, is back from a backup and has its verdict is granted",
+    { access: anAccess("mine", { ...restored, ...verdictOf("mine") }, issued) },
     "grant",
   ],
   [
@@ -154,41 +156,41 @@ test.each<[string, Partial<ObservedAccess>, string]>([
 
 const USER = "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
 const byRest = { [ANNOTATION_REQUEST_ID]: "request-1" };
-const word = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
+const verdict = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
 const created = { creationTimestamp: at(-5) };
 
 test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   [
     "REST's own",
     USER,
-    { labels: { [LABEL_ID]: FRESH_ID }, annotations: { ...byRest, ...word("new") } },
+    { labels: { [LABEL_ID]: FRESH_ID }, annotations: { ...byRest, ...verdict("new") } },
     "label",
   ],
   ["that of an earlier REST", USER, { labels: { [LABEL_ID]: FRESH_ID }, annotations: byRest }, "label"],
   ["a user by kubectl", USER, { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["a user in capitals", USER.toUpperCase(), { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["an e-mail address", "jane@example.com", { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
-  ["a member's address", "jane@example.com", { labels: {}, annotations: word("known mine") }, "label"],
+  ["a member's address", "jane@example.com", { labels: {}, annotations: verdict("known mine") }, "label"],
   [
-    "a member's address, with the word of another object",
+    "a member's address, with the verdict of another object",
     "jane@example.com",
-    { labels: {}, annotations: word("known other") },
+    { labels: {}, annotations: verdict("known other") },
     "wait WaitingForIdentity",
   ],
   [
-    "a member's address, with a word that names no object",
+    "a member's address, with a verdict that names no object",
     "jane@example.com",
-    { labels: {}, annotations: word("known") },
+    { labels: {}, annotations: verdict("known") },
     "wait WaitingForIdentity",
   ],
   [
     "no member's address",
     "jane@example.com",
-    { labels: {}, annotations: word("refused") },
+    { labels: {}, annotations: verdict("refused") },
     "reject AccessRefused",
   ],
   ["a name of no person", "ci", { labels: {}, annotations: {} }, "label"],
-  ["a name of no person, refused", "ci", { annotations: word("refused") }, "reject AccessRefused"],
+  ["a name of no person, refused", "ci", { annotations: verdict("refused") }, "reject AccessRefused"],
   [
     "a user, from a backup",
     USER,
@@ -204,7 +206,7 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   [
     "a user, from a backup, who is a member",
     USER,
-    { labels: { [LABEL_ID]: OLD_ID }, annotations: { ...byRest, ...word("known mine") } },
+    { labels: { [LABEL_ID]: OLD_ID }, annotations: { ...byRest, ...verdict("known mine") } },
     "label",
   ],
 ])("an access that names %s is decided", (_name, subject, metadata, decided) => {
@@ -218,17 +220,17 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   expect(`${decision.kind} ${reason}`.trim()).toBe(decided);
 });
 
-test("the word for an access names its object before it is issued, and what may not be issued takes no place of another", () => {
-  for (const metadata of [{ labels: {}, annotations: {} }, { annotations: word("new") }]) {
+test("the verdict for an access names its object before it is issued, and what may not be issued takes no place of another", () => {
+  for (const metadata of [{ labels: {}, annotations: {} }, { annotations: verdict("new") }]) {
     const decision = reconcileAccess(observe({ access: anAccess("mine", metadata) }), NOW);
-    expect(decision).toMatchObject({ kind: "label", metadata: { annotations: word("known mine") } });
+    expect(decision).toMatchObject({ kind: "label", metadata: { annotations: verdict("known mine") } });
   }
-  const earlier = anAccess("mine", { annotations: word("new") }, issued);
+  const earlier = anAccess("mine", { annotations: verdict("new") }, issued);
   expect(reconcileAccess(observe({ access: earlier }), NOW)).toMatchObject({
     kind: "label",
     metadata: { dropAnnotations: [ANNOTATION_IDENTITY] },
   });
-  const refused = others(MAX_LIVE_ACCESSES, { ...older, annotations: word("refused") });
+  const refused = others(MAX_LIVE_ACCESSES, { ...older, annotations: verdict("refused") });
   expect(reconcileAccess(observe({ siblings: refused }), NOW).kind).toBe("grant");
 });
 
@@ -237,10 +239,10 @@ test("an access expires its lifetime after its creation, whatever happens to its
 });
 
 test("an access from a backup ends when its record says so", () => {
-  const ending = (end: string) => anAccess("mine", { annotations: word(`known mine ${end}`) });
+  const ending = (end: string) => anAccess("mine", { annotations: verdict(`known mine ${end}`) });
   expect(findExpiry(ending(at(30))).toISOString()).toBe(at(30));
   expect(findExpiry(ending(at(541))).toISOString()).toBe(at(540));
-  const other = anAccess("mine", { annotations: word(`known other ${at(30)}`) });
+  const other = anAccess("mine", { annotations: verdict(`known other ${at(30)}`) });
   expect(findExpiry(other).toISOString()).toBe(at(540));
 });
 
@@ -268,4 +270,26 @@ test("a status keeps what was issued through a wait, and is written only when it
     "Reconciling True",
     "Stalled False",
   ]);
+});
+
+test.each<[string, Partial<ObservedAccess>]>([
+  ["UnknownOrganization", { organization: { kind: "unknown" } }],
+  ["DuplicateID", { olderDuplicate: "other/mine" }],
+  ["AccessRefused", { access: anAccess("mine", { annotations: verdict("refused") }) }],
+  ["WaitingForIdentity", { access: anAccess("mine", { ...restored, ...verdictOf("other") }) }],
+  ["WaitingForCluster", { cluster: undefined }],
+  ["WaitingForCluster", { nameTaken: true }],
+  ["TooManyAccesses", { siblings: others(MAX_LIVE_ACCESSES, older) }],
+  ["WaitingForControlPlane", { tenant: undefined }],
+  ["ClusterSuspended", { cluster: suspendedCluster }],
+])("the reason %s has a sentence for kubectl and one for REST", (reason, rest) => {
+  const decision = reconcileAccess(observe(rest), NOW);
+  const fault = decision.kind === "reject" ? decision.fault : decision;
+  expect(fault).toMatchObject({ reason });
+  const message = "message" in fault ? fault.message : "";
+  for (const text of [message, toRestWords(message)]) {
+    expect(text).toMatch(/^[A-Za-z].*[.]$/);
+    expect(findTenantTextFault(text)).toBeUndefined();
+  }
+  expect(toRestWords(message)).not.toMatch(/\bspec\.|label|annotation|kubectl|namespace|cloud\.marina\.dev/i);
 });

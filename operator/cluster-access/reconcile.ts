@@ -1,15 +1,21 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
+import { referTo } from "../../shared/controller/event-object.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
-import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import {
   type ClusterAccess,
-  composeAccessWord,
+  clusterAccessKind,
+  composeAccessVerdict,
   confirmationOf,
   findExpiry,
-  hasAccessWord,
+  hasConfirmingVerdict,
   isIssued,
+  isUserId,
 } from "../../shared/crd/cluster-access.ts";
-import { ANNOTATION_IDENTITY, LABEL_ID } from "../../shared/crd/names.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { isOlder } from "../../shared/kube/object.ts";
 import {
   findIdentityFault,
@@ -64,7 +70,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   const confirmation = confirmationOf(access);
   if (confirmation === "refused") return { kind: "reject", fault: composeRefusal(access), expiresAt };
   if (confirmation === "unconfirmed") {
-    const message = `The access waits until the API server has looked up ${spec.subject} among the members of the organization. If this lasts, look at the API server of the platform.`;
+    const message = `The access waits until the API server has looked up ${spec.subject} among the members of the organization. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
     return { kind: "wait", reason: "WaitingForIdentity", message, expiresAt };
   }
   if (cluster === undefined || isDeleting(cluster)) {
@@ -110,9 +116,9 @@ function composeRefusal({ spec }: ClusterAccess): Problem {
  */
 function findMissing({ access, candidateId }: ObservedAccess, organizationId: string) {
   const missing = findMissingMetadata(access, organizationId, candidateId);
-  if (hasAccessWord(access)) return missing;
+  if (hasConfirmingVerdict(access)) return missing;
   if (!isIssued(access))
-    return { ...missing, annotations: { [ANNOTATION_IDENTITY]: composeAccessWord(access) } };
+    return { ...missing, annotations: { [ANNOTATION_IDENTITY]: composeAccessVerdict(access) } };
   const isMarked = access.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
   return isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }
@@ -140,4 +146,27 @@ function comesFirst(other: ClusterAccess, { access: own, isIssuing }: ObservedAc
   const [left, right] = [other, own].map((access) => isIssued(access) || isIssuing(access));
   if (left !== right) return left === true;
   return isOlder(other.metadata, own.metadata);
+}
+
+/** Records an Event for the users of a cluster: an access to it was taken away, once its rights there have ended. */
+export function composeRevocationEvents(
+  access: ClusterAccess,
+  target: GrantTarget | undefined,
+  now: Date,
+): RecordedEvent[] {
+  if (target === undefined || isDeleting(target.cluster) || findExpiry(access) <= now) return [];
+  const { cluster } = target;
+  // An id tells its readers nothing.
+  const whose = isUserId(access.spec.subject) ? "" : ` of ${access.spec.subject}`;
+  return [
+    {
+      regarding: referTo(clusterKind, cluster.metadata),
+      related: referTo(clusterAccessKind, access.metadata),
+      type: "Normal",
+      reason: "AccessRevoked",
+      action: "Delete",
+      note: `An access${whose} was revoked: its kubeconfig is refused, and bindings that named it do so no longer.`,
+      labels: { [LABEL_SOURCE]: "operator", [LABEL_CLUSTER_ID]: idOf(cluster) ?? "" },
+    },
+  ];
 }

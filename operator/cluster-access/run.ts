@@ -18,24 +18,26 @@ import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import type { AccessPart } from "../tenant/access-health.ts";
 import { waitUntilAdmitted } from "../tenant/admission.ts";
 import { readCertificateAuthority } from "../tenant/authority.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "../tenant/binding.ts";
-import { type EndedRights, isOfAccess } from "../tenant/foreign-subjects.ts";
-import type { AccountToken } from "../tenant/issue.ts";
-import { nameAccessBinding, nameAccessRights } from "../tenant/own-names.ts";
+import type { AccountToken, Signers } from "../tenant/issue.ts";
 import { planSecretRemoval, type ServiceAccountName } from "../tenant/secret-role.ts";
 import { signRequest } from "../tenant/sign.ts";
-import type { Signers } from "../tenant/signers.ts";
+import { type EndedRights, isOfAccess, nameAccessBinding, nameAccessRights } from "../tenant/subjects.ts";
 import { removeEndedSubjects, SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import { composeRevocationEvents } from "./events.ts";
-import { composeFailure } from "./failure.ts";
+import type { AccessPart } from "../tenant/tenant-records.ts";
 import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant } from "./issue.ts";
 import { observeAccess } from "./observe.ts";
-import { type AccessDecision, type GrantTarget, isLive, reconcileAccess } from "./reconcile.ts";
-import { type AccessOutcome, composeAccessStatus, ownAccessStatus } from "./status.ts";
+import {
+  type AccessDecision,
+  composeRevocationEvents,
+  type GrantTarget,
+  isLive,
+  reconcileAccess,
+} from "./reconcile.ts";
+import { type AccessOutcome, composeAccessStatus, composeFailure, ownAccessStatus } from "./status.ts";
 
 export interface AccessDeps {
   client: Pick<KubeClient, "get">;
@@ -113,7 +115,7 @@ export async function runAccess(
     : undefined;
 }
 
-/** Of an access that has a certificate there is no Secret. */
+/** An access with a certificate has no Secret. */
 function planTokenRemoval({ metadata, status }: ClusterAccess): Step[] {
   const id = metadata.labels?.[LABEL_ID];
   if (id === undefined || status?.certificate !== undefined) return [];

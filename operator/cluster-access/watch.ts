@@ -3,9 +3,9 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
-import { enqueueTo } from "../enqueue.ts";
+import { enqueueTo } from "../caches.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
-import { findChangedAuthority, isTenantChanged } from "../tenant/changes.ts";
+import { findChangedAuthority, isTenantChanged } from "../tenant/authority.ts";
 
 /** Adds the key of an access for every change that it depends on. */
 export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">): void {

@@ -81,7 +81,11 @@ const POOLS: State[] = [
     poolOf(running().withSpec({ desiredNodes: 4 }).withCluster({ fault })),
     "Degraded",
   ],
-  ["that keeps its nodes because nobody counts them", poolOf(running().withReleasedCount()), "Healthy"],
+  [
+    "that keeps its nodes because no manager sets their count",
+    poolOf(running().withReleasedCount()),
+    "Healthy",
+  ],
   ["with an unhealthy node", poolOf(running().withUnhealthyNode().after(301)), "Degraded"],
   ["that is being deleted", poolOf(running().deleting()), "Progressing"],
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { decideChildren } from "./children.ts";
-import { authorizeCIDRs } from "./network-policy.ts";
+import { authorizeCIDRs } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } from "./testing.ts";
 
@@ -27,7 +27,7 @@ describe("the topology", () => {
     const pools = [
       aClusterPool({ pool: named("stays") }),
       aClusterPool({ pool: named("again"), capiDeleting: true }),
-      aClusterPool({ pool: named("unheld", { finalizers: [] }) }),
+      aClusterPool({ pool: named("not-adopted", { finalizers: [] }) }),
       aClusterPool({ pool: named("going", { deletionTimestamp: "2026-03-01T11:00:00Z" }) }),
       aClusterPool({ pool: named("copy"), olderDuplicate: "org/general" }),
     ];
@@ -224,7 +224,7 @@ describe("a cluster that its class did not make, whose plan has another class si
     classes: new Map([...blue.classes, ["marina-system/standard-v2", CAPABLE]]),
     settings: { ...blue.settings, plans: { default: plan } },
   };
-  const marked = { ...blue.locks, own: blue.locks.own && { ...blue.locks.own, engine: "capi-uid" } };
+  const marked = { ...blue.locks, own: blue.locks.own && { ...blue.locks.own, capiUid: "capi-uid" } };
 
   test.each([
     { what: "gets that one, for it was never made", change: {}, status: {}, name: "standard-v2" },

@@ -1,26 +1,40 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
-import { DEFAULT_PLAN } from "../../shared/crd/class-capabilities.ts";
+import type { Step } from "../../shared/controller/plan.ts";
 import { TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
-import { ANNOTATION_APPLIED, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import {
+  ANNOTATION_APPLIED,
+  LABEL_CLUSTER_CLASS,
+  LABEL_ID,
+  LABEL_KUBERNETES_MINOR,
+  LABEL_ORG_ID,
+  LABEL_PLAN,
+} from "../../shared/crd/names.ts";
+import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
+import type { JsonPatchOperation } from "../../shared/kube/client.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
-import { readGrantedPools } from "../capi/granted-pool.ts";
-import type { CapiCluster } from "../capi/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
 import type { DesiredPool } from "../capi/worker-pool.ts";
-import { displayNameOf, isHeld } from "../identity/identity.ts";
+import { readLivePools } from "../capi/worker-pool.ts";
+import { displayNameOf, isAdopted } from "../identity/identity.ts";
 import { composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import { wasThere } from "./loss.ts";
-import { chooseNetwork, findNetworkFault } from "./network.ts";
-import { chooseNetworkPolicy, composePrivateEndpointWait, composeUnsupported } from "./network-policy.ts";
+import {
+  chooseNetwork,
+  chooseNetworkPolicy,
+  composePrivateEndpointWait,
+  composeUnsupported,
+  findNetworkFault,
+} from "./networks.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { findPackageFault } from "./package.ts";
-import { findPoolRegistrationWait } from "./registration.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
+import { findCapiPoolReadinessWait } from "./waits.ts";
 
 /** The desired state, or why there is none. A `fault` in addition to the state is about a part that was left unchanged. */
 export type Decision =
@@ -37,12 +51,12 @@ export type Decision =
       ok: false;
       fault: Problem;
       target: string | undefined;
-      /** It is accepted and waits: the platform can carry it one day. */
+      /** It is accepted and waits: the platform can support it one day. */
       isWait?: boolean;
     };
 
 /**
- * The Cluster API object for this cluster and its pools. A new cluster whose class cannot carry its authorized CIDRs or its
+ * The Cluster API object for this cluster and its pools. A new cluster whose class does not support its authorized CIDRs or its
  * private endpoint is not made; of one that exists the list stays as it is in force.
  */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
@@ -79,7 +93,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   if (policy.listFault !== undefined && observed.capi === undefined)
     return { ok: false, fault: policy.listFault, target };
   const desired: DesiredCluster = {
-    ...describeCluster(observed, plan, id),
+    ...describeCluster(observed, plan, { id, className: choice.classRef.name, version }),
     classRef: choice.classRef,
     version,
     workerSubnet: subnet,
@@ -124,22 +138,22 @@ function fail(reason: string, message: string, target?: string): Decision {
 function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
   const { metadata } = one.pool;
   const mustStay =
-    metadata.deletionTimestamp === undefined || findPoolRegistrationWait(observed, one, now) !== undefined;
-  return mustStay && isHeld(one) && !one.capiDeleting && one.olderDuplicate === undefined;
+    metadata.deletionTimestamp === undefined || findCapiPoolReadinessWait(observed, one, now) !== undefined;
+  return mustStay && isAdopted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
 }
 
 /** Every pool as specified; a blocked one as Cluster API has it, or not at all. */
 function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
   const { pools, capi, settings } = observed;
-  const grants = readGrantedPools(capi?.object);
+  const livePools = readLivePools(capi?.object);
   const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
   return present.flatMap(({ pool, capi: live, blocked }) => {
-    const granted = grants.get(pool.metadata.name);
-    const presentNodes = findPresentNodes(granted, live?.replicas);
+    const livePool = livePools.get(pool.metadata.name);
+    const presentNodes = findPresentNodes(livePool, live?.replicas);
     const desired = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
     if (!blocked) return [desired];
-    if (granted === undefined) return [];
-    return [{ ...desired, size: granted.size, machine: granted.machine ?? desired.machine }];
+    if (livePool === undefined) return [];
+    return [{ ...desired, size: livePool.size, machine: livePool.machine ?? desired.machine }];
   });
 }
 
@@ -215,17 +229,59 @@ function chooseOwnSubnet(observed: ObservedCluster, id: string): string | undefi
   return chooseSubnet(settings.subnetRange, locks.taken, id);
 }
 
-function describeCluster(observed: ObservedCluster, plan: PlanMapping, id: string) {
+/** A class whose name is too long for a label is selected by its plan. */
+const MAX_LABEL_LENGTH = 63;
+
+/** The labels say whose it is, and are what add-ons select it by. */
+function describeCluster(
+  observed: ObservedCluster,
+  plan: PlanMapping,
+  { id, className, version }: { id: string; className: string; version: string },
+) {
   const { metadata, spec } = observed.cluster;
   const organization = observed.organization.kind === "known" ? observed.organization.id : "";
   return {
     namespace: metadata.namespace ?? "",
     name: metadata.name,
     owner: composeOwnerReference(observed.cluster),
-    labels: { [LABEL_ID]: id, [LABEL_ORG_ID]: organization },
+    labels: {
+      [LABEL_ID]: id,
+      [LABEL_ORG_ID]: organization,
+      ...(className.length <= MAX_LABEL_LENGTH && { [LABEL_CLUSTER_CLASS]: className }),
+      [LABEL_PLAN]: spec.plan ?? DEFAULT_PLAN,
+      [LABEL_KUBERNETES_MINOR]: version.split(".").slice(0, 2).join("."),
+    },
     controlPlaneReplicas: spec.controlPlaneReplicas ?? plan.controlPlaneReplicas,
     controlPlaneDeletion: observed.settings.poolDefaults,
     plan: spec.plan,
     publicEndpoint: spec.publicEndpoint,
   };
+}
+
+/** On a Cluster API Cluster that was paused for a suspension: a pause by any other writer is never ended here. */
+export const ANNOTATION_PAUSED = "cloud.marina.dev/paused-by-suspension";
+const ANNOTATION_PATH = `/metadata/annotations/${ANNOTATION_PAUSED.replaceAll("/", "~1")}`;
+
+/** Pauses Cluster API for a suspended cluster; nothing when it is paused already. */
+export function planPause(capi: CapiCluster | undefined): Step[] {
+  if (capi === undefined || capi.spec?.paused === true) return [];
+  const { annotations } = capi.metadata;
+  const annotate: JsonPatchOperation =
+    annotations === undefined
+      ? { op: "add", path: "/metadata/annotations", value: { [ANNOTATION_PAUSED]: "true" } }
+      : { op: "add", path: ANNOTATION_PATH, value: "true" };
+  return [patch(capi, [annotate, { op: "add", path: "/spec/paused", value: true }])];
+}
+
+/** Ends the pause of a suspension. */
+export function planResume(capi: CapiCluster | undefined): Step[] {
+  if (capi?.metadata.annotations?.[ANNOTATION_PAUSED] === undefined) return [];
+  const operations: JsonPatchOperation[] = [{ op: "remove", path: ANNOTATION_PATH }];
+  if (capi.spec?.paused !== undefined) operations.push({ op: "remove", path: "/spec/paused" });
+  return [patch(capi, operations)];
+}
+
+function patch({ metadata }: CapiCluster, operations: JsonPatchOperation[]): Step {
+  const { namespace = "", name } = metadata;
+  return { verb: "patch", kind: capiClusterKind, namespace, name, operations };
 }

@@ -6,14 +6,22 @@ import {
 } from "../../shared/controller/conditions.ts";
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { readVariable } from "../capi/cluster-state.ts";
-import { explainRejection } from "../capi/explain.ts";
+import { explainRejection } from "../capi/tenant-words.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
-import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
-import { isRestricted } from "./network-policy.ts";
+import { isRestricted } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
+
+/** The next step where a tenant can only wait. */
+export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";
+
+/** The pause is a field of the Cluster API cluster, which tenants cannot change. */
+export const PAUSED = "The platform's operator has paused the cluster; ask them to resume it.";
+
+export const SUSPENDED = `The cluster is suspended: nothing about it is changed, and what runs continues to run. ${ADVICE_BY_REASON.Suspended.kubectl}`;
 
 type Conditions = readonly ConditionLike[];
 
@@ -21,7 +29,9 @@ export type ClusterCondition = NewCondition<ClusterConditionType>;
 
 /** A node pool as its cluster's conditions see it. */
 export interface ClusterPool {
+  /** What its owner calls it. */
   name: string;
+  objectName: string;
   deleting: boolean;
   progress: PoolProgress;
 }
@@ -119,8 +129,11 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
 /** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */
 function describeOpenPools(open: readonly ClusterPool[]): string {
   const [late] = open.flatMap(({ progress }) => progress.joining);
-  const cause = late === undefined ? "" : ` Machine ${late.name} has not joined: ${late.waitsFor}.`;
-  return `Node pools that do not have all their nodes as specified: ${open.map(({ name }) => name).join(", ")}.${cause}`;
+  const next =
+    late === undefined
+      ? "Look at the message of each for what it waits for."
+      : `Machine ${late.name} has not joined: ${late.waitsFor}. ${ADVICE}`;
+  return `Node pools that do not have all their nodes as specified: ${open.map(({ name }) => name).join(", ")}. ${next}`;
 }
 
 function decideEndpoint(observed: ObservedCluster): ClusterCondition {
@@ -242,7 +255,7 @@ function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition |
   return clusterCondition("Suspended", "False", "Suspending", message);
 }
 
-/** The phase summarizes the conditions for people; it is never read back. */
+/** The phase, which summarizes the conditions. */
 export function projectClusterPhase(conditions: Conditions): ClusterPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";

@@ -1,13 +1,13 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
+import { identifyChange, referTo } from "../../shared/controller/event-object.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
-import { referTo } from "../../shared/controller/reference.ts";
+import { remainingMs } from "../../shared/controller/time.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
-import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { count } from "../../shared/program/plural.ts";
-import { capiClusterKind } from "../capi/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { findLongWait } from "../events/long-wait.ts";
-import { identifyChange } from "../identity/identify-change.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /** What the operator does to a cluster, as the `action` of its Events. */
@@ -15,7 +15,7 @@ type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delet
 
 /**
  * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has
- * to solve, and for a long wait. Programs read the transitions of the status instead.
+ * to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;
@@ -31,18 +31,27 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
   if (stalled?.status === "True" && !wasStalled) record("Warning", stalled.reason, stalled.message);
   const isDeletionHeld = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
-  const wait = findLongWait(last, next, { isDeletionHeld });
-  if (wait !== undefined) record("Warning", wait.reason, wait.message);
+  // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.
+  const reported = last !== undefined && reportsPools(last) ? { ...last, message: undefined } : last;
+  const wait = findLongWait(reported, next, { isDeletionHeld });
+  if (wait !== undefined && !reportsPools(next)) record("Warning", wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {
     const type = phase === "Degraded" ? "Warning" : "Normal";
     const note = describePhase(phase, observed, next);
+    // A loss is recorded as what a person has to solve.
+    if (events.some((recorded) => recorded.note === note)) return events;
     const event = composeEvent(observed, { type, reason: findReason(phase, last, next), action, note });
     const since = findCondition(next.conditions, "Reconciling")?.lastTransitionTime;
     const { generation } = observed.cluster.metadata;
     events.push({ ...event, dedupeKey: identifyChange(event, generation, since) });
   }
   return events;
+}
+
+/** Whether the message is what node pools wait for. */
+function reportsPools({ message, conditions }: ClusterStatus): boolean {
+  return message === findCondition(conditions, "WorkersReady")?.message;
 }
 
 /** What changes the pools is the reason, for not every change of a pool scales it. */
@@ -108,4 +117,37 @@ function composeEvent(
     [LABEL_CLUSTER_ID]: idOf(observed.cluster) ?? observed.candidateId,
   };
   return { regarding: referTo(clusterKind, metadata), ...event, labels };
+}
+
+/** A restore may bring Cluster API's objects before ours. */
+const RESTORED_WITHIN_MS = 60_000;
+
+/** The Events about a Cluster API cluster whose Cluster is deleted, and when to check again. */
+export interface WithoutCluster {
+  events: RecordedEvent[];
+  requeueAfterMs?: number;
+}
+
+/**
+ * A Warning about a Cluster API cluster that Marina made and that has no Cluster any more: it runs on, and its tenant does not
+ * see it. Nothing about one that is being deleted, that Marina did not make, or that is younger than a minute. Nothing is
+ * removed here: orphans/ removes what a deletion leaves behind.
+ */
+export function reportWithoutCluster(capi: CapiCluster | undefined, now: Date): WithoutCluster {
+  const id = capi?.metadata.labels?.[LABEL_ID];
+  if (capi === undefined || id === undefined || capi.metadata.deletionTimestamp !== undefined)
+    return { events: [] };
+  const requeueAfterMs = remainingMs(capi.metadata.creationTimestamp, RESTORED_WITHIN_MS, now);
+  if (requeueAfterMs !== undefined) return { events: [], requeueAfterMs };
+  const { namespace, name } = capi.metadata;
+  const note = `The Cluster ${namespace}/${name} of Marina is gone, and this cluster runs on unseen. Restore the Cluster from a backup, or delete this cluster.`;
+  const event: RecordedEvent = {
+    regarding: referTo(capiClusterKind, capi.metadata),
+    type: "Warning",
+    reason: "ClusterMissing",
+    action: "CheckHealth",
+    note,
+    labels: { [LABEL_SOURCE]: "operator", [LABEL_CLUSTER_ID]: id },
+  };
+  return { events: [event] };
 }

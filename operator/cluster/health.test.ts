@@ -31,6 +31,25 @@ test("an endpoint that is unreachable for a minute degrades the cluster until it
   ]);
 });
 
+test("a degraded cluster whose endpoint fails meanwhile has not recovered before that answers", () => {
+  const lost = aCluster()
+    .ready()
+    .withCapiConditions([makeCondition("ControlPlaneAvailable", "False")])
+    .reconciled()
+    .after(60)
+    .with({ probe: unreachable })
+    .reconciled();
+  const half = lost
+    .withCapiConditions([makeCondition("ControlPlaneAvailable", "True")])
+    .after(20)
+    .reconciled();
+  expect(half.observed.cluster.status).toMatchObject({ phase: "Degraded" });
+  expect(half.observed.cluster.status?.message).toContain("does not respond: ECONNREFUSED.");
+  const back = half.with({ probe: { ok: true, message: "" } }).reconciled();
+  const types = back.observed.cluster.status?.transitions?.map(({ type }) => type);
+  expect(types).toEqual(["Ready", "Degraded", "Recovered"]);
+});
+
 test.each([
   { what: "its control plane is not available", type: "ControlPlaneAvailable", status: "Unknown" as const },
   { what: "Cluster API cannot reach it", type: "RemoteConnectionProbe", status: "False" as const },

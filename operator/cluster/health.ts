@@ -23,8 +23,9 @@ export const DEGRADED_REASONS: readonly string[] = [
 ];
 
 /**
- * Why a cluster that was ready before is degraded, by its own conditions, whose times survive a restart: one of them has
- * been False for `degradedAfterSeconds`, or nodes are unhealthy (they have a threshold of their own). Undefined = healthy.
+ * Why a cluster that was ready before is degraded, by its own conditions, whose times survive a restart: one of them
+ * has been False for `degradedAfterSeconds`, or nodes are unhealthy (they have a threshold of their own). Undefined =
+ * healthy. One that is degraded has not recovered while any of them is False.
  */
 export function checkHealth(
   cluster: Cluster,
@@ -34,10 +35,13 @@ export function checkHealth(
   now: Date,
 ): { degraded: Problem | undefined; requeueAfterMs: number | undefined } {
   if (cluster.status?.firstReadyAt === undefined) return { degraded: undefined, requeueAfterMs: undefined };
+  const isDegraded = DEGRADED_REASONS.includes(
+    findCondition(cluster.status.conditions, "Ready")?.reason ?? "",
+  );
   const failing = HEALTH_CONDITIONS.flatMap(({ type, reason }) => {
     const condition = findCondition(conditions, type);
     if (condition?.status !== "False") return [];
-    const dueInMs = degradedAfterSeconds * 1000 - conditionAgeMs(condition, now);
+    const dueInMs = isDegraded ? 0 : degradedAfterSeconds * 1000 - conditionAgeMs(condition, now);
     return [{ reason, message: condition.message, dueInMs }];
   });
   const requeueAfterMs = earliest(failing.map(({ dueInMs }) => dueInMs).filter((ms) => ms > 0));

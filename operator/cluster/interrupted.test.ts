@@ -70,7 +70,7 @@ describe.each<[string, ClusterFixture]>([
 
   test("has made these, the lock before the cluster and its mark after it", () => {
     expect(writes.map(({ name }) => name)).toEqual([...CREATION, ...writes.slice(6).map(() => "status")]);
-    expect(done.observed.locks.own).toMatchObject({ clusterId: CLUSTER_ID, engine: "uid-capi" });
+    expect(done.observed.locks.own).toMatchObject({ clusterId: CLUSTER_ID, capiUid: "uid-capi" });
   });
 
   test.each(writes.map((write, index) => [index + 1, write.name, write] as const))(

@@ -8,7 +8,7 @@ import { conditionOf, stepsOf } from "./testing-plan.ts";
 const created = () => aCluster().reconciled();
 const remembered = () => created().reconciled();
 const ready = () => aCluster().withPools(makePool("web")).ready().reconciled();
-const gone = (fixture: ClusterFixture) => fixture.with({ capi: undefined });
+const withoutCapi = (fixture: ClusterFixture) => fixture.with({ capi: undefined });
 
 function annotated(fixture: ClusterFixture, annotations: Record<string, string>): ClusterFixture {
   const { cluster } = fixture.observed;
@@ -46,14 +46,14 @@ function named(fixture: ClusterFixture): ClusterFixture {
 /** What the memory of a cluster was before it lost its Cluster API cluster. */
 function withoutMemory(fixture: ClusterFixture): ClusterFixture {
   const { own } = fixture.observed.locks;
-  const locks = { ...fixture.observed.locks, own: own && { ...own, engine: undefined } };
+  const locks = { ...fixture.observed.locks, own: own && { ...own, capiUid: undefined } };
   return fixture.with({ locks });
 }
 
 test("what Cluster API has made is remembered in the lock of the subnet, after it was made and once", () => {
   expect(stepsOf(aCluster().plan())).toEqual(["create configmaps", "apply clusters"]);
   expect(stepsOf(created().plan())).toEqual(["patch configmaps"]);
-  expect(remembered().observed.locks.own?.engine).toBe(created().capiObject().metadata.uid);
+  expect(remembered().observed.locks.own?.capiUid).toBe(created().capiObject().metadata.uid);
   expect(stepsOf(remembered().plan())).toEqual([]);
 });
 
@@ -68,21 +68,21 @@ test("what Cluster API has made is remembered before a change that it rejects, a
 
 describe("lost", () => {
   test.each<[string, ClusterFixture]>([
-    ["the cluster, while it was created", gone(remembered())],
-    ["the cluster, when it was ready", gone(ready())],
+    ["the cluster, while it was created", withoutCapi(remembered())],
+    ["the cluster, when it was ready", withoutCapi(ready())],
     [
       "the cluster and the lock, when it was ready",
-      gone(ready()).with({ locks: { own: undefined, taken: new Set() } }),
+      withoutCapi(ready()).with({ locks: { own: undefined, taken: new Set() } }),
     ],
-    ["the cluster and what the lock remembers, when it was ready", withoutMemory(gone(ready()))],
-    ["the cluster, in an upgrade", gone(ready().withSpec({ version: "1.35" }).reconciled())],
-    ["the cluster, while it is suspended", gone(ready().withSpec({ suspend: true }).reconciled())],
-    ["the cluster, after a restore", gone(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }))],
+    ["the cluster and what the lock remembers, when it was ready", withoutMemory(withoutCapi(ready()))],
+    ["the cluster, in an upgrade", withoutCapi(ready().withSpec({ version: "1.35" }).reconciled())],
+    ["the cluster, while it is suspended", withoutCapi(ready().withSpec({ suspend: true }).reconciled())],
+    ["the cluster, after a restore", withoutCapi(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }))],
     ["the cluster, and a foreign one has its name", replacedByForeign(ready())],
     ["the cluster, which Cluster API is still deleting", deletingInCapi(ready())],
     ["the control plane", without("ControlPlaneAvailable")(ready())],
     ["the infrastructure", without("InfrastructureReady")(ready())],
-    ["the cluster, to be created again as another", recreated(gone(ready()), "another id")],
+    ["the cluster, to be created again as another", recreated(withoutCapi(ready()), "another id")],
   ])("%s: degraded and stalled at once, with a transition, and nothing is made or deleted", (_, fixture) => {
     const labelled = fixture.observed.cluster.metadata.labels === undefined ? named(fixture) : fixture;
     const plan = labelled.plan();
@@ -99,13 +99,18 @@ describe("lost", () => {
     expect(plan.events).toContainEqual(
       expect.objectContaining({ type: "Warning", reason: "InfrastructureLost" }),
     );
+    const notes = plan.events.map(({ note }) => note);
+    expect(notes).toEqual([...new Set(notes)]);
     expect([plan.apply, plan.remove]).toEqual([[], []]);
     expect(labelled.reconciled().plan().status).toBeUndefined();
   });
 });
 
 test.each<[string, ClusterFixture]>([
-  ["whose lock was taken and whose Cluster API cluster was not made yet", gone(withoutMemory(created()))],
+  [
+    "whose lock was taken and whose Cluster API cluster was not made yet",
+    withoutCapi(withoutMemory(created())),
+  ],
   [
     "that its class refuses",
     aCluster()
@@ -115,11 +120,11 @@ test.each<[string, ClusterFixture]>([
   ],
 ])("a cluster %s is being created, not lost", (_, fixture) => {
   expect(fixture.reconciled().observed.cluster.status?.phase).not.toBe("Degraded");
-  expect(stepsOf(gone(fixture).with({ applyFailure: undefined }).plan())).toContain("apply clusters");
+  expect(stepsOf(withoutCapi(fixture).with({ applyFailure: undefined }).plan())).toContain("apply clusters");
 });
 
 test("a lost cluster is created again by the annotation with its id alone, degraded until it is back", () => {
-  const lost = gone(ready()).reconciled();
+  const lost = withoutCapi(ready()).reconciled();
   const again = recreated(lost);
   expect(stepsOf(again.plan())).toEqual(["apply clusters"]);
   const plan = again.plan();
@@ -139,7 +144,7 @@ test("a lost cluster is created again by the annotation with its id alone, degra
 
 describe("a lost cluster that is back in Cluster API", () => {
   const restored = (fixture: ClusterFixture) => fixture.withCapi(ready().capiObject());
-  const lost = () => gone(ready()).reconciled();
+  const lost = () => withoutCapi(ready()).reconciled();
   const failing = (fixture: ClusterFixture) =>
     fixture.withCapiConditions([makeCondition("ControlPlaneAvailable", "False")]);
   const isPrivate = (fixture: ClusterFixture) => {
@@ -182,27 +187,27 @@ test("what is left of a cluster that lost its control plane is deleted first, wh
   const deleting = deletingInCapi(again);
   expect(stepsOf(deleting.plan())).toEqual([]);
   expect(deleting.plan().metadata?.dropAnnotations ?? []).not.toContain(ANNOTATION_RECREATE);
-  expect(stepsOf(gone(deleting).plan())).toEqual(["apply clusters"]);
+  expect(stepsOf(withoutCapi(deleting).plan())).toEqual(["apply clusters"]);
 });
 
 test("a cluster that comes back is adopted, and its subnet remembers it", () => {
   const object = ready().capiObject();
-  const lost = gone(ready()).reconciled();
+  const lost = withoutCapi(ready()).reconciled();
   const restored = lost.withCapi({
     ...object,
     metadata: { ...object.metadata, uid: "uid-restored", ownerReferences: [] },
   });
   const back = restored.reconciled();
-  expect(back.observed.locks.own?.engine).toBe("uid-restored");
+  expect(back.observed.locks.own?.capiUid).toBe("uid-restored");
   expect(back.observed.cluster.status).toMatchObject({ phase: "Ready" });
 });
 
-test("the word for a cluster that is not lost is removed, so that it does not count later", () => {
+test("the annotation that creates a lost cluster again is removed from one that is not lost, so that it does not count later", () => {
   expect(recreated(ready()).plan().metadata?.dropAnnotations).toEqual([ANNOTATION_RECREATE]);
 });
 
 test("a lost cluster can be deleted, and its subnet is free", () => {
-  const deleted = gone(ready()).reconciled().deleting().with({ pools: [] });
+  const deleted = withoutCapi(ready()).reconciled().deleting().with({ pools: [] });
   expect(stepsOf(deleted.plan())).toContain("delete configmaps");
   expect(deleted.plan().releaseFinalizer).toBe(true);
 });
@@ -221,32 +226,3 @@ test("a node pool that Cluster API makes again is scaling until its nodes are th
   const absent = running.with({ capi: undefined });
   expect(absent.plan().status).toMatchObject({ phase: "Scaling", nodes: 0 });
 });
-
-const noLocks = { own: undefined, taken: new Set<string>() };
-test.each([
-  { when: "11 minutes, with its lock", locks: aCluster().ready().reconciled().observed.locks },
-  { when: "31 days, without its lock", locks: noLocks },
-])(
-  "what is restored after $when ends with the same subnet and the restored cluster adopted, in either order",
-  ({ locks }) => {
-    const before = aCluster().ready().reconciled();
-    const subnet = before.observed.cluster.status?.workerSubnet;
-    const object = before.capiObject();
-    const metadata = { ...object.metadata, uid: "uid-restored", ownerReferences: [] };
-    const { observed } = named(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }));
-    const cluster = { ...observed.cluster, metadata: { ...observed.cluster.metadata, uid: "uid-new" } };
-    const ours = aCluster().with({ cluster, locks, probe: { ok: true, message: "" } });
-    const ends = [ours.reconciled(), ours].map((fixture) =>
-      fixture
-        .withCapi({ ...object, metadata })
-        .reconciled()
-        .reconciled()
-        .reconciled(),
-    );
-    for (const { observed: end } of ends) {
-      expect(end.cluster.status).toMatchObject({ phase: "Ready", workerSubnet: subnet });
-      expect(end.capi?.object.metadata.ownerReferences).toMatchObject([{ uid: "uid-new" }]);
-      expect(end.locks.own).toMatchObject({ subnet, engine: "uid-restored" });
-    }
-  },
-);

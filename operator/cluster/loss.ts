@@ -6,13 +6,13 @@ import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf } from "../identity/identity.ts";
-import { markEngine } from "../subnets/lock.ts";
+import { markCapiUid } from "../subnets/lock.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
- * Why a cluster that was there before is not made again: it, or a part that Cluster API does not make again either, is gone.
- * It may come back, as in a restore in any order; a new one would have the same name and nothing of what ran in it.
- * Undefined = nothing is lost, or the platform's word to create it again is there.
+ * Why a cluster that was there before is not made again: it, or a part that Cluster API does not make again either, is
+ * gone. It may come back, as in a restore in any order; a new one would have the same name and nothing of what ran in
+ * it. Undefined = nothing is lost, or the platform's annotation to create it again is there.
  */
 export function findLoss(observed: ObservedCluster): Problem | undefined {
   const lost = wasThere(observed) && !isRecreationRequested(observed) ? describeLoss(observed) : undefined;
@@ -22,8 +22,9 @@ export function findLoss(observed: ObservedCluster): Problem | undefined {
 }
 
 /**
- * Why a cluster that was ready is not what it was while it is restored or created again; undefined = it is back, or never left.
- * One that was lost is back when its control plane is available and, unless its endpoint is private, that answers.
+ * Why a cluster that was ready is not what it was while it is restored or created again; undefined = it is back, or
+ * never left. One that was lost is back when its control plane is available and, unless its endpoint is private, that
+ * answers.
  */
 export function findReturn(observed: ObservedCluster): Problem | undefined {
   const { status } = observed.cluster;
@@ -51,16 +52,16 @@ export function planRecreation(observed: ObservedCluster): Step | undefined {
 }
 
 /** The lock of the subnet remembers what was made: without it a loss before the first status looks like a creation. */
-export function rememberEngine({ capi, locks, settings }: ObservedCluster): Step[] {
+export function recordCapiUid({ capi, locks, settings }: ObservedCluster): Step[] {
   const { uid } = capi?.object.metadata ?? {};
-  if (uid === undefined || locks.own === undefined || locks.own.engine === uid) return [];
-  return [markEngine(settings.platformNamespace, locks.own, uid)];
+  if (uid === undefined || locks.own === undefined || locks.own.capiUid === uid) return [];
+  return [markCapiUid(settings.platformNamespace, locks.own, uid)];
 }
 
-/** The annotation of a loss that is over: the same word in a later backup must not count again. */
+/** The annotation of a loss that is over: the same annotation in a later backup must not count again. */
 export function findHandledRecreation(observed: ObservedCluster): string[] {
   const { cluster, capi } = observed;
-  const isOver = identityOf(cluster) === "confirmed" && capi !== undefined && !isGoing(observed);
+  const isOver = identityOf(cluster) === "confirmed" && capi !== undefined && !isBeingLost(observed);
   return isOver && cluster.metadata.annotations?.[ANNOTATION_RECREATE] !== undefined
     ? [ANNOTATION_RECREATE]
     : [];
@@ -71,7 +72,7 @@ export function wasThere({ cluster, locks }: ObservedCluster): boolean {
   return (
     identityOf(cluster) === "known" ||
     cluster.status?.firstReadyAt !== undefined ||
-    locks.own?.engine !== undefined
+    locks.own?.capiUid !== undefined
   );
 }
 
@@ -86,7 +87,7 @@ function describeLoss(observed: ObservedCluster): string | undefined {
     : `Of the cluster, this was there before and is lost: ${lostParts.join(", ")}.`;
 }
 
-function isGoing({ capi, lostParts }: ObservedCluster): boolean {
+function isBeingLost({ capi, lostParts }: ObservedCluster): boolean {
   return capi?.state.deleting === true || lostParts.length > 0;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { makeClass, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { needsInfrastructure } from "./network-policy.ts";
+import { needsInfrastructure } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 

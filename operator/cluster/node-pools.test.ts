@@ -20,6 +20,31 @@ test("a new pool of a ready cluster is scaling, and the cluster stays ready", ()
   expect(conditionOf(plan, "Ready")).toMatchObject({ status: "True" });
 });
 
+test("pools that wait for long are reported by their own Warnings, and by the message of the cluster with the next step", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready().reconciled();
+  const larger = fixture.observed.pools.map((one) => ({
+    ...one,
+    pool: makePool("web", { desiredNodes: 7 }),
+  }));
+  const reported = fixture.with({ pools: larger }).reconciled().after(61).plan();
+  expect(reported.status?.message).toBe(
+    "Node pools that do not have all their nodes as specified: web. Look at the message of each for what it waits for.",
+  );
+  expect(reported.events).toEqual([]);
+});
+
+test("a cluster that waits for itself after it has waited for its pools gets a Warning, although the reason is the same", () => {
+  const late = aCluster().withPools(makePool("web")).reconciled().capiConverged();
+  const waiting = late.withCapiConditions([makeCondition("Available", "False", { message: "no route" })]);
+  const ofPools = waiting.with({ pools: late.observed.pools.map((one) => ({ ...one, capi: undefined })) });
+  const reported = ofPools.reconciled().after(61);
+  expect(reported.plan()).toMatchObject({ status: { message: expect.stringContaining("web") }, events: [] });
+  const complete = reported.reconciled().with({ pools: late.observed.pools });
+  const warning = { type: "Warning", reason: "WaitingForNodes", note: expect.stringContaining("no route") };
+  expect(complete.plan().events).toMatchObject([warning]);
+  expect(complete.reconciled().after(61).plan().events).toEqual([]);
+});
+
 test("a change of the pools alone leaves the network rules in force, one of the rules does not", () => {
   const fixture = aCluster().withPools(makePool("web")).ready();
   const { pools } = fixture.observed;
@@ -57,6 +82,18 @@ test.each([
   ];
   const names = topologyOf(fixture.with({ pools }).plan())?.workers?.machineDeployments?.map((it) => it.name);
   expect(names).toEqual(["web"]);
+});
+
+test("a pool that was taken in stays in the topology while a manifest replaces it without the finalizer", () => {
+  const fixture = aCluster().withPools(makePool("web")).ready();
+  const replaced = fixture.observed.pools.map((one) => {
+    const { finalizers: _, labels: __, ...metadata } = one.pool.metadata;
+    const status = { ...one.pool.status, id: "01900000-0000-7000-8000-000000000009" };
+    return { ...one, pool: { ...one.pool, metadata, status } };
+  });
+  const plan = fixture.with({ pools: replaced }).plan();
+  expect(topologyOf(plan)).toBeUndefined();
+  expect(plan.remove).toEqual([]);
 });
 
 test("a foreign pool in the topology is removed, with a Warning Event", () => {

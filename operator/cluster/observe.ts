@@ -5,9 +5,10 @@ import { idOf } from "../../shared/crd/identity.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
-import type { Packages } from "../../shared/crd/packages.ts";
+import type { Packages } from "../../shared/crd/published-config.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
+import { type AddOnObstacles, type AddOnState, observeAddOnStates } from "../add-ons/observe.ts";
 import { hasLostCa } from "../admin-kubeconfig/observe.ts";
 import type { Caches } from "../caches.ts";
 import { type ClassCapabilities, readClusterClass } from "../capi/cluster-class.ts";
@@ -22,8 +23,7 @@ import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
-import type { AccessAttempts } from "../tenant/access-health.ts";
-import type { TenantRecord } from "../tenant/tenant-records.ts";
+import type { AccessAttempts, TenantRecord } from "../tenant/tenant-records.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan maps to in Cluster API. */
@@ -100,6 +100,8 @@ export interface ObservedCluster {
   probe: ProbeResult | undefined;
   /** What the provider says of its object; undefined = not read, or unreadable. */
   infrastructure: InfrastructureState | undefined;
+  /** Those of its class that select it. */
+  addOns: readonly AddOnState[];
   /** How giving access to it goes. */
   access: ObservedAccessHealth;
   applyFailure: ApplyFailure | undefined;
@@ -123,6 +125,7 @@ export interface FoundByProcess {
   probe: ProbeResult | undefined;
   attempts: AccessAttempts;
   tenant: TenantRecord;
+  addOnObstacles: ReturnType<AddOnObstacles["find"]>;
 }
 
 /** The capabilities of the classes, by "namespace/name". */
@@ -164,6 +167,7 @@ export function observeCluster(
     locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
     probe: found.probe,
     infrastructure: undefined,
+    addOns: observeAddOnStates(caches, key, capi, found.addOnObstacles),
     access: {
       attempts: found.attempts,
       faults: findAccessFaults(caches, key),
@@ -205,7 +209,7 @@ function observePool(
     capiDeleting: deployment?.metadata.deletionTimestamp !== undefined,
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocked,
-    machines: readMachines(machines, deployment, sets),
+    machines: readMachines(machines, deployment, sets, caches.sizeOfTemplate),
   };
 }
 

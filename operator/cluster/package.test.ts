@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Packages } from "../../shared/crd/packages.ts";
+import type { Packages } from "../../shared/crd/published-config.ts";
 import { findPackageFault } from "./package.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 

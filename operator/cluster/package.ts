@@ -1,9 +1,11 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /**
- * Why a cluster cannot have what it specifies with its package; undefined = it can. A retired package stays on the clusters
- * that were created before, and a package whose number of replicas changed does not change those of a cluster that runs.
+ * Why a cluster cannot have what it specifies with its package; undefined = it can. A retired package stays on the
+ * clusters that were created before, and a package whose number of replicas changed does not change those of a cluster
+ * that runs.
  */
 export function findPackageFault({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
@@ -19,6 +21,6 @@ export function findPackageFault({ cluster, capi, packages }: ObservedCluster): 
   const live = capi?.object.spec?.topology?.controlPlane?.replicas;
   if (controlPlaneReplicas === undefined || controlPlaneReplicas === live) return undefined;
   if (controlPlaneReplicas === terms.controlPlaneReplicas) return undefined;
-  const message = `The plan ${plan} has a control plane of ${terms.controlPlaneReplicas}, not of ${controlPlaneReplicas}: set controlPlaneReplicas to ${live ?? terms.controlPlaneReplicas}.`;
+  const message = `The plan ${plan} has a control plane of ${terms.controlPlaneReplicas}, not of ${controlPlaneReplicas}; this one must have ${live ?? terms.controlPlaneReplicas}. ${ADVICE_BY_REASON.ReplicasNotInPlan.kubectl}`;
   return { reason: "ReplicasNotInPlan", message };
 }

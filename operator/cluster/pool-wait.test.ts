@@ -27,12 +27,12 @@ describe("a new cluster is created at Cluster API", () => {
     ["not within 2 s when one pool is there: more may come", false, created(withPool, 1_999)],
     ["after 2 s when one pool is there", true, created(withPool, 2_000)],
     [
-      "not after 2 s while one of its pools is not held yet",
+      "not after 2 s while one of its pools is not adopted yet",
       false,
       created(aCluster().withPools(makePool("db"), bare), 2_000),
     ],
     ["after 5 s, without pools", true, created(aCluster(), 5_000)],
-    ["after 5 s, although a pool is not held yet", true, created(aCluster().withPools(bare), 5_000)],
+    ["after 5 s, although a pool is not adopted yet", true, created(aCluster().withPools(bare), 5_000)],
     ["at once when the REST API created it and its pools exist", true, created(withPool, 0, byTheApi)],
     [
       "not at once when the REST API created it and its pools are not in the cache",
@@ -40,7 +40,7 @@ describe("a new cluster is created at Cluster API", () => {
       created(aCluster(), 0, byTheApi),
     ],
     [
-      "not at once when the API made it and its pools are not held yet",
+      "not at once when the API made it and its pools are not adopted yet",
       false,
       created(aCluster().withPools(bare), 0, byTheApi),
     ],
@@ -92,8 +92,8 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
     });
     // With `controller` it would be taken over.
     expect(JSON.stringify(step)).not.toContain("controller");
-    const held = owned(restored(0, running.withPools()), { uid: "uid-new" });
-    expect(held.plan().apply).toEqual([]);
+    const adopted = owned(restored(0, running.withPools()), { uid: "uid-new" });
+    expect(adopted.plan().apply).toEqual([]);
     expect(applies(owned(restored(0, running), { uid: "uid-new" }))).toBe(true);
   });
 

@@ -16,8 +16,8 @@ export interface ProbeResult {
 /** Probes endpoints in the background and keeps the last result of each. */
 export interface Prober {
   /**
-   * The last result for this target, which is probed from now on; undefined = not probed yet. A changed target is probed
-   * at once. `wasReachable`: it was before this process began, so that its first probe may wait for the others'.
+   * The last result for this target, which is probed from now on; undefined = not probed yet. A changed target is
+   * probed at once. `wasReachable`: it was before this process began, so that its first probe may wait for the others'.
    */
   watch(key: string, target: ProbeTarget, wasReachable?: boolean): ProbeResult | undefined;
   /** Stops probing this endpoint. */

@@ -6,8 +6,8 @@ import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { explainRejection, findRejectionCause } from "../capi/explain.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
+import { explainRejection, findRejectionCause } from "../capi/tenant-words.ts";
 import { removePoolEntry } from "../capi/topology.ts";
 import {
   findIdentityFault,
@@ -20,21 +20,21 @@ import {
 } from "../identity/identity.ts";
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { planSecretRemoval } from "../tenant/secret-role.ts";
-import { type Decision, decideChildren } from "./children.ts";
+import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
-import { findHandledRecreation, findLoss, planRecreation, rememberEngine } from "./loss.ts";
+import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { planPause, planResume } from "./pause.ts";
+import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 import {
+  adoptRestored,
   composeMissingPools,
+  findCapiClusterReadinessWait,
+  findCapiPoolReadinessWait,
   findHandledRequests,
   findMissingPools,
   findPoolWait,
-  holdRestored,
   isTakenOver,
-} from "./pool-wait.ts";
-import { findClusterRegistrationWait, findPoolRegistrationWait } from "./registration.ts";
-import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
+} from "./waits.ts";
 
 /** A late rejection may be a transient error of Cluster API; it counts when it has lasted this long. */
 const REJECTION_LASTS_MS = 15_000;
@@ -44,32 +44,32 @@ const RETRY_REJECTED_MS = 60_000;
 /** The garbage collector needs less, once the control plane is deleted. */
 const FORMER_CA_WAIT_MS = 1_000;
 
-type ClusterPlan = Plan<ClusterStatus>;
+type ClusterActions = Plan<ClusterStatus>;
 
 /** Decides what to do for one cluster. Running it on its own result plans nothing. */
-export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterPlan {
+export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterActions {
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
   const identity = readIdentity(observed.cluster, isTakenOver(observed));
   const fault = findIdentityFault(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (fault !== undefined || organization.kind !== "known") {
-    const held = identity === "unconfirmed" ? { apply: holdRestored(observed), remove: [] } : NO_STEPS;
-    const plan = composeClusterPlan(held, { ...NOTHING_DECIDED, observed, fault }, now);
+    const adoption = identity === "unconfirmed" ? { apply: adoptRestored(observed), remove: [] } : NO_STEPS;
+    const plan = composeActions(adoption, { ...NOTHING_DECIDED, observed, fault }, now);
     return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
   const id = idOf(observed.cluster) ?? observed.candidateId;
   const decision = decideChildren(observed, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
-  const steps = withMemory(observed, suspendOrResume(observed, pending));
+  const steps = withCapiUid(observed, suspendOrResume(observed, pending));
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
-  const done = observed.applyFailure === undefined ? steps : NO_STEPS;
+  const toApply = observed.applyFailure === undefined ? steps : NO_STEPS;
   const wait = !decision.ok && decision.isWait ? decision.fault : undefined;
   const decided = rejection.fault ?? (wait === undefined ? decision.fault : undefined);
   const input: StatusInput = {
     observed,
-    fault: missing.length > 0 ? composeMissingPools(observed, missing) : decided,
+    fault: missing.length > 0 ? composeMissingPools(missing) : decided,
     wait,
     id,
     target: decision.target,
@@ -79,7 +79,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     applied:
       decision.ok && isObserved(observed, pending) && rejection.fault === undefined && missing.length === 0,
   };
-  const plan = composeClusterPlan(done, input, now);
+  const plan = composeActions(toApply, input, now);
   return {
     ...plan,
     metadata: findMetadataChange(observed, organization.id),
@@ -87,7 +87,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       plan.requeueAfterMs,
       rejection.requeueAfterMs,
       steps.waitMs,
-      ...observed.pools.map((pool) => findPoolRegistrationWait(observed, pool, now)),
+      ...observed.pools.map((pool) => findCapiPoolReadinessWait(observed, pool, now)),
     ]),
   };
 }
@@ -133,9 +133,9 @@ function suspendOrResume({ cluster, capi }: ObservedCluster, pending: Steps): St
   return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
 }
 
-/** First of all: what Cluster API rejects must not keep what it has made from being remembered. */
-function withMemory(observed: ObservedCluster, steps: Steps): Steps {
-  return { ...steps, apply: [...rememberEngine(observed), ...steps.apply] };
+/** First of all: what Cluster API rejects must not prevent that the uid of what it has made is recorded. */
+function withCapiUid(observed: ObservedCluster, steps: Steps): Steps {
+  return { ...steps, apply: [...recordCapiUid(observed), ...steps.apply] };
 }
 
 /** The lock of the subnet first: no Cluster API object is created before its network is certain. */
@@ -157,7 +157,7 @@ function planSteps(
   const waitMs = findPoolWait(observed, ours, now);
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (findMissingPools(observed).length > 0)
-    return { apply: [...lock, ...holdRestored(observed)], remove: [] };
+    return { apply: [...lock, ...adoptRestored(observed)], remove: [] };
   if (!isApplied(desired, capi?.object)) {
     return {
       apply: [...lock, { verb: "apply", kind: capiClusterKind, object: desired, isNew: capi === undefined }],
@@ -208,7 +208,7 @@ function composeRejection(text: string): Problem {
  * Cluster API removes workers, control plane and infrastructure in this order by itself. The admin kubeconfig is deleted, the
  * finalizer released, and the subnet free again, when its object and our pools have been observed to be deleted.
  */
-function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
+function planDeletion(observed: ObservedCluster, now: Date): ClusterActions {
   const { cluster, capi, locks, settings } = observed;
   if (!hasFinalizer(cluster.metadata)) return composePlan();
   const remove: Step[] = observed.pools
@@ -220,13 +220,13 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
       name: pool.metadata.name,
       uid: pool.metadata.uid,
     }));
-  const waitMs = findClusterRegistrationWait(observed, now);
+  const waitMs = findCapiClusterReadinessWait(observed, now);
   if (capi !== undefined && !capi.state.deleting && waitMs === undefined) {
     const { namespace = "", name, uid } = capi.object.metadata;
     remove.push({ verb: "delete", kind: capiClusterKind, namespace, name, uid });
   }
-  const isGone = capi === undefined && observed.pools.every(({ pool }) => isReleased(pool));
-  if (isGone) {
+  const isFullyDeleted = capi === undefined && observed.pools.every(({ pool }) => isReleased(pool));
+  if (isFullyDeleted) {
     // The subnet of a cluster with an older duplicate belongs to that one.
     const lock = observed.olderDuplicate === undefined ? locks.own : undefined;
     const { namespace = "", name } = cluster.metadata;
@@ -236,11 +236,11 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
   const steps = observed.applyFailure === undefined ? { apply: planResume(capi?.object), remove } : NO_STEPS;
-  const plan = composeClusterPlan(steps, input, now);
+  const plan = composeActions(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
-function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterPlan {
+function composeActions({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterActions {
   const { observed } = input;
   const { status, requeueAfterMs } = composeClusterStatus(input, now);
   const changed = changedStatus(observed.cluster.status, status);

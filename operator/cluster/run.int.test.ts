@@ -10,11 +10,10 @@ import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/tes
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
 import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
-import { createCaches } from "../create-caches.ts";
 import { START, settings } from "../testing.ts";
+import { createTestCaches } from "../testing-caches.ts";
 import { createProber } from "./probe.ts";
 import { type ClusterDeps, runCluster } from "./run.ts";
 import { createTaintRefusals } from "./taint-refusals.ts";
@@ -31,12 +30,7 @@ afterEach(() => api.close());
 
 function makeDeps(): ClusterDeps {
   const { client } = api;
-  const { caches } = createCaches({
-    client,
-    platformNamespace: settings.platformNamespace,
-    log: createLogger({ name: "test", level: "silent" }),
-    metrics: { onRestart: () => undefined, onSize: () => undefined },
-  });
+  const caches = createTestCaches(client);
   return {
     client,
     caches,
@@ -48,6 +42,7 @@ function makeDeps(): ClusterDeps {
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
     tenantRecords: { find: () => ({}), forget: () => undefined },
+    addOnObstacles: { find: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     taintRefusals: createTaintRefusals(),
@@ -141,8 +136,8 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   const deps = makeDeps();
   const labels = { [LABEL_ORG_ID]: randomUUID() };
   deps.caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
-  const told: string[] = [];
-  const recorder = { record: ({ reason }: { reason: string }) => told.push(reason) };
+  const recorded: string[] = [];
+  const recorder = { record: ({ reason }: { reason: string }) => recorded.push(reason) };
   /** The operator of the stack writes about it, too: the namespace is of no organization for it. */
   const run = async () => {
     const found = await client.get(clusterKind, namespace, "demo");
@@ -153,7 +148,7 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   };
 
   expect(await run()).toEqual({ requeueAfterMs: 2_000 });
-  expect(told).toEqual([]);
+  expect(recorded).toEqual([]);
 
   await client.delete(capiClusterKind, namespace, "demo");
   // Where it has taken it in, Cluster API waits for a control plane of a kind that the stack does not have.
@@ -164,7 +159,7 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
     });
   await expect.poll(() => client.get(capiClusterKind, namespace, "demo")).toBeUndefined();
   await expect.poll(run).not.toEqual({ requeueAfterMs: 2_000 });
-  expect(told).toContain("InfrastructureLost");
+  expect(recorded).toContain("InfrastructureLost");
 });
 
 test("a CA that its cache does not show is lost only when the API server does not have it either", async () => {
@@ -191,15 +186,15 @@ test("a CA that its cache does not show is lost only when the API server does no
     kind: "Namespace",
     metadata: { name: namespace, labels: { [LABEL_ORG_ID]: randomUUID() } },
   });
-  const told: string[] = [];
-  const recorder = { record: ({ reason }: { reason: string }) => told.push(reason) };
+  const recorded: string[] = [];
+  const recorder = { record: ({ reason }: { reason: string }) => recorded.push(reason) };
   const run = async () => {
-    const [found, engine] = await Promise.all([
+    const [found, capi] = await Promise.all([
       client.get(clusterKind, namespace, "demo"),
       client.get(capiClusterKind, namespace, "demo"),
     ]);
-    if (found === undefined || engine === undefined) throw new Error("the cluster is gone");
-    deps.caches.capiClusters.set(engine);
+    if (found === undefined || capi === undefined) throw new Error("the cluster is gone");
+    deps.caches.capiClusters.set(capi);
     deps.caches.credentials.set({
       apiVersion: "v1",
       kind: "Secret",
@@ -207,7 +202,7 @@ test("a CA that its cache does not show is lost only when the API server does no
         ...demo,
         name: nameAdminSecret("demo"),
         annotations: {
-          "cloud.marina.dev/credential-engine": engine.metadata.uid ?? "",
+          "cloud.marina.dev/credential-engine": capi.metadata.uid ?? "",
           "cloud.marina.dev/credential-authority": `${ca.uid}/${ca.resourceVersion}`,
         },
       },
@@ -223,9 +218,9 @@ test("a CA that its cache does not show is lost only when the API server does no
   };
 
   expect(await run()).toEqual({ requeueAfterMs: 2_000 });
-  expect(told).toEqual([]);
+  expect(recorded).toEqual([]);
 
   await client.delete(secretKind, namespace, "demo-ca");
   await expect.poll(run).not.toEqual({ requeueAfterMs: 2_000 });
-  expect(told).toContain("InfrastructureLost");
+  expect(recorded).toContain("InfrastructureLost");
 });

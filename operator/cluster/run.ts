@@ -17,22 +17,22 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
+import type { AddOnObstacles } from "../add-ons/observe.ts";
 import type { Caches, RunContext } from "../caches.ts";
-import { findRejectionCause } from "../capi/explain.ts";
+import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
+import { findRejectionCause } from "../capi/tenant-words.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
-import type { AccessHealth } from "../tenant/access-health.ts";
-import type { TenantRecords } from "../tenant/tenant-records.ts";
-import { needsInfrastructure } from "./network-policy.ts";
+import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
+import { reportWithoutCluster } from "./events.ts";
+import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
-import type { InfrastructureReader } from "./read-infrastructure.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { TaintRefusals } from "./taint-refusals.ts";
-import { reportWithoutCluster } from "./without-cluster.ts";
 
 export interface ClusterDeps {
   client: Pick<KubeClient, "get" | "listAll">;
@@ -41,6 +41,7 @@ export interface ClusterDeps {
   prober: Prober;
   accessHealth: Pick<AccessHealth, "find" | "forget">;
   tenantRecords: Pick<TenantRecords, "find" | "forget">;
+  addOnObstacles: Pick<AddOnObstacles, "find">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   taintRefusals: TaintRefusals;
@@ -52,8 +53,8 @@ const UNSEEN_MS = 2_000;
 
 /**
  * Reconciles one cluster: observe, decide, apply. A failed apply goes into a second decision, so that the status reports
- * it; a rejected version is left out, so that the rest can be applied, and so are rejected taints, which are not sent again at once. When Cluster API is unavailable its error is thrown
- * after the status was written, for a retry with backoff.
+ * it. A rejected version is left out, so that the rest can be applied; so are rejected taints, which are sent again later. When
+ * Cluster API is unavailable its error is thrown after the status was written, for a retry with backoff.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -65,6 +66,7 @@ export async function runCluster(
     probe: observeEndpoint(deps, key),
     attempts: deps.accessHealth.find(key),
     tenant: deps.tenantRecords.find(key),
+    addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
   const observed = observeCluster(deps.caches, deps.settings, found, key);
   if (observed === undefined) {
@@ -76,12 +78,17 @@ export async function runCluster(
     return { requeueAfterMs };
   }
   const infrastructure = needsInfrastructure(observed)
-    ? await deps.infrastructure.read(observed, now, context.signal)
+    ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
   const taintsRetryMs = deps.taintRefusals.findRetryMs(key, observed);
-  let facts: ObservedCluster = { ...observed, infrastructure, taintsRejected: taintsRetryMs !== undefined };
+  let current: ObservedCluster = { ...observed, infrastructure, taintsRejected: taintsRetryMs !== undefined };
+  // At most four passes: each failure sets one of three fields, and a second failure of a step is thrown.
   for (;;) {
-    const plan = deps.throttle(key, ownClusterStatus(observed.cluster.status), reconcileCluster(facts, now));
+    const plan = deps.throttle(
+      key,
+      ownClusterStatus(observed.cluster.status),
+      reconcileCluster(current, now),
+    );
     if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
     if (beginsLoss(observed, plan) && !(await isCurrent(deps, key, context.signal)))
@@ -92,24 +99,24 @@ export async function runCluster(
         observed.cluster,
         plan,
       );
-      if (facts.applyFailure?.kind === "unavailable") throw facts.applyFailure.cause;
+      if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
       return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs]) };
     } catch (error) {
       const failure = readFailure(error);
       // The status cannot be decided on an object whose metadata has just been written: the retry does it.
-      if (failure === undefined || facts.applyFailure !== undefined || plan.metadata !== undefined)
+      if (failure === undefined || current.applyFailure !== undefined || plan.metadata !== undefined)
         throw error;
       // All pools are one object for Cluster API: the others must not wait for one with taints.
-      if (failure.kind === "rejected" && isTaintsRejection(failure) && !facts.taintsRejected) {
+      if (failure.kind === "rejected" && isTaintsRejection(failure) && !current.taintsRejected) {
         deps.taintRefusals.remember(key, observed);
-        facts = { ...facts, taintsRejected: true };
+        current = { ...current, taintsRejected: true };
         continue;
       }
       const isUpgradeRejected =
-        failure.kind === "rejected" && facts.upgradeRejection === undefined && isUpgrade(observed, plan);
-      facts = isUpgradeRejected
-        ? { ...facts, upgradeRejection: failure.message }
-        : { ...facts, applyFailure: failure };
+        failure.kind === "rejected" && current.upgradeRejection === undefined && isUpgrade(observed, plan);
+      current = isUpgradeRejected
+        ? { ...current, upgradeRejection: failure.message }
+        : { ...current, applyFailure: failure };
     }
   }
 }
@@ -127,7 +134,7 @@ async function hasPools(
   return pools.some((pool) => pool.spec.clusterName === metadata.name && !isReleased(pool));
 }
 
-/** Whether the plan reports for the first time that infrastructure is lost: tenants are told by webhook at once. */
+/** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */
 function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
   const isLost = (conditions: ClusterStatus["conditions"]) =>
     findCondition(conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
@@ -135,7 +142,7 @@ function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus
 }
 
 /**
- * Asks the API server for what a loss is told by, the Cluster API cluster and its CA: after a change of the leader, or in a
+ * Asks the API server for what shows a loss, the Cluster API cluster and its CA: after a change of the leader, or in a
  * restore, their caches may lag behind, and each by another time.
  */
 async function isCurrent(

@@ -7,6 +7,7 @@ import {
   aClusterPool,
   aCondition,
   aMachine,
+  aPool,
   aPoolState,
   type CapiFacts,
   NOW,
@@ -41,9 +42,9 @@ test("usage that an agent of the platform reports is no part of the status that 
 test("the administrators that were found are written when they are others than before, and never otherwise", () => {
   const { cluster, access, ...observed } = converged();
   const before = { count: 1, names: ["ann"], observedAt: secondsAgo(600) };
-  const told = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
+  const reported = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
   const write = (found: ObservedCluster["access"]["found"]) =>
-    reconcileCluster({ ...observed, cluster: told, access: { ...access, found } }, NOW).status;
+    reconcileCluster({ ...observed, cluster: reported, access: { ...access, found } }, NOW).status;
   expect(write({})).toBeUndefined();
   expect(write({ foreignAdmins: { ...before, observedAt: secondsAgo(0) } })).toBeUndefined();
   const none = { count: 0, names: [], observedAt: secondsAgo(0) };
@@ -136,6 +137,20 @@ describe("before the first Ready", () => {
     const status = statusAfter(observeBlue({ capiFacts }));
     expect(status).toMatchObject({ phase: "Ready", version: "1.34.2" });
     expect(status.transitions).toMatchObject([{ type: "Ready", version: "1.34.2" }]);
+  });
+
+  test.each<[string, string | undefined]>([
+    ["by kubectl", undefined],
+    ["by REST, whose object has another name,", "web"],
+  ])("a new cluster counts a pool made %s as ready once it has its nodes", (_name, displayName) => {
+    const pool = aPool(displayName === undefined ? {} : { displayName });
+    const pools = [aClusterPool({ pool })];
+    expect(statusAfter(observeBlue({ pools })).nodePools).toEqual({ total: 1, ready: 1 });
+    const missing = [aClusterPool({ pool, capi: aPoolState({ readyNodes: 1 }) })];
+    expect(statusAfter(observeBlue({ pools: missing })).nodePools).toEqual({ total: 1, ready: 0 });
+    const deleted = { ...pool, metadata: { ...pool.metadata, deletionTimestamp: NOW.toISOString() } };
+    const deleting = [aClusterPool({ pool: deleted })];
+    expect(statusAfter(observeBlue({ pools: deleting })).nodePools).toEqual({ total: 1, ready: 0 });
   });
 
   test("a fault that needs a change of the spec is Failed, Stalled, and not Reconciling", () => {
@@ -243,5 +258,5 @@ test("a copy of a cluster is Stalled and gets nothing", () => {
   const plan = reconcileCluster(observeBlue({ capi: undefined, olderDuplicate: "org-x/original" }), NOW);
   expect(plan).toMatchObject({ apply: [], remove: [], metadata: undefined });
   expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True DuplicateID");
-  expect(plan.status?.message).toMatch(/^An older object has the same label/);
+  expect(plan.status?.message).toMatch(/^An older object has the same id/);
 });

@@ -17,11 +17,10 @@ import {
 } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
-import { readGrantedPools } from "../capi/granted-pool.ts";
+import { readLivePools } from "../capi/worker-pool.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { measurePool } from "../node-pool/progress.ts";
-import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./access-condition.ts";
 import {
   type ClusterPool,
   decideClusterConditions,
@@ -31,9 +30,16 @@ import {
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
-import { findInfrastructureReadMs } from "./network-policy.ts";
+import { findInfrastructureReadMs } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { decideSummary } from "./summary.ts";
+import {
+  composeForeignAdmins,
+  decideAccess,
+  decideAddOns,
+  decideRegistered,
+  findAccessReportMs,
+} from "./tenant-conditions.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
@@ -139,7 +145,10 @@ function composeConditions(
   const generation = cluster.metadata.generation ?? 0;
   const before = cluster.status?.conditions ?? [];
   const access = decideAccess(facts.observed, now) ?? [];
-  const details = setConditions(before, [decideClusterConditions(facts), access].flat(), now, generation);
+  const registered = (cluster.spec.registration && decideRegistered(facts.observed)) ?? [];
+  const addOns = facts.observed.addOns.length === 0 ? [] : (decideAddOns(facts.observed) ?? []);
+  const decided = [decideClusterConditions(facts), access, registered, addOns].flat();
+  const details = setConditions(before, decided, now, generation);
   const unhealthyNodes = facts.pools.flatMap((pool) =>
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
@@ -169,13 +178,14 @@ function findRunningVersion({ cluster, capi }: ObservedCluster): string | undefi
 function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
-  const grants = readGrantedPools(observed.capi?.object);
+  const livePools = readLivePools(observed.capi?.object);
   const admitted = observed.pools.filter(({ blocked, capi }) => !blocked || capi !== undefined);
   return admitted.map(({ pool, capi, machines, blocked }) => {
-    const presentNodes = findPresentNodes(grants.get(pool.metadata.name), capi?.replicas);
+    const presentNodes = findPresentNodes(livePools.get(pool.metadata.name), capi?.replicas);
     const options = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
     return {
       name: displayNameOf(pool),
+      objectName: pool.metadata.name,
       deleting: pool.metadata.deletionTimestamp !== undefined,
       progress: measurePool(pool, capi, machines, options, now),
     };
@@ -190,14 +200,16 @@ function composeAddresses({ capi, cluster }: ObservedCluster) {
   return { apiServerURL: endpoint.url, ...(cluster.spec.publicEndpoint && { publicAddress: endpoint.host }) };
 }
 
-/** A pool of a new cluster counts once it has its nodes: its own status says so a moment later. */
+/** A pool of a new cluster counts once it has its nodes: its own status says so a moment later, unless it is being deleted. */
 function countPools(
   { cluster, pools }: ObservedCluster,
   measured: readonly ClusterPool[],
 ): { total: number; ready: number } {
   const isNew = cluster.status?.firstReadyAt === undefined;
   const complete = new Set(
-    measured.filter(({ progress }) => isNew && progress.state === "converged").map(({ name }) => name),
+    measured
+      .filter(({ progress, deleting }) => isNew && !deleting && progress.state === "converged")
+      .map(({ objectName }) => objectName),
   );
   const ready = pools.filter(({ pool: { metadata, status } }) => {
     const isReady = status?.phase === "Ready" && status.observedGeneration === metadata.generation;

@@ -1,9 +1,15 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
-import { explain } from "../capi/explain.ts";
+import { explain } from "../capi/tenant-words.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
-import { type ClusterCondition, clusterCondition, type Facts } from "./conditions.ts";
-import { ADVICE, PAUSED, SUSPENDED } from "./messages.ts";
+import {
+  ADVICE,
+  type ClusterCondition,
+  clusterCondition,
+  type Facts,
+  PAUSED,
+  SUSPENDED,
+} from "./conditions.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;
@@ -74,7 +80,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
   }
   const workers = findCondition(conditions, "WorkersReady");
   if (workers !== undefined && workers.status !== "True") {
-    return { reason: "WaitingForNodes", message: `${workers.message} ${ADVICE}` };
+    return { reason: "WaitingForNodes", message: workers.message };
   }
   if (state.available?.status !== "True") {
     const cause = state.available
@@ -111,7 +117,7 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
   }
   return facts.applied
     ? undefined
-    : { reason: "Provisioning", message: "Cluster API has not observed the change yet." };
+    : { reason: "Provisioning", message: `Cluster API has not observed the change yet. ${ADVICE}` };
 }
 
 function describeDeletion(observed: ObservedCluster): string {

@@ -4,9 +4,8 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import { readCapiCluster } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
-import { decideChildren } from "./children.ts";
+import { ANNOTATION_PAUSED, decideChildren } from "./children.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { ANNOTATION_PAUSED } from "./pause.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import {
   aCluster,

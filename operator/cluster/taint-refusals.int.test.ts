@@ -16,10 +16,9 @@ import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { createLogger } from "../../shared/program/log.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
-import { createCaches } from "../create-caches.ts";
 import { makePool, START, settings } from "../testing.ts";
+import { createTestCaches } from "../testing-caches.ts";
 import { createProber } from "./probe.ts";
 import { runCluster } from "./run.ts";
 import { createTaintRefusals } from "./taint-refusals.ts";
@@ -85,12 +84,7 @@ async function refuseTaints(): Promise<void> {
 test("taints that Cluster API refused are not sent again until their pools change", async () => {
   const { client, namespace } = api;
   await refuseTaints();
-  const { caches } = createCaches({
-    client,
-    platformNamespace: settings.platformNamespace,
-    log: createLogger({ name: "test", level: "silent" }),
-    metrics: { onRestart: () => undefined, onSize: () => undefined },
-  });
+  const caches = createTestCaches(client);
   const platform = { namespace: settings.platformNamespace };
   const labels = { [LABEL_ORG_ID]: randomUUID() };
   caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
@@ -130,6 +124,7 @@ test("taints that Cluster API refused are not sent again until their pools chang
       random: () => 0,
     }),
     accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
+    addOnObstacles: { find: () => undefined },
     tenantRecords: { find: () => ({}), forget: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),

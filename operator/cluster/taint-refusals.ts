@@ -5,8 +5,8 @@ import type { ObservedCluster } from "./observe.ts";
 const TRY_AGAIN_AFTER_MS = 600_000;
 
 /**
- * Remembers the clusters whose taints Cluster API refused, so that they are not sent with each reconcile: until the pools with
- * taints or what the class declares change, and for ten minutes. After a restart each is tried once.
+ * Remembers the clusters whose taints Cluster API refused, so that they are not sent with each reconcile: until the
+ * pools with taints or what the class declares change, and for ten minutes. After a restart each is tried once.
  */
 export interface TaintRefusals {
   remember(key: string, observed: ObservedCluster): void;

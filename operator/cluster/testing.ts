@@ -73,6 +73,7 @@ export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMac
     outdated: false,
     name,
     uid: `${name}-uid`,
+    size: undefined,
     node: `${name}-node`,
     phase: "Running",
     ready: true,
@@ -201,6 +202,7 @@ export const CAPABLE: ClassCapabilities = {
   workerHealthCheck: undefined,
   controlPlaneMachines: true,
   kubernetesVersions: [],
+  addOns: [],
 };
 
 const ORGANIZATION = { kind: "known", id: ORGANIZATION_ID } as const;
@@ -218,7 +220,7 @@ export function observeBlue(
     uid: "lock-uid",
     createdAt: secondsAgo(3600),
     lostAt: undefined,
-    engine: "capi" in given && given.capi === undefined ? undefined : "capi-uid",
+    capiUid: "capi" in given && given.capi === undefined ? undefined : "capi-uid",
   };
   return {
     cluster: aCluster(),
@@ -236,6 +238,7 @@ export function observeBlue(
     locks: { own: lock, taken: new Set([lock.subnet]) },
     probe: { ok: true, message: "" },
     infrastructure: undefined,
+    addOns: [],
     access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [], found: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,

@@ -9,9 +9,9 @@ import {
 } from "../../shared/crd/kubernetes-version.ts";
 
 /**
- * The full version (no `v`) that a cluster requests. `MAJOR.MINOR` is resolved once and then kept, so that a new patch in
- * the catalogue upgrades no cluster; a full version that was accepted before stays valid when the catalogue drops it.
- * `known` is what it resolved to before, or what already runs. Undefined = the catalogue has no such version.
+ * The full version (no `v`) that a cluster requests. `MAJOR.MINOR` is resolved once and then kept, so that a new patch
+ * in the catalogue upgrades no cluster; a full version that was accepted before stays valid when the catalogue drops
+ * it. `known` is what it resolved to before, or what already runs. Undefined = the catalogue has no such version.
  */
 export function resolveTarget(
   requested: string,
@@ -43,9 +43,9 @@ export type VersionChoice =
   | { target: undefined; version: undefined; fault: Problem };
 
 /**
- * The version that Cluster API gets now: the target in steps of one minor, each only when the last one has converged, unless
- * the class chains versions by itself. Until then, and while the request cannot be granted, it is the live version: Cluster
- * API rejects a whole apply for one rejected field, and changes of pools must not be blocked.
+ * The version that Cluster API gets now: the target in steps of one minor, each only when the last one has converged,
+ * unless the class chains versions by itself. Until then, and while the request cannot be granted, it is the live
+ * version: Cluster API rejects a whole apply for one rejected field, and changes of pools must not be blocked.
  */
 export function chooseVersion(facts: VersionFacts): VersionChoice {
   const { requested, live, catalogue } = facts;

@@ -2,14 +2,16 @@ import { isDeepStrictEqual } from "node:util";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
+import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
+import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../caches.ts";
 import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findFaultOfTenant } from "../cluster-access/status.ts";
-import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../enqueue.ts";
+import { isOfCopy } from "../copies/copy.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** Adds the key of a cluster for every change that it depends on; its state is read when it is reconciled. */
@@ -62,8 +64,23 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     for (const cluster of clusters) add(objectKey(cluster), change);
   });
   set.listen("clusterClasses", (change) => {
-    if (isNewSpec(change) || hasNewVariables(change)) addAll(caches.clusters.keys());
+    if (isNewSpec(change) || hasOtherCapabilities(change)) addAll(caches.clusters.keys());
   });
+  const addConcerned = (change: Change<KubeObject>) => {
+    if (!isOfCopy(change, LABEL_ADD_ON)) {
+      addAll(caches.clusters.keys());
+      return;
+    }
+    const { namespace = "" } = change.object.metadata;
+    for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
+      add(objectKey(cluster), change);
+  };
+  set.listen("resourceSets", (change) => {
+    if (isNewSpec(change)) addConcerned(change);
+  });
+  set.listen("addOnConfigMaps", addConcerned);
+  set.listen("addOnSecrets", addConcerned);
+  set.listen("resourceSetBindings", (change) => add(objectKey(change.object), change));
   set.listen("catalogues", () => addAll(caches.clusters.keys()));
   set.listen("packages", () => addAll(caches.clusters.keys()));
   set.listen("subnetLocks", (change) => {
@@ -73,7 +90,10 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   });
 }
 
-/** The variables of a class that its extensions give it are in its status. */
-function hasNewVariables({ previous, object }: Change<ClusterClass>): boolean {
-  return !isDeepStrictEqual(previous?.status?.variables, object.status?.variables);
+/** The variables of a class that its extensions give it are in its status, its add-ons in its annotations. */
+function hasOtherCapabilities({ previous, object }: Change<ClusterClass>): boolean {
+  return (
+    !isDeepStrictEqual(previous?.status?.variables, object.status?.variables) ||
+    !isDeepStrictEqual(previous?.metadata.annotations, object.metadata.annotations)
+  );
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
+import { reportWithoutCluster } from "./events.ts";
 import { CLUSTER_ID, NOW, secondsAgo } from "./testing.ts";
-import { reportWithoutCluster } from "./without-cluster.ts";
 
 function anCapiCluster(metadata: Partial<CapiCluster["metadata"]> = {}): CapiCluster {
   const labels = { [LABEL_ID]: CLUSTER_ID };

@@ -44,7 +44,11 @@ test.each([
   expect(findLongWait(last, next, { isDeletionHeld: false })?.reason).toBe(reason);
 });
 
-test("a deletion that is held up is a wait", () => {
+test.each([
+  ["from its beginning", short, "Deleting"],
+  ["after it was reported", { ...aStatus("False", "Deleting"), message: "Machines left: 1." }, "Deleting"],
+  ["as it was before", aStatus("False", "Deleting"), undefined],
+])("a deletion that is held up %s", (_, last, reason) => {
   const deleting = aStatus("False", "Deleting");
-  expect(findLongWait(short, deleting, { isDeletionHeld: true })?.reason).toBe("Deleting");
+  expect(findLongWait(last, deleting, { isDeletionHeld: true })?.reason).toBe(reason);
 });

@@ -9,8 +9,9 @@ interface ReportedStatus {
 const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
 
 /**
- * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in progress
- * when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing holds up.
+ * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
+ * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
+ * holds up; one that something begins to hold up, or something else, is one each time, for its reason stays the same.
  */
 export function findLongWait(
   last: ReportedStatus | undefined,
@@ -22,8 +23,9 @@ export function findLongWait(
   const isReady = (status?: ReportedStatus) => findCondition(status?.conditions, "Ready")?.status === "True";
   if (isReady(next) && !isReady(last)) return undefined;
   const before = findCondition(last?.conditions, "Reconciling");
-  const isReported = last?.message !== undefined && before?.reason === reconciling.reason;
   const { reason, message } = reconciling;
+  const isOtherHold = reason === "Deleting" && isDeletionHeld && last?.message !== message;
+  const isReported = last?.message !== undefined && before?.reason === reason && !isOtherHold;
   const isProgress =
     SLOW_REASONS.has(reason) ||
     (reason === "Provisioning" && !isReady(next)) ||

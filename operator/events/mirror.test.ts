@@ -12,9 +12,7 @@ import {
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
 import { CLUSTER_ID, makePool, NAMESPACE, POOL_ID } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { mirrorEvent } from "./mirror.ts";
-import { findSubject, mayBeMirrored } from "./subject.ts";
-import { trimEvent } from "./trim.ts";
+import { findSubject, mayBeMirrored, mirrorEvent, trimEvent } from "./mirror.ts";
 
 const API = "cluster.x-k8s.io/v1beta2";
 const byNamespace = {
@@ -97,33 +95,37 @@ const INFRASTRUCTURE = "infrastructure.cluster.x-k8s.io/v1beta2";
 const warning = (reason: string, note = "it failed"): Partial<Event> => ({ type: "Warning", reason, note });
 
 test.each([
-  { what: "a machine that is created", event: eventOn(API, "MachineSet", "x"), told: true },
+  { what: "a machine that is created", event: eventOn(API, "MachineSet", "x"), isMirrored: true },
   {
     what: "a node that has joined",
     event: eventOn(API, "Machine", "x", { reason: "SuccessfulSetNodeRef" }),
-    told: true,
+    isMirrored: true,
   },
   {
     what: "a control plane that is up",
     event: eventOn(API, "Cluster", "demo", { reason: "ControlPlaneInitialized" }),
-    told: true,
+    isMirrored: true,
   },
   {
     what: "an unhealthy machine",
     event: eventOn(API, "Machine", "x", { reason: "MachineMarkedUnhealthy" }),
-    told: true,
+    isMirrored: true,
   },
   {
     what: "the infrastructure of a cluster",
     event: eventOn(INFRASTRUCTURE, "DevCluster", "x", { reason: "NetworkCreated" }),
-    told: true,
+    isMirrored: true,
   },
   {
     what: "a hypervisor of a provider with an API group of its own",
     event: eventOn("hardware.test/v1", "Server", "s1", { reason: "PoweredOn" }),
-    told: true,
+    isMirrored: true,
   },
-  { what: "a failure", event: eventOn(API, "MachineDeployment", "x", warning("FailedCreate")), told: true },
+  {
+    what: "a failure",
+    event: eventOn(API, "MachineDeployment", "x", warning("FailedCreate")),
+    isMirrored: true,
+  },
   {
     what: "a failure of the control plane",
     event: eventOn(
@@ -132,7 +134,7 @@ test.each([
       "x",
       warning("ControlPlaneUnhealthy"),
     ),
-    told: true,
+    isMirrored: true,
   },
   {
     what: "a write that is repeated by itself",
@@ -142,36 +144,36 @@ test.each([
       "x",
       warning("FailedUpdate", "Operation cannot be fulfilled: the object has been modified; please apply"),
     ),
-    told: false,
+    isMirrored: false,
   },
   {
     what: "an object that the topology made",
     event: eventOn(API, "Cluster", "demo", { reason: "TopologyCreate" }),
-    told: false,
+    isMirrored: false,
   },
   {
     what: "an object that the topology changed",
     event: eventOn(API, "Cluster", "demo", { reason: "TopologyUpdate" }),
-    told: false,
+    isMirrored: false,
   },
   {
     what: "a phase of Cluster API's cluster",
     event: eventOn(API, "Cluster", "demo", { reason: "Provisioned" }),
-    told: false,
+    isMirrored: false,
   },
-  { what: "a new machine set", event: eventOn(API, "MachineDeployment", "x"), told: false },
+  { what: "a new machine set", event: eventOn(API, "MachineDeployment", "x"), isMirrored: false },
   {
     what: "a template of an infrastructure",
     event: eventOn(INFRASTRUCTURE, "DevMachineTemplate", "x"),
-    told: false,
+    isMirrored: false,
   },
-  { what: "ours", event: eventOn("cloud.marina.dev/v1", "Cluster", "demo"), told: false },
-  { what: "a Pod", event: eventOn("v1", "Pod", "demo", warning("BackOff")), told: false },
-  { what: "a Deployment", event: eventOn("apps/v1", "Deployment", "demo"), told: false },
-  { what: "an Ingress", event: eventOn("networking.k8s.io/v1", "Ingress", "demo"), told: false },
-])("whether an Event on $what is mirrored, and cached for that: $told", ({ event, told }) => {
-  expect(mayBeMirrored(event)).toBe(told);
-  expect(trimEvent(event) !== undefined).toBe(told);
+  { what: "ours", event: eventOn("cloud.marina.dev/v1", "Cluster", "demo"), isMirrored: false },
+  { what: "a Pod", event: eventOn("v1", "Pod", "demo", warning("BackOff")), isMirrored: false },
+  { what: "a Deployment", event: eventOn("apps/v1", "Deployment", "demo"), isMirrored: false },
+  { what: "an Ingress", event: eventOn("networking.k8s.io/v1", "Ingress", "demo"), isMirrored: false },
+])("whether an Event on $what is mirrored, and cached for that: $isMirrored", ({ event, isMirrored }) => {
+  expect(mayBeMirrored(event)).toBe(isMirrored);
+  expect(trimEvent(event) !== undefined).toBe(isMirrored);
 });
 
 test("of the Events on our objects the cache holds the mirrors, which are looked up, and no other", () => {
@@ -193,6 +195,76 @@ test.each([
   const event = eventOn(API, kind, name, { type: "Warning", note });
   const subject = findSubject(makeCaches(), event);
   expect(subject && mirrorEvent(event, subject)?.note).toBe(words);
+});
+
+test.each([
+  [
+    "Cluster",
+    "demo",
+    "ControlPlaneInitialized",
+    "Cluster demo ControlPlaneInitialized is now True",
+    "Cluster demo: its first control plane machine serves the Kubernetes API",
+  ],
+  ["Machine", "m1", "SuccessfulSetNodeRef", "m1", "Machine m1: it has joined the cluster as a node"],
+  [
+    "Machine",
+    "m1",
+    "MachineMarkedUnhealthy",
+    "Machine org-1/m1 by x",
+    "Machine m1: a health check has marked it as unhealthy",
+  ],
+  ["Machine", "m1", "constructor", "it is odd", undefined],
+])("a normal Event on the %s %s for %s, %j, says to tenants %j", (kind, name, reason, note, words) => {
+  const event = eventOn(API, kind, name, { reason, note });
+  const subject = findSubject(makeCaches(), event);
+  expect(subject && mirrorEvent(event, subject)?.note).toBe(words);
+});
+
+test.each([
+  ["events.k8s.io/v1", { series: { count: 3, lastObservedTime: "2026-01-01T00:05:00.000000Z" } }],
+  ["the core API", { deprecatedCount: 3, deprecatedLastTimestamp: "2026-01-01T00:05:00Z" }],
+])("a counted Event of %s is mirrored with its first and its last time", (_, counted) => {
+  const event = eventOn(INFRASTRUCTURE, "Server", "s1", counted);
+  const subject = { ...findSubject(makeCaches(), eventOn(API, "Machine", "m1", { type: "Warning" })) };
+  if (subject.cluster === undefined || subject.source === undefined) throw new Error("there is no subject");
+  const { cluster, pool, source } = subject;
+  expect(mirrorEvent(event, { cluster, pool, source })).toMatchObject({
+    at: new Date("2026-01-01T00:00:00Z"),
+    lastAt: new Date("2026-01-01T00:05:00Z"),
+    count: 3,
+  });
+});
+
+test.each([
+  ["Cluster", "InfrastructureReady", "Normal", 1],
+  ["Cluster", "Failed", "Warning", 2],
+  ["Machine", "SuccessfulDrainNode", "Normal", 1],
+])(
+  "Cluster API's %s, %s, a %s that it has written twice, is mirrored with the count %i",
+  (kind, reason, type, count) => {
+    const name = kind === "Machine" ? "m1" : "demo";
+    const event = eventOn(API, kind, name, { reason, type, deprecatedCount: 2 });
+    const subject = findSubject(makeCaches(), event);
+    expect(subject && mirrorEvent(event, subject)?.count).toBe(count);
+  },
+);
+
+test.each([
+  [
+    "Cluster demo InfrastructureProvisioned is now True",
+    "Cluster Shop InfrastructureProvisioned is now True",
+  ],
+  ['"demo" is demo-web, not demo', 'Cluster Shop: "Shop" is demo-web, not demo'],
+  ['cluster "demo" waits', 'Cluster Shop: cluster "Shop" waits'],
+  ["Cluster DEMO cannot be reached", "Cluster Shop: Cluster DEMO cannot be reached"],
+  ['zone "demo" is full', 'Cluster Shop: zone "demo" is full'],
+])("the note %j of a cluster demo that its owner calls Shop says %j", (note, words) => {
+  const event = eventOn(API, "Cluster", "demo", { type: "Warning", note });
+  const subject = findSubject(makeCaches(), event);
+  if (subject === undefined) throw new Error("there is no subject");
+  const { cluster } = subject;
+  const named = { ...cluster, spec: { ...cluster.spec, displayName: "Shop" } };
+  expect(mirrorEvent(event, { ...subject, cluster: named })?.note).toBe(words);
 });
 
 test("a mirrored Event keeps note and action, has our labels, and has one name for all repeats, which of a Machine are not counted", () => {

@@ -5,6 +5,7 @@ import { type Identified, type IdentityState, identityOf, idOf } from "../../sha
 import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Organization } from "../../shared/crd/organization.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { findOldest, isOlder, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
@@ -33,7 +34,7 @@ export function findIdentityFault(
   identity: IdentityState = "confirmed",
 ): Problem | undefined {
   if (organization.kind === "unknown") {
-    const message = `This namespace belongs to no organization; put the object into the namespace of one, or have the label ${LABEL_ORG_ID} set.`;
+    const message = `The object belongs to no organization. ${ADVICE_BY_REASON.UnknownOrganization.kubectl}`;
     return { reason: "UnknownOrganization", message };
   }
   if (organization.kind === "duplicate") {
@@ -41,19 +42,19 @@ export function findIdentityFault(
     return { reason: "DuplicateOrganization", message };
   }
   if (identity === "refused") {
-    const message = `The label ${LABEL_ID} has the id of another object; delete this one and create it again without the label.`;
+    const message = `The object came with the id of another one. ${ADVICE_BY_REASON.DuplicateID.kubectl}`;
     return { reason: "DuplicateID", message };
   }
   if (olderDuplicate !== undefined) {
-    const message = `An older object has the same label ${LABEL_ID}; delete this one and create it again without the label.`;
+    const message = `An older object has the same id. ${ADVICE_BY_REASON.DuplicateID.kubectl}`;
     return { reason: "DuplicateID", message };
   }
   if (identity !== "unconfirmed") return undefined;
-  const message = `The object came with the label ${LABEL_ID}, as from a backup; it waits until the API server has looked up the id. If this lasts, look at the API server of the platform.`;
+  const message = `The object came with an id, as from a backup, and waits until the API server has looked that up. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
   return { reason: "WaitingForIdentity", message };
 }
 
-/** How far a cluster or pool is with its id. What the operator runs already for this very object needs no word. */
+/** How far a cluster or pool is with its id. What the operator runs already for this very object needs no verdict. */
 export function readIdentity(object: Identified, runs: boolean): IdentityState {
   const state = identityOf(object);
   return state === "unconfirmed" && runs ? "known" : state;
@@ -64,10 +65,15 @@ export function isReleased({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined && !hasFinalizer(metadata);
 }
 
-/** A pool whose machines may be made: the operator holds it, and its id is its own. */
-export function isHeld({ pool, capi }: { pool: KubeObject; capi: object | undefined }): boolean {
+/**
+ * A pool whose machines may be made: it has the operator's finalizer, and its id is its own. One whose status has an id
+ * stays adopted while a manifest that replaces the object leaves the finalizer out: without it nobody else can delete
+ * the pool.
+ */
+export function isAdopted({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {
   const identity = readIdentity(pool, capi !== undefined);
-  return hasFinalizer(pool.metadata) && identity !== "refused" && identity !== "unconfirmed";
+  const isTakenIn = hasFinalizer(pool.metadata) || (pool.status?.id !== undefined && !isDeleting(pool));
+  return isTakenIn && identity !== "refused" && identity !== "unconfirmed";
 }
 
 /** What an object lacks of id, organization and finalizer; undefined = nothing. */
@@ -85,8 +91,9 @@ export function findMissingMetadata(
 }
 
 /**
- * What an object lacks whose status holds its id. A new id is marked as new in the same write, so that a crash before the
- * status leaves nothing to wait for; once the status has the id the mark is removed, for in a backup it would be untrue.
+ * What an object lacks whose status holds its id. A new id is marked as new in the same write, so that a crash before
+ * the status leaves nothing to wait for; once the status has the id the mark is removed, for in a backup it would be
+ * untrue.
  */
 export function findMissingIdentity(
   object: Identified,
@@ -114,14 +121,18 @@ export function isDeleting({ metadata }: KubeObject): boolean {
 }
 
 /**
- * Whether the operator may change nothing of this cluster and its node pools, and issue no access. A deletion is carried out
- * all the same: a hold protects a cluster from it. Admin kubeconfigs are still rotated and rights still revoked.
+ * Whether the operator may change nothing of this cluster and its node pools, and issue no access. A deletion is
+ * carried out all the same: a hold protects a cluster from it. Admin kubeconfigs are still rotated and rights still
+ * revoked.
  */
 export function isSuspended(cluster: Cluster | undefined): boolean {
   return cluster?.spec.suspend === true && cluster.metadata.deletionTimestamp === undefined;
 }
 
-/** What its owner calls a cluster or pool. One that REST created has another name as an object, which its owner never sees. */
+/**
+ * What its owner calls a cluster or pool. One that REST created has another name as an object, which its owner never
+ * sees.
+ */
 export function displayNameOf({ metadata, spec }: Named): string {
   return spec.displayName ?? metadata.name;
 }

@@ -1,7 +1,7 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { LABEL_ID, UUID_PATTERN } from "../../shared/crd/names.ts";
 import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
@@ -41,8 +41,8 @@ export function findCapi(caches: OwnershipCaches, key: string): CapiOwnership {
 }
 
 /**
- * Whether Marina made a Cluster API cluster for this Cluster: by the uid of its owner, or after a restore by the public id.
- * Without the Cluster (deleted by force, or not restored yet) one with any public id is Marina's.
+ * Whether Marina made a Cluster API cluster for this Cluster: by the uid of its owner, or after a restore by the public
+ * id. Without the Cluster (deleted by force, or not restored yet) one with any public id is Marina's.
  */
 export function decideOwnership(
   cluster: Cluster | undefined,
@@ -57,6 +57,14 @@ export function decideOwnership(
 /** Whether there is a Cluster API cluster that Marina made with this public id, whatever has become of its Cluster. */
 export function hasCapiWithId(capiClusters: Pick<Store<CapiCluster>, "list">, id: string): boolean {
   return capiClusters.list().some(({ metadata }) => metadata.labels?.[LABEL_ID] === id);
+}
+
+const ID = new RegExp(UUID_PATTERN);
+
+/** Whether Marina made a Cluster API cluster that has no Cluster: there is none of its name, or that one is another. */
+export function isOrphaned(cluster: Cluster | undefined, object: CapiCluster): boolean {
+  if (!ID.test(object.metadata.labels?.[LABEL_ID] ?? "")) return false;
+  return cluster === undefined || !isOwn(cluster, object);
 }
 
 /** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */

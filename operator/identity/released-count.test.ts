@@ -42,7 +42,7 @@ const RELEASED = cached([entry(SIZE)]);
 
 describe("of 3 nodes a pool with the default count of 1 keeps", () => {
   test.each([
-    ["3 when nobody sets the count", 3, RELEASED],
+    ["3 when no manager sets the count", 3, RELEASED],
     ["3 when nothing is managed", 3, cached([])],
     ["3 when only a status has it", 3, cached([entry(COUNT, { ...update, subresource: "status" })])],
     ["1 when somebody applies it", 1, cached([entry(SIZE), entry(COUNT)])],
@@ -90,7 +90,7 @@ describe("of 3 nodes a pool with the default count of 1 keeps", () => {
   });
 });
 
-test("a pool that nobody has ever counted gets the default", () => {
+test("a pool whose count was never set gets the default", () => {
   const topology = topologyOf(aCluster().withPools(RELEASED).plan());
   expect(topology?.workers?.machineDeployments).toMatchObject([{ replicas: 1 }]);
 });
@@ -111,7 +111,7 @@ test("a pool whose count was released says so until somebody sets it, and is at 
   });
   const scaledUp = released.withSpec({ desiredNodes: 3 });
   expect(scaledUp.condition("Scaling")).toMatchObject({ status: "False", reason: "NotScaling" });
-  // The Kubernetes API records no scale of a count that nobody manages.
+  // The Kubernetes API records no scale of a count that has no manager.
   const set = scaledUp.reconciled();
   expect(set.status()).toMatchObject({ countUnmanaged: true });
   const scaled = set.withSpec({ desiredNodes: 1 });
@@ -158,7 +158,7 @@ test("a reduction that waits while its count is released is still made", () => {
   const size = { kind: "fixed", nodes: 3 } as const;
   const waiting = aPool({ desiredNodes: 3 })
     .withNodes(5)
-    .with({ granted: { size, machine: undefined, settings: undefined } });
+    .with({ livePool: { size, machine: undefined, settings: undefined } });
   expect(waiting.reconciled().withReleasedCount().condition("Scaling")).toMatchObject({
     status: "True",
     message: expect.stringContaining("to 3 nodes"),

@@ -2,7 +2,7 @@ import { findRestoredAt } from "../../shared/crd/identity.ts";
 import { DEFAULT_NODES, type NodePool } from "../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { ManagedFieldsEntry } from "../../shared/kube/kind.ts";
-import type { GrantedPool } from "../capi/granted-pool.ts";
+import type { LivePool } from "../capi/worker-pool.ts";
 
 /** Written by `kubectl apply` and Argo CD when they apply on the client's side: the manifest as it was applied last. */
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -11,8 +11,8 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 const SAME_CREATION_MS = 1_000;
 
 /**
- * A pool whose managedFields are only those of `desiredNodes`: empty = nobody sets it. A manifest that was applied on the client's
- * side with the number that was there is in no other managedFields.
+ * A pool whose managedFields are only those of `desiredNodes`: empty = no manager sets it. A manifest that was applied on
+ * the client's side with the number that was there is in no other managedFields.
  */
 export function trimNodePool(pool: NodePool): NodePool {
   const { managedFields = [], ...metadata } = pool.metadata;
@@ -25,27 +25,28 @@ export function trimNodePool(pool: NodePool): NodePool {
 }
 
 /**
- * How many nodes of a pool Cluster API was asked for last: what its topology has, which may wait for an upgrade to reach the pool;
- * of an autoscaled one, `liveNodes`. Undefined = it does not have the pool yet.
+ * How many nodes the live topology asks Cluster API to run in a pool; there may be another number of them, as when the
+ * change waits for an upgrade. Of an autoscaled pool, `liveNodes`. Undefined = the pool is not in the topology yet.
  */
 export function findPresentNodes(
-  granted: GrantedPool | undefined,
+  livePool: LivePool | undefined,
   liveNodes: number | undefined,
 ): number | undefined {
-  return granted?.size.kind === "fixed" ? granted.size.nodes : liveNodes;
+  return livePool?.size.kind === "fixed" ? livePool.size.nodes : liveNodes;
 }
 
 /**
- * The number of nodes that a fixed pool is to have, when Cluster API was asked for `presentNodes` last. A count that nobody sets
- * any more has fallen to the default of its definition, which removes no node: then it is `presentNodes`.
+ * The number of nodes that a fixed pool is to have. With a released count it is `presentNodes`, so that no node is
+ * removed.
  */
 export function findFixedCount(pool: NodePool, presentNodes: number | undefined): number {
   return isCountReleased(pool, presentNodes) ? presentNodes : pool.spec.desiredNodes;
 }
 
 /**
- * Whether the count of a fixed pool fell to its default because its last owner has left it out, and the default would remove
- * nodes. Of a count that nobody owned before either, the Kubernetes API records no scale: it was scaled to.
+ * Whether a fixed pool has a released count (`CountReleased`), as when a manifest with 5 nodes is applied again without
+ * them: Kubernetes stores the default, and the pool keeps 5. Where the count had no owner before either
+ * (`countUnmanaged`), somebody scaled it to the default, and of such a count Kubernetes records no scale.
  */
 export function isCountReleased(pool: NodePool, presentNodes: number | undefined): presentNodes is number {
   const { spec, status } = pool;
@@ -54,23 +55,23 @@ export function isCountReleased(pool: NodePool, presentNodes: number | undefined
 }
 
 /**
- * `countUnmanaged` of the status: of a fixed pool whose nodes are known, for only they tell whether its count was released. An
- * autoscaled pool has no count, and may lose its last owner meanwhile.
+ * `countUnmanaged` of the status: the count has no manager, and it is not a released one. False while the nodes of the
+ * pool are unknown, for these tell the two apart, and of an autoscaled pool: it has no count.
  */
 export function isCountUnmanaged(pool: NodePool, presentNodes: number | undefined): boolean {
   if (isAutoscaled(pool.spec) || isCountOwned(pool) || presentNodes === undefined) return false;
   return !isCountReleased(pool, presentNodes);
 }
 
-/** Owners that are not known are some. */
+/** Without managedFields the owners are unknown: then the count counts as owned. */
 function isCountOwned({ metadata }: NodePool): boolean {
   return metadata.managedFields?.length !== 0;
 }
 
 /**
- * A server-side apply owns what its manifest has, any other write what it has changed. So a manifest that is applied on the
- * client's side without the count it had before owns the default, and of one with the count that was there nothing is recorded:
- * there the annotation tells.
+ * Whether the writer of an entry sets the count. A server-side apply owns what its manifest has, any other write what
+ * it has changed: a client-side apply without the count owns the default, and one with the same count owns nothing.
+ * Entries that write the annotation with the manifest do not count, for that says it (`appliesCount`).
  */
 function setsCount({ fieldsV1, subresource }: ManagedFieldsEntry): boolean {
   if (subresource === "status" || !hasKey(fieldsV1?.["f:spec"], "f:desiredNodes")) return false;

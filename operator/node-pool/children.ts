@@ -3,7 +3,7 @@ import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 import { findFixedCount } from "../identity/released-count.ts";
 
-/** The entry of a pool in the topology of its cluster: its only child. `presentNodes` is what Cluster API was asked for last. */
+/** The entry of a pool in the topology of its cluster: its only child. `presentNodes` as of findPresentNodes. */
 export function composeDesiredPool(
   pool: NodePool,
   defaults: PoolDefaults,

@@ -6,10 +6,9 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count } from "../../shared/program/plural.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
-import { findLostCluster, findRejection, findUnpropagatedLabels } from "./blockers.ts";
-import { describeLeavingMachine } from "./leaving.ts";
+import { describeLeavingMachine } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
-import type { PoolProgress } from "./progress.ts";
+import { findLostCluster, findRejection, findUnpropagatedLabels, type PoolProgress } from "./progress.ts";
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
@@ -138,9 +137,9 @@ function decideScaling(
   const isMadeAgain =
     progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && lacksMachines;
   if (progress.state !== "scaling" && !isMadeAgain) {
-    const presentNodes = findPresentNodes(observed.granted, observed.capi?.replicas);
+    const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
     if (isCountReleased(observed.pool, presentNodes)) {
-      const message = `Nobody sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(presentNodes, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
+      const message = `No manager sets spec.desiredNodes any more, and no node is removed for its default of ${DEFAULT_NODES}: the pool keeps ${count(presentNodes, "node")}. ${ADVICE_BY_REASON.CountReleased.kubectl}`;
       return poolCondition("Scaling", "False", "CountReleased", message);
     }
     return poolCondition("Scaling", "False", "NotScaling", "The number of nodes is not changing.");

@@ -29,3 +29,15 @@ test("a machine that does not join is reported once, with what it waits for and 
   expect(reported.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(message) }]);
   expect(reported.reconciled().after(30).plan().events).toEqual([]);
 });
+
+test("the same text about a later change is another Event, and about the same change it is the same", () => {
+  const ready = aPool().withNodes(2).reconciled();
+  const scaled = ready.withSpec({ desiredNodes: 3 }).reconciled();
+  const back = scaled.withSpec({ desiredNodes: 2 }).after(10);
+  const eventsOf = (pool: typeof back) => pool.withNodes(2).plan().events;
+  const [first] = aPool().withNodes(2).plan().events;
+  const [again] = eventsOf(back);
+  expect(again?.note).toBe(first?.note);
+  expect(again?.dedupeKey).not.toBe(first?.dedupeKey);
+  expect(eventsOf(back)).toEqual(eventsOf(back));
+});

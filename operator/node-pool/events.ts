@@ -1,14 +1,13 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
+import { identifyChange, referTo } from "../../shared/controller/event-object.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
-import { referTo } from "../../shared/controller/reference.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { count } from "../../shared/program/plural.ts";
 import { findLongWait } from "../events/long-wait.ts";
-import { identifyChange } from "../identity/identify-change.ts";
 import { displayNameOf } from "../identity/identity.ts";
-import { describeLeavingMachine } from "./leaving.ts";
+import { describeLeavingMachine } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */
@@ -22,8 +21,8 @@ interface PoolEvent {
 }
 
 /**
- * The Events of a pool: one for each change of phase, for each replaced node, for a problem that a person has to solve, and
- * for a long wait. A pool that was created a moment before its cluster is not reported.
+ * The Events of a pool: one for each change of phase, for each replaced node, for a problem that a person has to solve,
+ * and for a long wait. A pool that was created a moment before its cluster is not reported.
  */
 export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus): RecordedEvent[] {
   const { pool } = observed;

@@ -22,48 +22,59 @@ const sizesOf = (pool: PoolFixture) =>
 const goneIn = (pool: PoolFixture): NodePoolStatus["goneMachines"] => pool.plan().status?.goneMachines;
 
 describe("the size of a machine", () => {
-  test("is that of its pool when it was made from the pool's settings", () => {
-    const pool = aPool(LARGE).withCapi({ desired: 1, settings: settingsOf(LARGE) });
-    expect(sizesOf(pool.with({ machines: [makeMachine("a")] }))).toEqual({ a: LARGE });
+  test("is that of its template, whatever the pool and the topology ask for while Cluster API acts on an earlier change", () => {
+    const livePool = { size: { kind: "fixed", nodes: 3 } as const, machine: SMALL, settings: undefined };
+    const successors = [
+      makeMachine("c", {}, { size: LARGE }),
+      makeMachine("d", {}, { size: LARGE, isOfOtherTemplate: true }),
+    ];
+    const pool = twoNodes.with({ livePool, machines: [makeMachine("a"), ...successors] });
+    expect(sizesOf(pool)).toEqual({ a: SMALL, c: LARGE, d: LARGE });
+    const all = [...successors, makeMachine("e", {}, { size: SMALL })];
+    expect(sizesOf(pool.reconciled().withSpec(LARGE).with({ machines: all }))).toEqual({
+      c: LARGE,
+      d: LARGE,
+      e: SMALL,
+    });
   });
 
-  test("stays what it was while the pool of another size replaces it", () => {
-    const changed = twoNodes.withSpec(LARGE).withCapi({ desired: 2, settings: settingsOf(LARGE) });
-    const old = makeMachine("a", {}, { isOfOtherTemplate: true });
-    const successor = { ...makeMachine("c"), createdAt: "2026-01-01T01:00:00Z" };
-    const pool = changed.with({ machines: [old, successor] });
-    expect(sizesOf(pool)).toEqual({ a: SMALL, c: LARGE });
-    const goesOn = pool.reconciled().withSpec({ ...LARGE, desiredNodes: 1 });
-    expect(sizesOf(goesOn)).toEqual({ a: SMALL, c: LARGE });
+  test("stays what it was first", () => {
+    const pool = twoNodes.withSpec(LARGE).with({ machines: [makeMachine("a", {}, { size: LARGE })] });
+    expect(sizesOf(pool)).toEqual({ a: SMALL });
   });
 
-  test("is the former one for a machine that is made before Cluster API has been given the new size", () => {
+  test("is that of the newest machine where its template is not known, as of an earlier process", () => {
     const pool = twoNodes.withSpec(LARGE).with({ machines: [makeMachine("a"), makeMachine("c")] });
     expect(sizesOf(pool)).toEqual({ a: SMALL, c: SMALL });
   });
 
-  test("is the former one for a machine that is first seen when it is outdated", () => {
-    const changed = twoNodes.withSpec(LARGE).withCapi({ desired: 2, settings: settingsOf(LARGE) });
-    const old = makeMachine("c", {}, { isOfOtherTemplate: true });
-    expect(sizesOf(changed.with({ machines: [old] }))).toEqual({ c: SMALL });
-  });
-
-  test("is that of what Cluster API was given while the pool asks for another, as of a blocked pool", () => {
-    const size = { kind: "fixed", nodes: 1 } as const;
-    const granted = { size, machine: LARGE, settings: settingsOf(LARGE) };
+  test("is what Cluster API was given where there is no other machine, else as specified", () => {
+    const livePool = { size: { kind: "fixed", nodes: 1 } as const, machine: LARGE, settings: undefined };
     const pool = aPool(SMALL)
-      .withCapi({ desired: 1, settings: settingsOf(LARGE) })
-      .with({ granted });
-    expect(sizesOf(pool.with({ machines: [makeMachine("a")] }))).toEqual({ a: LARGE });
-    const outdated = makeMachine("a", {}, { isOfOtherTemplate: true });
-    expect(sizesOf(pool.with({ machines: [outdated] }))).toEqual({ a: LARGE });
+      .withNodes(1)
+      .with({ machines: [makeMachine("a")] });
+    expect(sizesOf(pool.with({ livePool }))).toEqual({ a: LARGE });
+    expect(sizesOf(pool)).toEqual({ a: SMALL });
   });
 
-  test("is the former one for a machine that is made before its template follows what Cluster API was given", () => {
-    const size = { kind: "fixed", nodes: 2 } as const;
-    const granted = { size, machine: LARGE, settings: settingsOf(LARGE) };
-    const pool = twoNodes.withSpec(LARGE).with({ granted, machines: [makeMachine("a"), makeMachine("c")] });
-    expect(sizesOf(pool)).toEqual({ a: SMALL, c: SMALL });
+  test.each([
+    ["that of the topology, once Cluster API has acted on it", { settings: settingsOf(LARGE) }, LARGE],
+    ["that of the newest machine before", { settings: settingsOf() }, SMALL],
+    ["that of the newest machine, where it is not known what it acted on", { settings: undefined }, SMALL],
+  ])("of the current template that is not known is %s", (_, live, expected) => {
+    const livePool = {
+      size: { kind: "fixed", nodes: 2 } as const,
+      machine: LARGE,
+      settings: settingsOf(LARGE),
+    };
+    const pool = twoNodes.withSpec(LARGE).with({ livePool, machines: [makeMachine("a"), makeMachine("c")] });
+    const capi = pool.observed.capi && { ...pool.observed.capi, ...live };
+    expect(sizesOf(pool.with({ capi }))).toEqual({ a: SMALL, c: expected });
+    const former = { ...makeMachine("d"), outdated: true };
+    expect(sizesOf(pool.with({ capi, machines: [makeMachine("a"), former] }))).toEqual({
+      a: SMALL,
+      d: SMALL,
+    });
   });
 
   test("is absent until it is known from which template the machine was made", () => {

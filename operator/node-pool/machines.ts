@@ -1,9 +1,13 @@
 import { formatTime } from "../../shared/controller/time.ts";
 import { MAX_GONE_MACHINES } from "../../shared/crd/fields.ts";
-import type { NodePoolMachine, NodePoolStatus } from "../../shared/crd/node-pool.ts";
+import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
+import type {
+  NodePool,
+  NodePoolMachine,
+  NodePoolStatus,
+  NodePoolTransition,
+} from "../../shared/crd/node-pool.ts";
 import type { CapiMachine } from "../capi/pool-state.ts";
-import { hashPoolSettings } from "../capi/worker-pool.ts";
-import { composeDesiredPool } from "./children.ts";
 import type { ObservedPool } from "./observe.ts";
 
 /** Long enough for a reader that was away: what bills machines loses none of them within this time. */
@@ -67,30 +71,136 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
 }
 
 /**
- * The size of a machine that is listed for the first time. One made from the current template has that of the pool, once
- * Cluster API has been given the pool's settings, else that of what Cluster API was given: the specification may ask for
- * less than what runs. Any other has that of the newest known machine. undefined: not known yet.
+ * The size of a machine that is listed for the first time: that of its template, whatever the specification or the topology ask
+ * for by now, for they may change back and forth before Cluster API acts on them. Where the template is not known, as of an
+ * earlier process: for the current one that of the topology, once Cluster API has acted on it; else that of the newest known
+ * machine. undefined: not known yet.
  */
 function createSizeFinder({
   pool,
   capi,
-  granted,
-  poolDefaults,
+  livePool,
 }: ObservedPool): (machine: CapiMachine) => Size | undefined {
   const { vcpus, memoryGB, diskGB } = pool.spec;
-  const specified = { vcpus, memoryGB, diskGB };
-  const isGiven = capi?.settings === hashPoolSettings(composeDesiredPool(pool, poolDefaults));
   const newest = (pool.status?.machines ?? [])
     .toSorted((left, right) => Date.parse(right.createdAt) - Date.parse(left.createdAt))
     .flatMap((machine) => pickSize(machine) ?? [])[0];
-  const ofTemplate = granted?.settings === capi?.settings ? granted?.machine : undefined;
-  return ({ outdated }) => {
-    if (outdated === undefined) return undefined;
-    if (outdated) return newest ?? granted?.machine ?? specified;
-    return isGiven ? specified : (ofTemplate ?? newest ?? granted?.machine ?? specified);
+  const fallback = newest ?? livePool?.machine ?? { vcpus, memoryGB, diskGB };
+  const isActedOn = livePool?.settings !== undefined && livePool.settings === capi?.settings;
+  const current = (isActedOn ? livePool.machine : undefined) ?? fallback;
+  return ({ outdated, size }) => {
+    if (size !== undefined || outdated === undefined) return size;
+    return outdated ? fallback : current;
   };
 }
 
 function pickSize({ vcpus, memoryGB, diskGB }: Size): Size | undefined {
   return vcpus === undefined ? undefined : { vcpus, memoryGB, diskGB };
+}
+
+type Replacement = NonNullable<NodePoolStatus["replacements"]>[number];
+type Replaced = Omit<NodePoolTransition, "sequence" | "at">;
+
+/** The reason of a replacement that was requested by an annotation. */
+const REQUESTED = "Requested";
+
+export interface Replacements {
+  /** Those in progress. */
+  open: Replacement[];
+  /** Those that ended now: written in the same patch that clears them. */
+  done: Replaced[];
+}
+
+/** One node whose replacement an annotation requests. */
+export interface Request {
+  annotation: string;
+  node: string;
+  machine: CapiMachine | undefined;
+}
+
+/**
+ * Follows the replacement of nodes in the status: from the remediation of a Machine, visible for seconds, or a request,
+ * until that Machine is deleted and a later one has a node. Later is what the last status did not contain, for clocks
+ * differ. It is dropped when the pool is deleted or scaled down so that no node is missing.
+ */
+export function followReplacements(observed: ObservedPool, now: Date): Replacements {
+  const { pool, machines } = observed;
+  if (pool.metadata.deletionTimestamp !== undefined) return { open: [], done: [] };
+  const known = pool.status?.replacements ?? [];
+  const started = [...known, ...findStarted(observed, known, now)];
+  const paired = pairSuccessors(started, pool.status, machines);
+  const open: Replacement[] = [];
+  const done: Replaced[] = [];
+  for (const replacement of paired) {
+    const successor = machines.find((machine) => machine.uid === replacement.successorUID);
+    const isDeleted = !machines.some((machine) => machine.uid === replacement.machineUID);
+    if (isDeleted && successor?.node !== undefined) done.push(describeEnd(replacement, successor.node));
+    else if (!isDeleted || successor !== undefined || lacksMachines(observed)) open.push(replacement);
+  }
+  return { open, done };
+}
+
+/** The nodes whose replacement annotations of the pool request. */
+export function findRequests(pool: NodePool, machines: readonly CapiMachine[]): Request[] {
+  return Object.keys(pool.metadata.annotations ?? {})
+    .filter((annotation) => annotation.startsWith(ANNOTATION_REPLACE_PREFIX))
+    .map((annotation) => {
+      const node = annotation.slice(ANNOTATION_REPLACE_PREFIX.length);
+      return { annotation, node, machine: machines.find((machine) => machine.node === node) };
+    });
+}
+
+/** Whether the pool has fewer machines than requested of Cluster API, so that another one will be created. */
+function lacksMachines({ capi, machines }: ObservedPool): boolean {
+  return machines.filter((machine) => !machine.deleting).length < (capi?.replicas ?? 0);
+}
+
+function findStarted(observed: ObservedPool, known: readonly Replacement[], now: Date): Replacement[] {
+  const { pool, machines, missedRemediations } = observed;
+  const ofRequests = findRequests(pool, machines).flatMap(({ machine }) =>
+    machine === undefined || machine.deleting ? [] : [{ ...machine, reason: REQUESTED }],
+  );
+  const marked = machines.flatMap((machine) =>
+    machine.remediation === undefined ? [] : [{ ...machine, reason: machine.remediation }],
+  );
+  const lost = (pool.status?.machines ?? []).flatMap((machine) =>
+    missedRemediations.has(machine.uid) && !machines.some(({ uid }) => uid === machine.uid)
+      ? [{ ...machine, reason: "UnhealthyNode" }]
+      : [],
+  );
+  const started = new Map<string, Replacement>();
+  for (const { uid, name, node, reason } of [...ofRequests, ...marked, ...lost]) {
+    // A machine that never had a node needs no replacement.
+    const isNew = !known.some((replacement) => replacement.machineUID === uid) && !started.has(uid);
+    if (node === undefined || !isNew) continue;
+    started.set(uid, { machineUID: uid, machineName: name, node, reason, at: formatTime(now) });
+  }
+  return [...started.values()];
+}
+
+/** Assigns each open replacement one later machine; one that fails before it has a node is unassigned. */
+function pairSuccessors(
+  replacements: readonly Replacement[],
+  last: NodePoolStatus | undefined,
+  machines: readonly CapiMachine[],
+): Replacement[] {
+  const before = new Set((last?.machines ?? []).map((machine) => machine.uid));
+  const assigned = replacements.map(({ successorUID, ...rest }) =>
+    machines.some((machine) => machine.uid === successorUID) && successorUID !== undefined
+      ? { ...rest, successorUID }
+      : rest,
+  );
+  const taken = new Set(assigned.map((replacement: Replacement) => replacement.successorUID));
+  const free = machines
+    .filter(({ uid, deleting }) => !before.has(uid) && !taken.has(uid) && !deleting)
+    .sort((left, right) => (left.createdAt < right.createdAt ? -1 : 1));
+  return assigned.map((replacement: Replacement) => {
+    if (replacement.successorUID !== undefined) return replacement;
+    const successor = free.shift();
+    return successor === undefined ? replacement : { ...replacement, successorUID: successor.uid };
+  });
+}
+
+function describeEnd({ node, reason }: Replacement, newNode: string): Replaced {
+  return { type: "NodeReplaced", ...(node !== undefined && { oldNode: node }), newNode, reason };
 }

@@ -8,9 +8,9 @@ import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
-import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
+import { type LivePool, readLivePools } from "../capi/worker-pool.ts";
 import { displayNameOf, findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
@@ -29,8 +29,8 @@ export interface ObservedPool {
   cluster: ObservedOwner | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
   capi: CapiPoolState | undefined;
-  /** What the topology of its cluster holds of it; undefined = it is not in it. */
-  granted: GrantedPool | undefined;
+  /** Its entry in the topology of its cluster; undefined = there is none. */
+  livePool: LivePool | undefined;
   machines: readonly CapiMachine[];
   /** Cluster API has observed a topology without the pool, or has no such cluster. */
   leftTopology: boolean;
@@ -89,7 +89,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
   const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
   const deployment =
     deployments.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? deployments[0];
-  const machines = readMachines(found, deployment, sets).sort((left, right) =>
+  const machines = readMachines(found, deployment, sets, caches.sizeOfTemplate).sort((left, right) =>
     left.name < right.name ? -1 : 1,
   );
   return {
@@ -102,7 +102,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     candidateId: pool.status?.id ?? createId(),
     cluster: observeOwner(caches.clusters.get(clusterKey), state),
     capi: deployment && readPool(deployment),
-    granted: readGrantedPools(own?.object).get(name),
+    livePool: readLivePools(own?.object).get(name),
     machines,
     leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
     capiClusterDeleted: state === undefined,

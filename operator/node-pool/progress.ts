@@ -1,11 +1,15 @@
-import { findCondition } from "../../shared/controller/conditions.ts";
+import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { earliest } from "../../shared/controller/time.ts";
+import { INFRASTRUCTURE_LOST, TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
+import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import { findFixedCount } from "../identity/released-count.ts";
 import { composeDesiredPool } from "./children.ts";
+import type { ObservedPool } from "./observe.ts";
 
 /** How far a pool is from its desired state. */
 export interface PoolProgress {
@@ -14,7 +18,10 @@ export interface PoolProgress {
    * unhealthy nodes are missing.
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
-  /** A fixed pool has the number in its spec; a blocked one, and one whose number was released, that in Cluster API, and so has an autoscaled one from its minimum on. */
+  /**
+   * Of a fixed pool, the number in its spec; of one that is blocked or has a released count, the number in Cluster API; of an
+   * autoscaled one that too, but its minimum at least.
+   */
   desiredNodes: number;
   nodes: number;
   readyNodes: number;
@@ -33,7 +40,7 @@ export interface PoolProgress {
 export interface MeasureOptions {
   nodeDegradedAfterSeconds: number;
   poolDefaults: PoolDefaults;
-  /** How many nodes Cluster API was asked for last (see findPresentNodes). */
+  /** How many nodes the pool has in the live topology (see findPresentNodes). */
   presentNodes: number | undefined;
   /** A quota or a duplicate name keeps it as Cluster API has it. */
   blocked: boolean;
@@ -100,7 +107,7 @@ function findDesiredNodes(
     : findFixedCount(pool, presentNodes);
 }
 
-/** Of a MachineDeployment that is gone, what is left. */
+/** What is left of a MachineDeployment that is deleted. */
 function countMachines(machines: readonly CapiMachine[]) {
   const readyNodes = machines.filter(({ ready }) => ready).length;
   return { nodes: machines.length, readyNodes, upToDateNodes: readyNodes };
@@ -152,4 +159,46 @@ function determineState(
   if (!capi.observed) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
+}
+
+/** Faults of a cluster that also block changes of its pools: Cluster API gets all of it in one object. */
+const REJECTIONS = new Set([
+  "RejectedByClusterAPI",
+  "QuotaExceeded",
+  "UnsupportedByClass",
+  TAINTS_UNAVAILABLE,
+]);
+
+/** The fault of the cluster that keeps this pool from its desired state; undefined = none does. */
+export function findRejection(
+  { pool, cluster, capi }: ObservedPool,
+  progress: PoolProgress,
+): Problem | undefined {
+  const fault = cluster?.fault;
+  if (fault === undefined || !REJECTIONS.has(fault.reason) || cluster?.deleting) return undefined;
+  if (fault.reason === TAINTS_UNAVAILABLE && (pool.spec.nodeTaints ?? []).length === 0) return undefined;
+  const isOpen =
+    progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
+  if (!isOpen) return undefined;
+  const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${fault.message}`;
+  return { reason: fault.reason, message };
+}
+
+/** The loss of the cluster, with which the pool is lost; undefined = it is there. */
+export function findLostCluster({ cluster }: ObservedPool): Problem | undefined {
+  const fault = cluster?.fault;
+  if (cluster === undefined || fault?.reason !== INFRASTRUCTURE_LOST) return undefined;
+  return {
+    reason: INFRASTRUCTURE_LOST,
+    message: `The cluster ${cluster.name} is lost: ${fault.message}`,
+  };
+}
+
+/** Labels of the pool that Cluster API is not configured to propagate to its nodes. */
+export function findUnpropagatedLabels({ pool, syncedNodeLabels }: ObservedPool): Problem | undefined {
+  const keys = Object.keys(pool.spec.nodeLabels ?? {});
+  const blocked = keys.filter((key) => !isAlwaysPropagated(key) && !syncedNodeLabels.test(key));
+  if (blocked.length === 0) return undefined;
+  const message = `The platform does not propagate these labels of the node pool ${displayNameOf(pool)} to its nodes: ${blocked.join(", ")}. Leave them out, or ask the platform's operator to have them synchronized.`;
+  return { reason: "LabelsNotPropagated", message };
 }

@@ -228,7 +228,7 @@ test("an object in the wrong place is Failed with the next step, and gets no id"
     phase: "Failed",
     transitions: [{ type: "Failed", reason: "UnknownOrganization" }],
   });
-  expect(plan.status?.message).toMatch(/^This namespace belongs to no organization; put/);
+  expect(plan.status?.message).toMatch(/^The object belongs to no organization\. Put/);
 });
 
 test.each([

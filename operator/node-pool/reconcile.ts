@@ -4,10 +4,10 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../capi/kinds.ts";
 import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
+import { findLeftover, NO_LEFTOVER } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
-import { findLeftover, NO_LEFTOVER } from "./leftover.ts";
+import { findRequests } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
-import { findRequests } from "./replacements.ts";
 import { composePoolStatus, findPoolIdentityFault, ownPoolStatus } from "./status.ts";
 
 type PoolPlan = Plan<NodePoolStatus>;
@@ -21,7 +21,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
   const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
-  if (deleting && (isGone(observed) || leftover.isStuck)) return release(observed, now);
+  if (deleting && (isFullyDeleted(observed) || leftover.isStuck)) return release(observed, now);
   const identityFault = findPoolIdentityFault(observed);
   const fault = identityFault ?? (deleting ? undefined : observed.blocker);
   const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
@@ -41,7 +41,7 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
  * Whether nothing is left of a deleted pool: Cluster API has observed a topology without it, and its MachineDeployment and
  * Machines are deleted. Reusing the name earlier would leak Cluster API's health checks.
  */
-function isGone(observed: ObservedPool): boolean {
+function isFullyDeleted(observed: ObservedPool): boolean {
   return observed.leftTopology && observed.capi === undefined && observed.machines.length === 0;
 }
 

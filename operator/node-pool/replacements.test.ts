@@ -12,6 +12,7 @@ function machine(name: string, rest: Partial<CapiMachine> = {}): CapiMachine {
   return {
     name,
     uid: `uid-${name}`,
+    size: undefined,
     node: `node-${name}`,
     phase: "Running",
     ready: true,

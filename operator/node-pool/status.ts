@@ -21,10 +21,9 @@ import {
 import { findIdentityFault, isDeleting, readIdentity } from "../identity/identity.ts";
 import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions } from "./conditions.ts";
-import { listMachines } from "./machines.ts";
+import { followReplacements, listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool } from "./progress.ts";
-import { followReplacements } from "./replacements.ts";
 
 /** A cluster that is applied together with its pools is not reported as missing in between. */
 const REPORT_MISSING_CLUSTER_AFTER_MS = 5_000;
@@ -41,7 +40,7 @@ export function composePoolStatus(
   const { pool, nodeDegradedAfterSeconds, poolDefaults } = observed;
   const last = pool.status;
   const blocked = observed.blocker !== undefined;
-  const presentNodes = findPresentNodes(observed.granted, observed.capi?.replicas);
+  const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
   const thresholds = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
   const progress = measurePool(pool, observed.capi, observed.machines, thresholds, now);
   const generation = pool.metadata.generation ?? 0;

@@ -21,7 +21,9 @@ export { capiPoolWith, makeMachine, ORG, POOL_ID, settingsOf } from "../testing.
 
 export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneInitialized: true };
 
-/** A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one. */
+/**
+ * A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one.
+ */
 export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
   const cluster: ObservedOwner = {
     name: "demo",
@@ -41,7 +43,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     candidateId: POOL_ID,
     cluster,
     capi: undefined,
-    granted: undefined,
+    livePool: undefined,
     machines: [],
     leftTopology: true,
     capiClusterDeleted: false,

@@ -25,7 +25,7 @@ const deletingDeployment = object("deployment", {
   finalizers: ["example.com/holds", "cluster.x-k8s.io/machinedeployment"],
 });
 const LABEL = "/metadata/labels/cluster.x-k8s.io~1deployment-name";
-const gone = { hasCapiCluster: false };
+const withoutCluster = { hasCapiCluster: false };
 
 const rows: [string, Partial<WorkerObjects>, string[]][] = [
   [
@@ -53,29 +53,29 @@ const rows: [string, Partial<WorkerObjects>, string[]][] = [
   ["not a MachineSet that stands alone", { machineSets: [object("set")] }, []],
   [
     "without the Cluster, no MachineSet that has Machines",
-    { ...gone, machines: [machine], machineSets: [deletingSet] },
+    { ...withoutCluster, machines: [machine], machineSets: [deletingSet] },
     [],
   ],
-  ["without the Cluster, a MachineSet", { ...gone, machineSets: [set] }, ["delete set"]],
+  ["without the Cluster, a MachineSet", { ...withoutCluster, machineSets: [set] }, ["delete set"]],
   [
     "without the Cluster, a finalizer of Cluster API",
-    { ...gone, machineSets: [deletingSet] },
+    { ...withoutCluster, machineSets: [deletingSet] },
     ["set /metadata/finalizers/1"],
   ],
   [
     "without the Cluster, a MachineDeployment",
-    { ...gone, machineDeployments: [deployment] },
+    { ...withoutCluster, machineDeployments: [deployment] },
     ["delete deployment"],
   ],
   [
     "its finalizers, and not that of somebody else",
-    { ...gone, machineDeployments: [deletingDeployment] },
+    { ...withoutCluster, machineDeployments: [deletingDeployment] },
     ["deployment /metadata/finalizers/1"],
   ],
   [
     "no finalizer of somebody else",
     {
-      ...gone,
+      ...withoutCluster,
       machineDeployments: [
         object("deployment", { deletionTimestamp: DELETED, finalizers: ["example.com/holds"] }),
       ],
@@ -84,7 +84,7 @@ const rows: [string, Partial<WorkerObjects>, string[]][] = [
   ],
   [
     "no MachineDeployment while it has a MachineSet",
-    { ...gone, machineSets: [set], machineDeployments: [deletingDeployment] },
+    { ...withoutCluster, machineSets: [set], machineDeployments: [deletingDeployment] },
     [],
   ],
 ];

@@ -9,7 +9,9 @@ import {
   REGISTRATION_FINALIZERS,
 } from "../capi/kinds.ts";
 
-/** The worker objects of one Cluster API cluster, read live: the lower ones first, so that no owner of one is missed. */
+/**
+ * The worker objects of one Cluster API cluster, read live: the lower ones first, so that no owner of one is missed.
+ */
 export interface WorkerObjects {
   machines: readonly KubeObject[];
   machineSets: readonly KubeObject[];
@@ -26,9 +28,9 @@ export interface Orphans {
 }
 
 /**
- * What Cluster API v1.14 leaves behind and never continues by itself. A MachineSet whose MachineDeployment does not exist:
- * the controllers of it and of its Machines fail as long as its label names one. And, once their Cluster does not exist,
- * MachineSets and MachineDeployments that nothing belongs to: only finalizers of Cluster API itself are removed.
+ * What Cluster API v1.14 never continues by itself: a MachineSet whose MachineDeployment does not exist, since the
+ * controllers of it and of its Machines fail as long as its label names one; and, once their Cluster does not exist,
+ * MachineSets and MachineDeployments that nothing belongs to. Only finalizers of Cluster API itself are removed.
  */
 export function decideOrphans(objects: WorkerObjects): Orphans {
   const { machines, machineSets, machineDeployments, hasCapiCluster } = objects;
@@ -49,7 +51,9 @@ export function decideOrphans(objects: WorkerObjects): Orphans {
   return { remove, found: sets.length > 0 || machineDeployments.length > 0 };
 }
 
-/** Deletes it, then makes it one without a MachineDeployment: Cluster API deletes its Machines and templates, and it. */
+/**
+ * Deletes it, then makes it one without a MachineDeployment: Cluster API deletes its Machines and templates, and it.
+ */
 function detachMachineSet(set: KubeObject): Step[] {
   if (set.metadata.deletionTimestamp === undefined) return [deleteObject(machineSetKind, set)];
   const name = set.metadata.labels?.[LABEL_CAPI_DEPLOYMENT];

@@ -1,12 +1,15 @@
 import { expect, test } from "vitest";
+import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import {
   type Check,
   checkAutoscaler,
   checkGates,
   checkNetworks,
+  checkNodeLabels,
   checkPlans,
   checkRights,
   formatCheck,
+  type LabelledNode,
   listNeededRights,
 } from "./checks.ts";
 
@@ -58,8 +61,59 @@ test.each<[string, Check[], string[]]>([
   for (const check of checks) expect(formatCheck(check)).toMatch(/^(ok|warning|failed) +[\w ]+: .+\.$/);
 });
 
+test("the rights to add-ons and registrations, which an installation from before lacks, are asked for: without them it does not start", () => {
+  const asked = listNeededRights("marina").map(({ verb, resource, namespace }) =>
+    [verb, resource, ...(namespace === undefined ? [] : [`in ${namespace}`])].join(" "),
+  );
+  expect(asked).toEqual(
+    expect.arrayContaining([
+      "watch clusterresourcesets",
+      "create clusterresourcesets",
+      "watch clusterresourcesetbindings",
+      "watch configmaps",
+      "create configmaps",
+      "create clusteraccesses",
+    ]),
+  );
+});
+
 test("a plan that lacks something names it", () => {
   const poor = { class: "poor", nodeLabels: { no: "-" }, nodeTaints: { no: "-" } };
   const [check] = checkPlans({ default: poor }, { default: {} });
   expect(check?.text).toContain("without nodeLabels, nodeTaints");
+});
+
+const OWN = "cluster.x-k8s.io/cluster-name";
+const ALWAYS = [
+  "node-role.kubernetes.io/web",
+  "node-restriction.kubernetes.io/a",
+  "b.node.cluster.x-k8s.io/c",
+];
+
+const nodeWith = (wanted: readonly string[], synced: readonly string[]): LabelledNode => ({
+  cluster: "org/demo",
+  node: "web-1",
+  wanted: [...wanted, ...ALWAYS],
+  synced: [...synced, ...ALWAYS],
+});
+
+test.each<[string, LabelledNode | undefined, RegExp, string, RegExp]>([
+  ["no node", undefined, /.*/, "unknown", /No cluster has a node yet/],
+  ["a flag for all labels", nodeWith([OWN, "tier"], [OWN, "tier"]), /.*/, "ok", /reach nodes/],
+  ["a flag for some", nodeWith([OWN, "a.io/b"], ["a.io/b"]), /^a\.io\//, "ok", /a\.io\/b/],
+  ["no flag, as told", nodeWith([OWN, "tier"], []), NO_OTHER_LABEL, "warning", /sets no labels.*labels=\.\*/],
+  ["no flag, other than told", nodeWith([OWN, "tier"], []), /.*/, "warning", /lacks.*Start.*labels=\.\*/],
+  [
+    "a narrower flag than told",
+    nodeWith(["a.io/b", "c.io/d"], ["a.io/b"]),
+    /^[ac]\.io/,
+    "warning",
+    /c\.io\/d/,
+  ],
+  ["a flag that is not told", nodeWith([OWN], [OWN]), NO_OTHER_LABEL, "warning", /refused without need/],
+  ["no label that is configured", nodeWith([OWN], []), /^a\.io\//, "unknown", /no label that/],
+])("%s", (_, found, syncedNodeLabels, state, text) => {
+  const check = checkNodeLabels(found, syncedNodeLabels);
+  expect(check).toMatchObject({ state, text: expect.stringMatching(text) });
+  expect(formatCheck(check)).toMatch(/^(ok|unknown|warning) +labels: .+\.$/);
 });

@@ -1,15 +1,21 @@
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { isAlwaysPropagated, NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import {
   type ClassCapabilitiesByPlan,
   findUnsupportedReason,
   type PlanCapabilities,
-} from "../../shared/crd/class-capabilities.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
-import { capiClusterKind, machineKind } from "../capi/kinds.ts";
-import type { CapiGates } from "../capi/probe-gates.ts";
+} from "../../shared/crd/published-config.ts";
+import { clusterResourceSetBindingKind, clusterResourceSetKind } from "../capi/add-ons.ts";
+import { capiClusterKind, isReservedForNodes, machineKind } from "../capi/kinds.ts";
+import type { CapiGates } from "../capi/required.ts";
 
-/** One line of the preflight. A warning is about what tenants cannot have; a failure is about what keeps every cluster back. */
+/**
+ * One line of the preflight. A warning is about what tenants cannot have; a failure is about what keeps every cluster back;
+ * unknown is what cannot be seen yet.
+ */
 export interface Check {
-  state: "ok" | "warning" | "failed";
+  state: "ok" | "unknown" | "warning" | "failed";
   about: string;
   text: string;
 }
@@ -34,6 +40,52 @@ export function checkGates({ topology, taints }: CapiGates): Check[] {
           text: "Cluster API has no MachineTaintPropagation: node pools with taints wait, unless their class has the variable nodeTaints. Turn the feature gate on.",
         },
       ];
+}
+
+/** A node, and what Cluster API made of the labels of its machine. */
+export interface LabelledNode {
+  /** "namespace/cluster". */
+  cluster: string;
+  node: string;
+  /** The keys that its machine has. */
+  wanted: readonly string[];
+  /** Those of them that Cluster API has set on the node. */
+  synced: readonly string[];
+}
+
+/** Whether the labels of machines reach nodes as the configuration of the operator says, by what one node has. */
+export function checkNodeLabels(found: LabelledNode | undefined, syncedNodeLabels: RegExp): Check {
+  const about = "labels";
+  if (found === undefined) {
+    const text = "No cluster has a node yet, by which to see which labels Cluster API sets on nodes.";
+    return { state: "unknown", about, text };
+  }
+  const { cluster, node, wanted, synced } = found;
+  const optional = wanted.filter((key) => !isAlwaysPropagated(key) && !isReservedForNodes(key));
+  const configured = optional.filter((key) => syncedNodeLabels.test(key));
+  const missing = configured.find((key) => !synced.includes(key));
+  if (missing !== undefined) {
+    const text = `Node ${node} of ${cluster} lacks the label ${missing} of its machine: labels of node pools do not reach nodes. Start Cluster API's core manager with --additional-sync-machine-labels=${syncedNodeLabels.source}, or empty MARINA_SYNCED_NODE_LABELS.`;
+    return { state: "warning", about, text };
+  }
+  const unconfigured = optional.find((key) => synced.includes(key) && !syncedNodeLabels.test(key));
+  if (unconfigured !== undefined) {
+    const text = `Cluster API sets labels on nodes that the operator does not know of, as ${unconfigured} on node ${node} of ${cluster}: node pools with labels are refused without need. Set MARINA_SYNCED_NODE_LABELS to the value of its flag --additional-sync-machine-labels.`;
+    return { state: "warning", about, text };
+  }
+  if (syncedNodeLabels.source === NO_OTHER_LABEL.source) {
+    const text = `Cluster API sets no labels of node pools on nodes, as node ${node} of ${cluster} shows: labels but those under node-role.kubernetes.io are refused. Start its core manager with --additional-sync-machine-labels=.*, and set MARINA_SYNCED_NODE_LABELS to the same.`;
+    return { state: "warning", about, text };
+  }
+  if (configured.length === 0) {
+    const text = `The machine of node ${node} of ${cluster} has no label that MARINA_SYNCED_NODE_LABELS names, by which to see whether those reach nodes.`;
+    return { state: "unknown", about, text };
+  }
+  return {
+    state: "ok",
+    about,
+    text: `Labels of node pools reach nodes, as ${configured[0]} on node ${node} of ${cluster}.`,
+  };
 }
 
 /**
@@ -88,15 +140,29 @@ export interface Right {
   namespace?: string;
 }
 
-/** What the operator cannot work without: some of the rights of the chart, one of each kind. */
+/** What the operator cannot work without: some of the rights of the chart, at least one of each kind. */
 export function listNeededRights(platformNamespace: string): Right[] {
   return [
     { verb: "patch", group: clusterKind.group, resource: `${clusterKind.plural}/status` },
+    { verb: "create", group: clusterAccessKind.group, resource: clusterAccessKind.plural },
     { verb: "create", group: capiClusterKind.group, resource: capiClusterKind.plural },
     { verb: "watch", group: machineKind.group, resource: machineKind.plural },
-    { verb: "create", group: "", resource: "secrets" },
+    ...["list", "watch", "create", "patch", "delete"].map((verb) => ({
+      verb,
+      group: clusterResourceSetKind.group,
+      resource: clusterResourceSetKind.plural,
+    })),
+    {
+      verb: "watch",
+      group: clusterResourceSetBindingKind.group,
+      resource: clusterResourceSetBindingKind.plural,
+    },
+    ...["watch", "create"].flatMap((verb) => [
+      { verb, group: "", resource: "secrets" },
+      { verb, group: "", resource: "configmaps" },
+    ]),
     { verb: "create", group: "rbac.authorization.k8s.io", resource: "roles" },
-    { verb: "create", group: "", resource: "configmaps", namespace: platformNamespace },
+    { verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: platformNamespace },
   ];
 }
 

@@ -1,6 +1,8 @@
+import { z } from "zod";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { requireOwnKinds } from "../../shared/crd/manifest.ts";
 import { MANAGER_OPERATOR, PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../shared/crd/names.ts";
-import { packagesSchema } from "../../shared/crd/packages.ts";
-import { requireOwnKinds } from "../../shared/crd/required.ts";
+import { type Packages, packagesSchema } from "../../shared/crd/published-config.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -11,19 +13,32 @@ import { requireServerVersion } from "../../shared/kube/server-version.ts";
 import type { Transport } from "../../shared/kube/transport.ts";
 import { ExplainedError, messageOf } from "../../shared/program/errors.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";
+import { parseEntry } from "../caches.ts";
 import { decideCapabilities } from "../capabilities/decide.ts";
 import { readClusterClass } from "../capi/cluster-class.ts";
-import { type ClusterClass, clusterClassKind } from "../capi/kinds.ts";
-import { probeGates } from "../capi/probe-gates.ts";
-import { CAPI } from "../capi/required.ts";
+import { readCapiCluster } from "../capi/cluster-state.ts";
+import {
+  ANNOTATION_SYNCED_LABELS,
+  type ClusterClass,
+  capiClusterKind,
+  clusterClassKind,
+  LABEL_CAPI_CLUSTER,
+  LABEL_CAPI_POOL,
+  machineKind,
+} from "../capi/kinds.ts";
+import { CAPI, probeGates } from "../capi/required.ts";
 import type { Config } from "../config.ts";
+import { createTenantAccess } from "../tenant/tenant.ts";
+import type { TenantKind } from "../tenant/tenant-client.ts";
 import {
   type Check,
   checkAutoscaler,
   checkGates,
   checkNetworks,
+  checkNodeLabels,
   checkPlans,
   checkRights,
+  type LabelledNode,
   listNeededRights,
   type Right,
 } from "./checks.ts";
@@ -42,10 +57,23 @@ const accessReviewKind = defineKind<AccessReview>({
   namespaced: false,
 });
 
+/** An API server of a tenant that does not answer must not end the search, and a hundred of them not prolong it. */
+const MAX_TRIES = 3;
+const CLUSTERS_READ = 100;
+
+const nodeKind: TenantKind<KubeObject> = {
+  kind: defineKind({ group: "", version: "v1", kind: "Node", plural: "nodes", namespaced: false }),
+  schema: z.object({
+    apiVersion: z.string(),
+    kind: z.string(),
+    metadata: z.object({ name: z.string(), annotations: z.record(z.string(), z.string()).exactOptional() }),
+  }),
+};
+
 /**
- * What an installation needs and has, in the order in which to mend it: Kubernetes, the kinds of Marina and Cluster API, the
- * caller's rights, Cluster API's gates, the classes of the plans, and the configuration. Changes nothing. Rejects with a
- * KubeError when the Kubernetes API does not answer.
+ * What an installation needs and has, in the order in which to mend it: Kubernetes, the kinds, the caller's rights,
+ * Cluster API's gates, what it does with labels, the classes of the plans, and the configuration. Changes nothing.
+ * Rejects with a KubeError when the Kubernetes API does not answer.
  */
 export async function checkInstallation(
   transport: Transport,
@@ -80,7 +108,7 @@ export async function reportInstallation(
 }
 
 async function checkClusterApi(
-  client: Pick<KubeClient, "get" | "listAll" | "listKinds" | "create">,
+  client: Pick<KubeClient, "get" | "list" | "listAll" | "listKinds" | "create">,
   settings: Config["settings"],
 ): Promise<Check[]> {
   const namespace = settings.platformNamespace;
@@ -93,14 +121,31 @@ async function checkClusterApi(
   // The dry run would say the same in other words.
   if (rights.some(({ state }) => state === "failed")) return rights;
   const gates = await probeGates(client, { namespace, fieldManager: MANAGER_OPERATOR, signal });
-  const published = await client.get(configMapKind, namespace, PACKAGES_CONFIG_MAP);
+  const labels = await probeNodeLabels(client, settings.syncedNodeLabels);
+  const published = await readPackages(client, namespace);
   const capabilities = decideCapabilities({
     settings,
-    packages: packagesSchema.safeParse(JSON.parse(published?.data?.[PACKAGES_KEY] ?? "{}")).data ?? {},
+    packages: published.packages,
     classes: new Map(classes.map((one) => [objectKey(one), readClusterClass(one)])),
     takesTaints: gates.taints,
   });
-  return [...rights, ...checkGates(gates), ...checkPlans(capabilities, settings.plans)];
+  const plans = checkPlans(capabilities, settings.plans);
+  return [...rights, ...checkGates(gates), labels, ...published.checks, ...plans];
+}
+
+/** The packages that the API server has published; of an invalid publication none, and a failure. */
+async function readPackages(
+  client: Pick<KubeClient, "get">,
+  namespace: string,
+): Promise<{ packages: Packages; checks: Check[] }> {
+  const published = await client.get(configMapKind, namespace, PACKAGES_CONFIG_MAP);
+  try {
+    const entry = { key: PACKAGES_KEY, schema: packagesSchema };
+    return { packages: (published && parseEntry(published, entry)) ?? {}, checks: [] };
+  } catch {
+    const text = `The ConfigMap ${namespace}/${PACKAGES_CONFIG_MAP} is invalid, so packages are not known: see whether the API server, which writes it, runs, and in the version of the operator.`;
+    return { packages: {}, checks: [{ state: "failed", about: "packages", text }] };
+  }
 }
 
 /** To read the clusters of each provider that a class is for, where the API server knows them. */
@@ -141,4 +186,74 @@ async function explain(about: string, text: string, check: () => Promise<void>):
     if (error instanceof KubeError) return { state: "failed", about, text: `${error.kubeMessage}.` };
     throw error;
   }
+}
+
+type ReadClient = Pick<KubeClient, "get" | "list">;
+
+/** As `checkNodeLabels` of the first node that is found; a node that cannot be read is unknown. */
+async function probeNodeLabels(client: ReadClient, syncedNodeLabels: RegExp): Promise<Check> {
+  try {
+    return checkNodeLabels(await findLabelledNode(client), syncedNodeLabels);
+  } catch (error) {
+    // A tenant's API may have written it: it stays one line.
+    const cause = messageOf(error).replaceAll(/[\p{Cc}\s]+/gu, " ");
+    const text = `Which labels Cluster API sets on nodes could not be seen: ${cause}.`;
+    return { state: "unknown", about: "labels", text };
+  }
+}
+
+/**
+ * A node of the newest cluster of Marina that has one; undefined = there is none yet. Changes nothing. Rejects with what kept it
+ * from reading any of those that there are.
+ */
+async function findLabelledNode(client: ReadClient): Promise<LabelledNode | undefined> {
+  const { items } = await client.list(clusterKind, {
+    limit: CLUSTERS_READ,
+    fieldSelector: "status.phase=Ready",
+  });
+  // The newest first: labels of older nodes may be those of another configuration of Cluster API.
+  const withNodes = items
+    .filter(({ status }) => (status?.nodes?.ready ?? 0) > 0)
+    .sort((a, b) => createdAt(b).localeCompare(createdAt(a)))
+    .slice(0, MAX_TRIES);
+  let failure: unknown;
+  for (const cluster of withNodes) {
+    try {
+      const found = await readLabelledNode(client, cluster);
+      if (found !== undefined) return found;
+    } catch (error) {
+      failure = error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+function createdAt({ metadata }: Cluster): string {
+  return metadata.creationTimestamp ?? "";
+}
+
+async function readLabelledNode(client: ReadClient, cluster: Cluster): Promise<LabelledNode | undefined> {
+  const { namespace, name } = cluster.metadata;
+  const capi = await client.get(capiClusterKind, namespace, name);
+  const endpoint = capi && readCapiCluster(capi).endpoint;
+  const labelSelector = `${LABEL_CAPI_CLUSTER}=${name},${LABEL_CAPI_POOL}`;
+  const { items } = await client.list(machineKind, { namespace, labelSelector });
+  const machine = items.find(({ status }) => status?.nodeRef?.name !== undefined);
+  const node = machine?.status?.nodeRef?.name;
+  if (endpoint === undefined || machine === undefined || node === undefined) return undefined;
+  const { signal } = new AbortController();
+  const access = createTenantAccess({ client, now: () => new Date(), isLeader: () => false });
+  const tenant = { server: endpoint.url, authority: { kind: "kubeconfig", revision: "" } } as const;
+  const read = await access.withTenant(cluster, tenant, signal, (api) => api.get(nodeKind, node));
+  const synced = read?.metadata.annotations?.[ANNOTATION_SYNCED_LABELS]?.split(",");
+  if (synced === undefined) return undefined;
+  const wanted = Object.keys(machine.metadata.labels ?? {});
+  // Only keys that are known are repeated: the text itself is a tenant's.
+  return {
+    cluster: `${namespace}/${name}`,
+    node,
+    wanted,
+    synced: wanted.filter((key) => synced.includes(key)),
+  };
 }

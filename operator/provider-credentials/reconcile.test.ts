@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
-import { trimToDigest } from "./copy.ts";
-import { type CopyChanges, reconcileCredentials } from "./reconcile.ts";
+import { type CopyChanges, trimToDigest } from "../copies/copy.ts";
+import { reconcileCredentials } from "./reconcile.ts";
 
 const secret = (value: string, type = "Opaque"): Secret =>
   trimToDigest({
@@ -15,14 +15,14 @@ const secret = (value: string, type = "Opaque"): Secret =>
 interface World {
   named?: boolean;
   wanted?: boolean;
-  engine?: "known" | "unknown";
+  capi?: "known" | "unknown";
   source?: Secret;
   copy?: Secret;
 }
 
 const NOTHING = { create: 0, replace: 0, remove: 0 };
 
-test.each<[string, World, Partial<Record<keyof CopyChanges, number>>]>([
+test.each<[string, World, Partial<Record<keyof CopyChanges<Secret>, number>>]>([
   ["a cluster whose plan wants it", { wanted: true, source: secret("a") }, { create: 1 }],
   ["a cluster, and no source", { wanted: true }, {}],
   ["no cluster that wants it", { source: secret("a") }, {}],
@@ -33,33 +33,29 @@ test.each<[string, World, Partial<Record<keyof CopyChanges, number>>]>([
   ["the last cluster gone", { source: secret("a"), copy: secret("a") }, { remove: 1 }],
   [
     "the last cluster gone, and machines of an unknown cluster",
-    { engine: "unknown", source: secret("a"), copy: secret("a") },
+    { capi: "unknown", source: secret("a"), copy: secret("a") },
     {},
   ],
   [
     "the last cluster gone, and machines of clusters that do not want it",
-    { engine: "known", source: secret("a"), copy: secret("a") },
+    { capi: "known", source: secret("a"), copy: secret("a") },
     { remove: 1 },
   ],
   [
     "machines of an unknown cluster, and a renewed source",
-    { engine: "unknown", source: secret("b"), copy: secret("a") },
+    { capi: "unknown", source: secret("b"), copy: secret("a") },
     { replace: 1 },
   ],
-  [
-    "a name that no plan has any more, and machines",
-    { named: false, engine: "known", copy: secret("a") },
-    {},
-  ],
+  ["a name that no plan has any more, and machines", { named: false, capi: "known", copy: secret("a") }, {}],
   ["a name that no plan has any more, and none", { named: false, copy: secret("a") }, { remove: 1 }],
-])("with %s", (_, { named = true, wanted = false, engine, source, copy }, expected) => {
+])("with %s", (_, { named = true, wanted = false, capi, source, copy }, expected) => {
   const byName = (found: Secret | undefined) => new Map(found === undefined ? [] : [["cloud", found]]);
   const changes = reconcileCredentials({
     namespace: { apiVersion: "v1", kind: "Namespace", metadata: { name: "org-1" } },
     named: new Set(named ? ["cloud"] : []),
     wanted: new Set(wanted ? ["cloud"] : []),
-    hasEngine: engine !== undefined,
-    hasUnknownEngine: engine === "unknown",
+    hasCapiCluster: capi !== undefined,
+    hasUnknownCapiCluster: capi === "unknown",
     sources: byName(source),
     copies: byName(copy),
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS, type QuotaAmounts } from "../../shared/crd/quota.ts";
-import { findRejectedRequests, type QuotaRequest } from "./admission.ts";
+import { findRejectedRequests, type QuotaRequest } from "./usage.ts";
 
 const LIMITS: QuotaAmounts = { clusters: 2, nodePools: 3, nodes: 10, vcpus: 40, memoryGB: 80 };
 

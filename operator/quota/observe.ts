@@ -16,8 +16,14 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
-import { findRejectedRequests, type QuotaRequest } from "./admission.ts";
-import { poolKey, type QuotaCaches, requestOfCluster, requestsOfPools } from "./usage.ts";
+import {
+  findRejectedRequests,
+  poolKey,
+  type QuotaCaches,
+  type QuotaRequest,
+  requestOfCluster,
+  requestsOfPools,
+} from "./usage.ts";
 
 type QuotaCheckCaches = QuotaCaches & {
   namespaces: Store<Namespace>;

@@ -3,21 +3,24 @@ import type { NodePool } from "../../shared/crd/node-pool.ts";
 import {
   addAmounts,
   CLUSTER_AMOUNTS,
+  findShortfalls,
+  growthOf,
+  isGrowth,
   mapAmounts,
   NO_AMOUNTS,
   poolAmounts,
   type QuotaAmounts,
+  type Shortfall,
 } from "../../shared/crd/quota.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
-import { objectKey, toKey } from "../../shared/kube/object.ts";
+import { compareAge, objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
-import { type GrantedPool, readGrantedPools } from "../capi/granted-pool.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
+import { type LivePool, readLivePools } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { findFixedCount, findPresentNodes } from "../identity/released-count.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
-import type { QuotaRequest } from "./admission.ts";
 
 /** The caches from which an organization's usage is counted. */
 export interface QuotaCaches {
@@ -81,13 +84,13 @@ export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRe
  * requests no more than it has.
  */
 export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
-  const grantedByCluster = new Map<string, ReadonlyMap<string, GrantedPool>>();
+  const livePoolsByCluster = new Map<string, ReadonlyMap<string, LivePool>>();
   return pools.map((pool) => {
     const { metadata, spec } = pool;
     const clusterKey = toKey(metadata.namespace, spec.clusterName);
     const known =
-      grantedByCluster.get(clusterKey) ?? readGrantedPools(findCapi(caches, clusterKey).capi?.object);
-    grantedByCluster.set(clusterKey, known);
+      livePoolsByCluster.get(clusterKey) ?? readLivePools(findCapi(caches, clusterKey).capi?.object);
+    livePoolsByCluster.set(clusterKey, known);
     const last = known.get(metadata.name);
     const granted = amountsOf(last, spec);
     // An autoscaled pool has its maximum of nodes at most.
@@ -98,18 +101,55 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
   });
 }
 
-function amountsOf(granted: GrantedPool | undefined, spec: NodePool["spec"]): QuotaAmounts {
-  if (granted === undefined) return NO_AMOUNTS;
-  const nodes = nodesOf(granted);
-  const { vcpus, memoryGB } = granted.machine ?? spec;
+function amountsOf(live: LivePool | undefined, spec: NodePool["spec"]): QuotaAmounts {
+  if (live === undefined) return NO_AMOUNTS;
+  const nodes = nodesOf(live);
+  const { vcpus, memoryGB } = live.machine ?? spec;
   return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * vcpus, memoryGB: nodes * memoryGB };
 }
 
-function nodesOf({ size }: GrantedPool): number {
+function nodesOf({ size }: LivePool): number {
   return size.kind === "fixed" ? size.nodes : size.maxNodes;
 }
 
 /** The key of a pool's request: a pool and a cluster may have the same name. */
 export function poolKey({ namespace, name }: ObjectMeta): string {
   return `pool ${namespace}/${name}`;
+}
+
+/** What one object uses of the quotas, by what Cluster API was given for it, and what its specification requests. */
+export interface QuotaRequest {
+  key: string;
+  metadata: Pick<ObjectMeta, "name" | "uid" | "creationTimestamp">;
+  granted: QuotaAmounts;
+  requested: QuotaAmounts;
+  /** The cluster of a pool: without it the pool cannot grow. */
+  clusterKey?: string;
+}
+
+/**
+ * The objects of an organization that request more than its limits allow, and by how much. What was granted counts first
+ * and is never taken away; then growth is granted in the order of age, each object wholly or not at all.
+ */
+export function findRejectedRequests(
+  limits: QuotaAmounts,
+  clusters: readonly QuotaRequest[],
+  pools: readonly QuotaRequest[],
+): ReadonlyMap<string, Shortfall[]> {
+  let used = [...clusters, ...pools].reduce((sum, { granted }) => addAmounts(sum, granted), NO_AMOUNTS);
+  const rejected = new Map<string, Shortfall[]>();
+  const known = new Set(clusters.map(({ key }) => key));
+  for (const { key, clusterKey, granted, requested } of [...byAge(clusters), ...byAge(pools)]) {
+    if (clusterKey !== undefined && (!known.has(clusterKey) || rejected.has(clusterKey))) continue;
+    const growth = growthOf(granted, requested);
+    if (!isGrowth(growth)) continue;
+    const shortfalls = findShortfalls(limits, used, growth);
+    if (shortfalls.length > 0) rejected.set(key, shortfalls);
+    else used = addAmounts(used, growth);
+  }
+  return rejected;
+}
+
+function byAge(requests: readonly QuotaRequest[]): QuotaRequest[] {
+  return requests.toSorted((left, right) => compareAge(left.metadata, right.metadata));
 }

@@ -10,9 +10,9 @@ const POOL_NAME = /^org-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
 const REFUSALS = new Set(["EACCES", "EPERM", "EROFS"]);
 
 /**
- * A storage of folders: `<root>/org-<id>` holds the files of an organization, `<root>/limits/org-<id>` its limit. What the
- * files occupy on disk is what is used. It counts and does not enforce the limit: quotas of the file system do that. The
- * root must exist, so that a volume that is not mounted is a failure and not an empty storage.
+ * A storage of folders: `<root>/org-<id>` holds the files of an organization, `<root>/limits/org-<id>` its limit. What
+ * the files occupy on disk is what is used. It counts and does not enforce the limit: quotas of the file system do
+ * that. The root must exist, so that a volume that is not mounted is a failure and not an empty storage.
  */
 export function createDirectoryDriver(root: string): StorageDriver {
   const poolOf = (orgId: string) => join(root, requireName(orgId));

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { StorageError } from "./driver.ts";
-import type { ObservedInventory } from "./observe.ts";
 import { createPoolList, type Listing } from "./pool-list.ts";
+import type { ObservedInventory } from "./reconcile.ts";
 import { reconcileInventory } from "./reconcile.ts";
 import { anInventory, GIB, ORG_ID } from "./testing.ts";
 
@@ -71,7 +71,7 @@ test.each<[string, Partial<ObservedInventory>, object]>([
   expect(reconcileInventory(observe(rest))).toMatchObject(expected);
 });
 
-test("a single failed list keeps the last one, the second in a row is told, and a list ends it", () => {
+test("a single failed list keeps the last one, the second in a row is reported, and a list ends it", () => {
   const pools = createPoolList();
   pools.replace([], NOW);
   pools.fail(failure);
@@ -83,7 +83,7 @@ test("a single failed list keeps the last one, the second in a row is told, and 
   expect(pools.read().kind).toBe("listed");
 });
 
-test("a failed list is told at once when there was none before", () => {
+test("a failed list is reported at once when there was none before", () => {
   const pools = createPoolList();
   pools.fail(failure);
   expect(pools.read()).toEqual({ kind: "failed", error: failure });

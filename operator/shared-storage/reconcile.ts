@@ -1,7 +1,17 @@
-import type { StorageInventorySpec } from "../../shared/crd/storage-inventory.ts";
+import type { Organization } from "../../shared/crd/organization.ts";
+import type { StorageInventory, StorageInventorySpec } from "../../shared/crd/storage-inventory.ts";
 import { findIdentityFault, isDeleting } from "../identity/identity.ts";
-import type { ObservedInventory } from "./observe.ts";
+import type { Listing } from "./pool-list.ts";
 import type { InventoryOutcome } from "./status.ts";
+
+/** All that is known about one inventory when it is reconciled: plain data, no client. */
+export interface ObservedInventory {
+  inventory: StorageInventory;
+  organization: Organization;
+  listing: Listing;
+  /** The limit of an organization whose inventory names none. */
+  defaultQuotaBytes: number;
+}
 
 export type InventoryDecision =
   /** There is nothing to do before the next round, if ever. */
@@ -10,7 +20,9 @@ export type InventoryDecision =
   | { kind: "create" | "limit"; orgId: string; quotaBytes: number }
   | { kind: "report"; outcome: InventoryOutcome };
 
-/** Decides what to do for one inventory. A deleted one changes nothing: its pool is removed by the rounds, much later. */
+/**
+ * Decides what to do for one inventory. A deleted one changes nothing: its pool is removed by the rounds, much later.
+ */
 export function reconcileInventory(observed: ObservedInventory): InventoryDecision {
   const { inventory, organization, listing, defaultQuotaBytes } = observed;
   if (isDeleting(inventory)) return { kind: "ignore" };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decideRemovals, type OrphanTimes } from "./removals.ts";
+import { decideRemovals, type OrphanTimes } from "./round.ts";
 
 const NOW = new Date("2026-03-08T12:00:00Z");
 const WEEK_AGO = "2026-03-01T12:00:00Z";

@@ -13,11 +13,11 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
+import { runInventory } from "./controller.ts";
 import { createDirectoryDriver } from "./directory.ts";
 import { StorageError } from "./driver.ts";
 import { createPoolList } from "./pool-list.ts";
 import { type RoundDeps, runRound } from "./round.ts";
-import { runInventory } from "./run.ts";
 import { anInventory, GIB } from "./testing.ts";
 
 const START = new Date("2026-03-01T12:00:00Z");

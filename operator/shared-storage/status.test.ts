@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { StorageInventoryStatus } from "../../shared/crd/storage-inventory.ts";
+import { composeChangeEvent, composeInventoryEvents } from "./controller.ts";
 import { StorageError } from "./driver.ts";
-import { composeChangeEvent, composeInventoryEvents } from "./run.ts";
 import { composeInventoryStatus, type InventoryOutcome } from "./status.ts";
 import { anInventory, GIB, ORG_ID } from "./testing.ts";
 

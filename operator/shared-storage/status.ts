@@ -1,5 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
-import { type NewCondition, setConditions, withOwnConditions } from "../../shared/controller/conditions.ts";
+import {
+  type NewCondition,
+  NOT_STALLED,
+  setConditions,
+  withOwnConditions,
+} from "../../shared/controller/conditions.ts";
 import { formatTime, remainingMs } from "../../shared/controller/time.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import {
@@ -22,16 +27,9 @@ export type InventoryOutcome =
   | { kind: "failed"; error: StorageError }
   | { kind: "stalled"; reason: string; message: string };
 
-const NOT_STALLED = {
-  type: "Stalled",
-  status: "False",
-  reason: "NotStalled",
-  message: "No blocking problem.",
-} as const;
-
 /**
- * The whole status of an inventory; undefined when it may stay unchanged: no figure changed, and the time of the figures is not
- * older than 5 minutes. Without new figures the last ones stay, with their time.
+ * The whole status of an inventory; undefined when it may stay unchanged: no figure changed, and the time of the
+ * figures is not older than 5 minutes. Without new figures the last ones stay, with their time.
  */
 export function composeInventoryStatus(
   { metadata, status: found }: StorageInventory,

@@ -31,8 +31,8 @@ export function formatRange({ first, count }: SubnetRange): string {
 }
 
 /**
- * A free /24 of the range for this cluster; undefined = none is left. The search starts at a place that the cluster's id
- * decides, so that many clusters made at once seldom want the same one, and the same cluster wants the same again.
+ * A free /24 of the range for this cluster; undefined = none is left. The search starts at a place that the cluster's
+ * id decides, so that many clusters made at once seldom want the same one, and the same cluster wants the same again.
  */
 export function chooseSubnet(
   range: SubnetRange,

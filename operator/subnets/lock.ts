@@ -20,7 +20,7 @@ export interface SubnetLock {
   /** When it was found without its cluster, which the operator did not delete. */
   lostAt: string | undefined;
   /** The uid of the last Cluster API cluster that was made on it; undefined = the cluster is still being created. */
-  engine: string | undefined;
+  capiUid: string | undefined;
 }
 
 /** Reads a lock; undefined for any other ConfigMap. */
@@ -31,13 +31,13 @@ export function readLock(configMap: ConfigMap): SubnetLock | undefined {
   if (clusterId === undefined || subnet === undefined) return undefined;
   const { name, uid, creationTimestamp = "", annotations } = metadata;
   const lostAt = annotations?.[ANNOTATION_LOST_AT];
-  const engine = data?.engine;
-  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, lostAt, engine };
+  const capiUid = data?.engine;
+  return { subnet, clusterId, name, uid, createdAt: creationTimestamp, lostAt, capiUid };
 }
 
 /**
- * Takes a subnet. The NAME of the ConfigMap is the subnet, so only one creator succeeds: two operators can never assign one
- * subnet twice, and a lost status is restored by the id inside.
+ * Takes a subnet. The NAME of the ConfigMap is the subnet, so only one creator succeeds: two operators can never assign
+ * one subnet twice, and a lost status is restored by the id inside.
  */
 export function takeSubnet(namespace: string, subnet: string, clusterId: string): Step {
   const object: ConfigMap = {
@@ -64,13 +64,13 @@ export function releaseSubnet(namespace: string, lock: SubnetLock): Step {
 }
 
 /**
- * Notes in a lock which Cluster API cluster was made on it. Written after that exists, so that a crash in between leaves a
- * creation under way, and from then on an absent one is a loss.
+ * Notes in a lock which Cluster API cluster was made on it. Written after that exists, so that a crash in between
+ * leaves a creation under way, and later an absent one is a loss.
  */
-export function markEngine(namespace: string, { name, uid }: SubnetLock, engine: string): Step {
+export function markCapiUid(namespace: string, { name, uid }: SubnetLock, capiUid: string): Step {
   const operations: JsonPatchOperation[] = [
     { op: "test", path: "/metadata/uid", value: uid },
-    { op: "add", path: "/data/engine", value: engine },
+    { op: "add", path: "/data/engine", value: capiUid },
   ];
   return { verb: "patch", kind: configMapKind, namespace, name, operations };
 }

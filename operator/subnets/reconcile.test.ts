@@ -3,7 +3,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import { readLock } from "./lock.ts";
-import type { ObservedLock } from "./observe.ts";
+import type { ObservedLock } from "./reconcile.ts";
 import { reconcileLock } from "./reconcile.ts";
 
 const NOW = new Date("2026-11-26T12:00:00.000Z");

@@ -1,16 +1,31 @@
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
 import { elapsedMs } from "../../shared/controller/time.ts";
-import { markLost, releaseSubnet } from "./lock.ts";
-import type { ObservedLock } from "./observe.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
+import { markLost, releaseSubnet, type SubnetLock } from "./lock.ts";
+
+/** All that is known about one subnet lock when it is reconciled: plain data, no client. */
+export interface ObservedLock {
+  configMap: ConfigMap;
+  lock: SubnetLock;
+  /** The cluster that the subnet was assigned to; undefined = it is deleted, or not in the cache yet. */
+  owner: Cluster | undefined;
+  /** Cluster API has a cluster with this id, whose nodes use the subnet. */
+  runsInCapi: boolean;
+}
 
 /** A new lock may belong to a cluster that the cache does not show yet. */
 const MIN_AGE_MS = 10 * 60_000;
-/** A cluster that the operator did not delete may come back from a backup, with nodes that have addresses of this subnet. */
+/**
+ * A cluster that the operator did not delete may come back from a backup, with nodes that have addresses of this
+ * subnet.
+ */
 const KEPT_MS = 30 * 24 * 3_600_000;
 
 /**
- * Releases a subnet whose cluster uses another one, and one whose cluster has been missing for 30 days. The deletion of a cluster
- * releases its subnet itself, so a lock without a cluster is one that was removed by force, or whose restore is under way.
+ * Releases a subnet whose cluster uses another one, and one whose cluster has been missing for 30 days. The deletion of
+ * a cluster releases its subnet itself, so a lock without a cluster is one that was removed by force, or whose restore
+ * is under way.
  */
 export function reconcileLock(observed: ObservedLock, now: Date): Plan<never> {
   const { configMap, lock, owner, runsInCapi } = observed;

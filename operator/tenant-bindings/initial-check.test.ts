@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { RENEW_AFTER_MS } from "../admin-kubeconfig/kubeconfig.ts";
-import { BINDING_CHECK_MS, delayInitialCheck } from "./initial-check.ts";
+import { BINDING_CHECK_MS, delayInitialCheck } from "./controller.ts";
 
 const OLD = RENEW_AFTER_MS - BINDING_CHECK_MS;
 

@@ -20,8 +20,9 @@ const PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
 /**
- * Resolves once the tenant's API server lets the user do everything, as it says in a SubjectAccessReview; one that has no
- * such reviews is not asked. Rejects with a NotAdmittedError after `withinMs`, and with the KubeError of that server.
+ * Resolves once the tenant's API server lets the user do everything, as it says in a SubjectAccessReview; one that has
+ * no such reviews is not asked. Rejects with a NotAdmittedError after `withinMs`, and with the KubeError of that
+ * server.
  */
 export async function waitUntilAdmitted(
   tenant: TenantClient,

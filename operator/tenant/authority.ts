@@ -3,19 +3,25 @@ import { z } from "zod";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
-import type { ObjectMeta } from "../../shared/kube/kind.ts";
+import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import { toKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
 import type { Store } from "../../shared/kube/store.ts";
+import { readCapiCluster } from "../capi/cluster-state.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import {
   type AuthoritySecret,
+  clusterOfAuthority,
   nameCaSecret,
   nameClientCaSecret,
   nameKubeconfigSecret,
   readCaSecret,
 } from "../capi/secrets.ts";
+import { isOwnerChanged } from "../identity/ownership.ts";
 
 /**
- * What gives the operator access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`: Cluster
- * API's own, for control planes whose key is not in the management cluster.
+ * What gives the operator access to a tenant cluster. `ca`: the key that signs client certificates. `kubeconfig`:
+ * Cluster API's own, for control planes whose key is not in the management cluster.
  */
 export type AuthorityKind = "ca" | "kubeconfig";
 
@@ -47,8 +53,9 @@ export interface AuthorityCaches {
 }
 
 /**
- * The authority of `key`, "namespace/cluster"; undefined while there is none. A CA for servers only signs no client, and a CA
- * without its key signs nothing; without a kubeconfig such a CA is returned all the same, so that the missing key is reported.
+ * The authority of `key`, "namespace/cluster"; undefined while there is none. A CA for servers only signs no client,
+ * and a CA without its key signs nothing; without a kubeconfig such a CA is returned all the same, so that the missing
+ * key is reported.
  */
 export function findAuthority({ authorities }: AuthorityCaches, key: string): Authority | undefined {
   const isForClients = authorities.get(nameClientCaSecret(key)) === undefined;
@@ -129,8 +136,8 @@ const kubeconfigSchema = z.object({
 });
 
 /**
- * The CA and the credential of the current context. Throws an Error for a kubeconfig that has no CA, or neither a client
- * certificate with its key nor a token.
+ * The CA and the credential of the current context. Throws an Error for a kubeconfig that has no CA, or neither a
+ * client certificate with its key nor a token.
  */
 export function parseKubeconfig(text: string): { ca: string; credential: CapiAccess["credential"] } {
   const config = kubeconfigSchema.parse(parse(text));
@@ -152,4 +159,31 @@ function readSecret(
   signal: AbortSignal,
 ): Promise<Secret | undefined> {
   return client.get(secretKind, metadata.namespace, name, { signal });
+}
+
+/**
+ * Whether the owner, the endpoint or the availability of a tenant's API server changed. Every reconcile of an access
+ * or of the bindings connects to it: no other change is worth that.
+ */
+export function isTenantChanged(change: Change<CapiCluster>): boolean {
+  const { previous, object } = change;
+  return isOwnerChanged(change) || previous === undefined || summarize(previous) !== summarize(object);
+}
+
+/**
+ * The key of the cluster whose access depends on this Secret; undefined for another one, and for Cluster API's
+ * kubeconfig of a cluster that has a CA.
+ */
+export function findChangedAuthority(caches: AuthorityCaches, { metadata }: KubeObject): string | undefined {
+  const cluster = clusterOfAuthority(metadata);
+  if (cluster === undefined) return undefined;
+  const key = toKey(metadata.namespace, cluster);
+  const isUnused =
+    metadata.name === nameKubeconfigSecret(cluster) && findAuthority(caches, key)?.kind === "ca";
+  return isUnused ? undefined : key;
+}
+
+function summarize(cluster: CapiCluster): string {
+  const { endpoint, controlPlaneInitialized, controlPlaneSignal } = readCapiCluster(cluster);
+  return `${endpoint?.url} ${controlPlaneInitialized} ${controlPlaneSignal}`;
 }

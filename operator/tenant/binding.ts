@@ -6,14 +6,15 @@ import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import type { AuthorityKind } from "./authority.ts";
-import { type EndedRights, isOfNoLiveRight } from "./foreign-subjects.ts";
 import {
   ACCOUNT_NAMESPACE,
+  type EndedRights,
+  isOfNoLiveRight,
   isOwnBinding,
   nameAccessBinding,
   nameAdminBinding,
   nameAdminGroup,
-} from "./own-names.ts";
+} from "./subjects.ts";
 import { removeEndedSubjects, type SweepOptions } from "./sweep.ts";
 import type { TenantClient, TenantKind, TenantPage } from "./tenant-client.ts";
 

@@ -95,10 +95,10 @@ const ACCOUNT = [{ kind: "ServiceAccount", name: "ci", namespace: "default" }];
 test.each<[string, SurveyedBinding, string[]]>([
   ["a person", bindingOf("ann"), ["ann"]],
   ["a ServiceAccount", bindingOf("ci", { subjects: ACCOUNT }), ["ci"]],
-  ["nobody by a role of little", bindingOf("ann", { role: "view" }), []],
-  ["nobody by a binding of nobody", bindingOf("empty", { subjects: [] }), []],
-  ["nobody of Marina's", bindingOf("cloud-marina-dev-admin-1"), []],
-  ["nobody of Kubernetes itself", bindingOf("cluster-admin", { subjects: MASTERS }), []],
+  ["none by a role of little", bindingOf("ann", { role: "view" }), []],
+  ["none by a binding without subjects", bindingOf("empty", { subjects: [] }), []],
+  ["none of Marina's", bindingOf("cloud-marina-dev-admin-1"), []],
+  ["none of Kubernetes itself", bindingOf("cluster-admin", { subjects: MASTERS }), []],
   ["whoever is added to a binding of Kubernetes", bindingOf("cluster-admin"), ["cluster-admin"]],
   ["the one who rules kube-system", bindingOf("ann", { namespace: "kube-system" }), ["kube-system/ann"]],
   [
@@ -106,13 +106,13 @@ test.each<[string, SurveyedBinding, string[]]>([
     bindingOf("ann", { kind: "Role", role: "ruler", namespace: "kube-system" }),
     ["kube-system/ann"],
   ],
-  ["nobody who rules another namespace", bindingOf("ann", { namespace: "shop" }), []],
+  ["none that rules another namespace", bindingOf("ann", { namespace: "shop" }), []],
   [
-    "nobody by the name of a role in another namespace",
+    "none by the name of a role in another namespace",
     bindingOf("ann", { kind: "Role", role: "ruler", namespace: "shop" }),
     [],
   ],
-  ["nobody by the name of a role of another kind", bindingOf("ann", { role: "ruler" }), []],
+  ["none by the name of a role of another kind", bindingOf("ann", { role: "ruler" }), []],
 ])("the administrators that Marina did not make: %s", (_, binding, names) => {
   expect(survey(binding)).toEqual({ count: names.length, names });
 });

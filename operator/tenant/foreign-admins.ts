@@ -4,9 +4,9 @@ import {
   MAX_BINDING_NAME_LENGTH,
   MAX_FOREIGN_ADMIN_NAMES,
 } from "../../shared/crd/cluster.ts";
-import { copyClipped } from "./clip.ts";
-import type { Subject } from "./foreign-subjects.ts";
-import { ACCOUNT_NAMESPACE, isOwnBinding } from "./own-names.ts";
+import type { Subject } from "./subjects.ts";
+import { ACCOUNT_NAMESPACE, isOwnBinding } from "./subjects.ts";
+import { copyClipped } from "./tenant-client.ts";
 
 /** A rule of a ClusterRole or a Role in a tenant cluster. */
 export interface RoleRule {
@@ -46,7 +46,7 @@ export interface AdminSurvey {
 /** More roles of administrators than a cluster has any use for: what a hostile one holds in memory is bounded. */
 const MAX_ROLES = 5_000;
 
-/** Of a longer name a digest is kept. */
+/** A longer name is kept as a digest. */
 const MAX_ROLE_NAME_LENGTH = 253;
 
 /** The bindings that Kubernetes and kubeadm make in each cluster, with their only subject. */
@@ -116,7 +116,7 @@ export function createAdminSurvey(): AdminSurvey {
       const { name, namespace } = metadata;
       if (subjects.length === 0) return;
       if (isComplete && !roles.has(identify(roleRef.kind, roleRef.name))) return;
-      // Whoever rules this namespace has the accounts of the controllers.
+      // An administrator of this namespace can use the accounts of the controllers.
       if (namespace !== undefined && namespace !== ACCOUNT_NAMESPACE) return;
       if (namespace === undefined && (isOwnBinding(name) || isBuiltIn(binding))) return;
       count += 1;

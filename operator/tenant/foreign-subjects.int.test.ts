@@ -4,8 +4,7 @@ import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { type EndedRights, isOfAccess } from "./foreign-subjects.ts";
-import { nameAccessRights } from "./own-names.ts";
+import { type EndedRights, isOfAccess, nameAccessRights } from "./subjects.ts";
 import { type ForeignBinding, PAGES_PER_CONNECTION, removeEndedSubjects, type Sweeps } from "./sweep.ts";
 import { createTenantClient, type TenantClient } from "./tenant-client.ts";
 
@@ -72,7 +71,7 @@ test("a right that has ended is taken out of every binding of the tenant's, and 
   }
 });
 
-test("a tenant that binds a right again and again is told", async () => {
+test("a right that a tenant binds again and again is reported", async () => {
   const binding = {
     apiVersion: "rbac.authorization.k8s.io/v1",
     kind: "ClusterRoleBinding",

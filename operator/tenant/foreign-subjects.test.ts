@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { findKeptSubjects, isOfAccess, isOfNoLiveRight, type Subject } from "./foreign-subjects.ts";
-import { nameAccessRights } from "./own-names.ts";
+import { findKeptSubjects, isOfAccess, isOfNoLiveRight, nameAccessRights, type Subject } from "./subjects.ts";
 
 const LIVE = [
   "cloud.marina.dev:access:live",

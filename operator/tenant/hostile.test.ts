@@ -120,7 +120,7 @@ describe("an API server of a tenant", () => {
     expect(calls).toBeLessThan(PAGES_PER_CONNECTION);
   });
 
-  test("that redirects is an error, and nobody else is called", async () => {
+  test("that redirects is an error, and no other server is called", async () => {
     let redirected = 0;
     const elsewhere = await serve((_request, response) => {
       redirected += 1;

@@ -78,7 +78,7 @@ describe("a certificate that a tenant's control plane signs", () => {
       "the request is denied",
       (request) => (isRead(request) ? signedRequest({ conditions: [{ type: "Denied" }] }) : undefined),
     ],
-    ["nobody signs", (request) => (isRead(request) ? signedRequest({}) : undefined)],
+    ["no signer answers", (request) => (isRead(request) ? signedRequest({}) : undefined)],
   ])("is none when %s", async (_name, answer) => {
     const { url, requests } = await play(answer);
     expect(await connect(url, (tenant) => requestCertificate(tenant, csr, 3600))).toBeUndefined();

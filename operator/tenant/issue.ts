@@ -6,8 +6,8 @@ import { type ServiceAccount, serviceAccountKind } from "../../shared/kube/core-
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
-import { ACCOUNT_NAMESPACE } from "./own-names.ts";
 import { isCertificateOf } from "./sign.ts";
+import { ACCOUNT_NAMESPACE } from "./subjects.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** The shortest lifetime that Kubernetes accepts for certificates and tokens. */
@@ -168,3 +168,38 @@ export async function requestToken(
 }
 
 const LABELS = { [LABEL_MANAGED_BY]: MANAGER_OPERATOR };
+
+/** The signer of a new control plane may come after its API server. */
+const ASK_AGAIN_MS = 10 * 60_000;
+
+/** Has control planes sign certificates, and remembers which of them do not: it takes seconds to find out. */
+export interface Signers {
+  /**
+   * As `requestCertificate`, of the cluster under this key; undefined without a request for ten minutes after its control
+   * plane signed nothing.
+   */
+  request(
+    key: string,
+    tenant: TenantClient,
+    csr: string,
+    lifetimeSeconds: number,
+  ): Promise<string | undefined>;
+  /** Drops what is known of a deleted cluster. */
+  forget(key: string): void;
+}
+
+export function createSigners(now: () => Date): Signers {
+  const askAgainAtMs = new Map<string, number>();
+  return {
+    async request(key, tenant, csr, lifetimeSeconds) {
+      if (now().getTime() < (askAgainAtMs.get(key) ?? 0)) return undefined;
+      const certificate = await requestCertificate(tenant, csr, lifetimeSeconds);
+      if (certificate === undefined) askAgainAtMs.set(key, now().getTime() + ASK_AGAIN_MS);
+      else askAgainAtMs.delete(key);
+      return certificate;
+    },
+    forget(key) {
+      askAgainAtMs.delete(key);
+    },
+  };
+}

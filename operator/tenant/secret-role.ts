@@ -46,8 +46,9 @@ export function composeSecretRoleBinding(metadata: ObjectMeta, reader: ServiceAc
 }
 
 /**
- * Deletes a Secret with a credential and the right to read it. Owner references do not: `kubectl delete --cascade=orphan`
- * leaves what they name. Each is deleted by its name, which no one else gives: a cache may not show it yet.
+ * Deletes a Secret with a credential and the right to read it. Owner references do not: `kubectl delete
+ * --cascade=orphan` leaves what they name. Each is deleted by its name, which no one else gives: a cache may not show
+ * it yet.
  */
 export function planSecretRemoval(namespace: string, name: string): Step[] {
   return [roleBindingKind, roleKind, secretKind].map((kind) => ({

@@ -61,8 +61,8 @@ export async function createRequest(
 }
 
 /**
- * Checks a certificate signing request (PEM) as `signRequest` does, and returns whether its subject is exactly this name and
- * group: another signer would use the subject unchanged.
+ * Checks a certificate signing request (PEM) as `signRequest` does, and returns whether its subject is exactly this
+ * name and group: another signer would use the subject unchanged.
  */
 export async function checkRequest(
   csr: string,

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "vitest";
+import { createSigners } from "./issue.ts";
 import { createRequest } from "./sign.ts";
-import { createSigners } from "./signers.ts";
 import { createTestServers } from "./testing-server.ts";
 
 const { serve, connect, stopAll } = await createTestServers();

@@ -3,11 +3,10 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
 import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
-import { type EndedRights, findKeptSubjects, type Subject } from "./foreign-subjects.ts";
-import { ACCOUNT_NAMESPACE } from "./own-names.ts";
+import { ACCOUNT_NAMESPACE, type EndedRights, findKeptSubjects, type Subject } from "./subjects.ts";
 import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
-/** A tenant that binds faster than it is read is told, and comes again with the next check. */
+/** A tenant that binds faster than it is read is reported, and checked again at the next interval. */
 const MAX_PASSES = 5;
 /** What one connection reads at most, in pages of 250 and within its deadline; the next one goes on there. */
 export const PAGES_PER_CONNECTION = 40;
@@ -62,7 +61,7 @@ interface AnyRole extends KubeObject {
   rules?: RoleRule[] | null | undefined;
 }
 
-/** Of which cluster or access a sweep is, and who is told at its end of the administrators that Marina did not make. */
+/** The cluster or access that a sweep is for, and who receives, at its end, the administrators that Marina did not make. */
 export interface SweepOptions {
   sweeps: Sweeps;
   key: string;
@@ -257,7 +256,7 @@ async function keepSubjects(
       patch,
       versionSchema,
     );
-    // Of this version alone: the tenant may have bound another subject meanwhile.
+    // With this version alone: the tenant may have bound another subject meanwhile.
     if (subjects.length === 0) await tenant.delete({ kind }, name, namespace, kept.resourceVersion);
   } catch (error) {
     if (!(error instanceof KubeError && (error.isConflict || error.isNotFound))) throw error;

@@ -4,7 +4,6 @@ import { KubeError, networkCodeOf, toKubeError } from "../../shared/kube/errors.
 import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../../shared/kube/object.ts";
 import type { Transport, TransportRequest } from "../../shared/kube/transport.ts";
-import { copyClipped } from "./clip.ts";
 
 /** A kind in tenant clusters, with the schema that what is read of its objects must have. */
 export interface TenantKind<T> {
@@ -13,12 +12,16 @@ export interface TenantKind<T> {
 }
 
 /**
- * Calls to the API server of a tenant, whose responses are not trusted: they are checked by a schema. Every method rejects with a KubeError only.
+ * Calls to the API server of a tenant, whose responses are not trusted: they are checked by a schema. Every method
+ * rejects with a KubeError only.
  */
 export interface TenantClient {
   /** Undefined when there is no such object. */
   get<T>(kind: TenantKind<T>, name: string): Promise<T | undefined>;
-  /** A page of the objects with these labels, from `next` on, of all namespaces or of one; the server may return others as well. */
+  /**
+   * A page of the objects with these labels, from `next` on, of all namespaces or of one; the server may return others
+   * as well.
+   */
   listPage<T>(
     kind: TenantKind<T>,
     labelSelector: string,
@@ -53,15 +56,17 @@ export interface TenantClientOptions {
 }
 
 /**
- * A page of bindings, each of about 1 KiB, is well within the largest response. A tenant may make them as large as etcd takes
- * them: a page that is too large is read in smaller ones.
+ * A page of bindings, each of about 1 KiB, is well within the largest response. A tenant may make them as large as etcd
+ * takes them: a page that is too large is read in smaller ones.
  */
 const PAGE_SIZES = [250, 10];
 const SMALLEST_PAGE = 1;
 /** Longer texts of a tenant are cut: they end up in a status and in the log. */
 const MAX_MESSAGE_LENGTH = 300;
 
-/** What is kept between two pages. Kubernetes puts the name of the last object into it, whose length it does not limit. */
+/**
+ * What is kept between two pages. Kubernetes puts the name of the last object into it, whose length it does not limit.
+ */
 const MAX_CONTINUE_LENGTH = 65_536;
 
 const MERGE_PATCH = "application/merge-patch+json";
@@ -172,4 +177,12 @@ function isTooLarge(error: unknown): boolean {
 
 function isRecord(value: unknown): value is object {
   return typeof value === "object" && value !== null;
+}
+
+/**
+ * The first characters of a text of a tenant, as a separate string: a part of a string that V8 cuts out would keep the
+ * whole of it in memory. Half a surrogate pair at the end becomes U+FFFD.
+ */
+export function copyClipped(text: string, maxLength: number): string {
+  return Buffer.from(text.slice(0, maxLength)).toString();
 }

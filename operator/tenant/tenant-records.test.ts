@@ -6,7 +6,7 @@ const LATER = "2026-01-01T01:00:00Z";
 const NONE = { count: 0, names: [] };
 const ONE = { count: 1, names: ["ann"] };
 
-test("only what differs from the last time is told, with the time of that", () => {
+test("only what differs from the last time is reported, with the time of that", () => {
   let now = AT;
   const told: string[] = [];
   const records = createTenantRecords({
@@ -20,8 +20,15 @@ test("only what differs from the last time is told, with the time of that", () =
   records.recordAdmins("a/demo", ONE);
   records.recordGeneration("a/demo", 1);
   records.recordGeneration("a/demo", 1);
+  const outcome = { status: "True", reason: "Registered", message: "" } as const;
+  records.recordRegistration("b/demo", undefined);
+  records.recordRegistration("b/demo", outcome);
+  records.recordRegistration("b/demo", { ...outcome });
+  expect(told.filter((key) => key === "b/demo")).toHaveLength(1);
+  records.recordRegistration("b/demo", undefined);
+  expect(records.find("b/demo")).toEqual({ registration: null });
   const expected = { foreignAdmins: { ...ONE, observedAt: LATER }, credentialsGeneration: 1 };
-  expect([records.find("a/demo"), told.length]).toEqual([expected, 3]);
+  expect([records.find("a/demo"), told.filter((key) => key === "a/demo").length]).toEqual([expected, 3]);
   records.forget("a/demo");
   expect(records.find("a/demo")).toEqual({});
 });

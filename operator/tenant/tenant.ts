@@ -25,8 +25,8 @@ const CALL_TIMEOUT_MS = 5_000;
 const TENANT_DEADLINE_MS = 10_000;
 
 /**
- * Limit of one response. A list of bindings takes about 1 KiB each, 250 a page; the largest object that etcd takes (1.5 MiB) is
- * up to twice as large as JSON.
+ * Limit of one response. A list of bindings takes about 1 KiB each, 250 a page; the largest object that etcd takes (1.5
+ * MiB) is up to twice as large as JSON.
  */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
@@ -36,14 +36,14 @@ export interface Tenant {
   authority: Authority;
   state: CapiState;
   /** The uid of the Cluster API cluster. */
-  engine: string;
+  capiUid: string;
 }
 
 /** Connects the operator to tenant clusters. */
 export interface TenantAccess {
   /**
-   * Runs `use` with a client in the group system:masters of the tenant cluster, or with Cluster API's own credential, and
-   * closes it. Its calls are bounded by connectTenant; rejects with the KubeError of either API server.
+   * Runs `use` with a client in the group system:masters of the tenant cluster, or with Cluster API's own credential,
+   * and closes it. Its calls are bounded by connectTenant; rejects with the KubeError of either API server.
    */
   withTenant<Result>(
     cluster: Cluster,
@@ -76,8 +76,8 @@ interface OwnCredential {
 type NewCredential = Pick<OwnCredential, "connection" | "revision">;
 
 /**
- * A tenant's API server; undefined until Cluster API reported an address and there is a CA or a kubeconfig, and for a foreign
- * cluster.
+ * A tenant's API server; undefined until Cluster API reported an address and there is a CA or a kubeconfig, and for a
+ * foreign cluster.
  */
 export function findTenant(
   caches: Pick<Caches, "clusters" | "capiClusters" | "authorities">,
@@ -86,12 +86,12 @@ export function findTenant(
   const { state, object } = findCapi(caches, key).capi ?? {};
   const authority = findAuthority(caches, key);
   if (state?.endpoint === undefined || authority === undefined) return undefined;
-  return { state, server: state.endpoint.url, authority, engine: object?.metadata.uid ?? "" };
+  return { state, server: state.endpoint.url, authority, capiUid: object?.metadata.uid ?? "" };
 }
 
 /**
- * Our own certificate is kept for its lifetime while the revision of the Secret that it comes from stays the same, and Cluster
- * API's credential as long. The CA's key is read when it is needed and not kept.
+ * Our own certificate is kept for its lifetime while the revision of the Secret that it comes from stays the same, and
+ * Cluster API's credential as long. The CA's key is read when it is needed and not kept.
  */
 export function createTenantAccess(deps: TenantDeps): TenantAccess {
   const own = new Map<string, OwnCredential>();

@@ -74,6 +74,14 @@ export interface Problem {
   message: string;
 }
 
+/** Nothing waits for a person. */
+export const NOT_STALLED = {
+  type: "Stalled",
+  status: "False",
+  reason: "NotStalled",
+  message: "No blocking problem.",
+} as const;
+
 /** The last `limit` transitions, oldest first; the new ones continue the numbering. */
 export function appendTransitions<T extends Transition>(
   previous: readonly T[],

@@ -13,8 +13,8 @@ export interface ControllerOptions {
   /** Label of logs and metrics: what is reconciled. */
   name: string;
   /**
-   * Reconciles one object. An error is retried with backoff; a result ends the backoff. The signal aborts at the deadline of
-   * a drain.
+   * Reconciles one object. An error is retried with backoff; a result ends the backoff. The signal aborts at the
+   * deadline of a drain.
    */
   reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult>;
   /** Keys that are reconciled at the same time (default 10). */
@@ -167,7 +167,8 @@ let turn: Promise<void> | undefined;
 
 /**
  * Resolves at once within a slice of 10 ms, otherwise after one turn of the event loop. Workers that never wait would
- * otherwise block it: no Lease is renewed, no change received, no probe served. Slice and turn are those of the process.
+ * otherwise block it: no Lease is renewed, no change received, no probe served. Slice and turn are those of the
+ * process.
  */
 function yieldToEventLoop(): Promise<void> {
   if (performance.now() < sliceEndsAt) return Promise.resolve();

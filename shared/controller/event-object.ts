@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { CoreV1Event } from "@kubernetes/client-node";
 import type { Event } from "../kube/core-kinds.ts";
-import { defineKind, type KubeObject } from "../kube/kind.ts";
+import { apiVersionOf, defineKind, type Kind, type KubeObject, type ObjectMeta } from "../kube/kind.ts";
 import { formatMicroTime, formatTime } from "./time.ts";
 
 /**
@@ -57,8 +57,10 @@ export interface RecordedEvent {
   labels?: Record<string, string> | undefined;
   /** Same key = same Event, also after a restart. Default: regarding, related, type, reason, action and note. */
   dedupeKey?: string | undefined;
-  /** When it happened (default: now). */
+  /** When it happened (default: now), of a counted event the first time. */
   at?: Date | undefined;
+  /** When it happened last (default: `at`). */
+  lastAt?: Date | undefined;
   /** How often it happened in total, when a counted event is mirrored. Without it each call counts one. */
   count?: number | undefined;
 }
@@ -149,4 +151,27 @@ function cutBytes(text: string, bytes: number): string {
     .subarray(0, bytes)
     .toString("utf8")
     .replace(/\uFFFD+$/, "");
+}
+
+/**
+ * The dedupe key of an Event about a change of phase: each change is a separate Event. A repetition of an earlier text
+ * would be added to the earlier Event up to a minute later, when it may be wrong already.
+ */
+export function identifyChange(
+  event: RecordedEvent,
+  generation: number | undefined,
+  since: string | undefined,
+): string {
+  return `${identifyEvent(event, "change").name}/${generation}/${since}`;
+}
+
+/** The reference by which an Event names an object. */
+export function referTo(kind: Kind<unknown>, metadata: ObjectMeta): EventReference {
+  return {
+    apiVersion: apiVersionOf(kind),
+    kind: kind.kind,
+    namespace: metadata.namespace,
+    name: metadata.name,
+    uid: metadata.uid,
+  };
 }

@@ -10,8 +10,8 @@ export interface Expectations {
 }
 
 /**
- * A watch that filters by label may never show a write, only a bookmark a minute later; and a reconcile on an older cache
- * is merely repeated. So the wait is limited.
+ * A watch that filters by label may never show a write, only a bookmark a minute later; and a reconcile on an older
+ * cache is merely repeated. So the wait is limited.
  */
 const GIVE_UP_MS = 10_000;
 

@@ -12,8 +12,8 @@ export type Step = Change & {
 
 type Change =
   /**
-   * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of any owner,
-   * stays unchanged, and the step fails with a conflict.
+   * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of any
+   * owner, stays unchanged, and the step fails with a conflict.
    */
   | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject; isNew?: boolean }
   /** Fails with AlreadyExists when the object exists: a lock. */
@@ -87,7 +87,9 @@ export interface PlanContext<T extends KubeObject> {
   finalizer: string;
   fieldManager: string;
   statusFieldManager: string;
-  /** The conditions of the status that are the controller's, whoever owns them; those of others are left. Default: none. */
+  /**
+   * The conditions of the status that are the controller's, whoever owns them; those of others are left. Default: none.
+   */
   conditionTypes?: readonly string[];
   /** After each write that returned an object, so that the cache can be waited for. */
   onWritten(kind: Kind<unknown>, resourceVersion: string): void;
@@ -96,8 +98,8 @@ export interface PlanContext<T extends KubeObject> {
 
 /**
  * Applies a plan: metadata, apply, remove, status, events, ended conditions, finalizer. Stops at the first failure: a
- * StepError for a step, a KubeError for the object itself; a plan for a missing object does nothing. Applying the same plan
- * again is safe. The status is written against the object that was read: a conflict means that it was decided on an old state.
+ * StepError for a step, a KubeError for the object itself, a conflict where the status was decided on an old state. A
+ * plan for a missing object does nothing. Applying the same plan again is safe.
  */
 export async function applyPlan<T extends KubeObject, Status>(
   context: PlanContext<T>,
@@ -190,8 +192,11 @@ async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: St
 /** The first version that etcd gives an object is 2, so this one conflicts with every object that exists. */
 const VERSION_OF_NO_OBJECT = "1";
 
-/** A POST would leave its fields to a second field manager, and an apply without them could not remove them. */
-function asNew(object: KubeObject): KubeObject {
+/**
+ * For an apply that only creates: it fails with a conflict when the object exists. A POST would leave its fields to a
+ * second field manager, and an apply without them could not remove them.
+ */
+export function asNew<T extends KubeObject>(object: T): T {
   return { ...object, metadata: { ...object.metadata, resourceVersion: VERSION_OF_NO_OBJECT } };
 }
 
@@ -229,8 +234,8 @@ type WrittenObject = KubeObject & { status?: unknown };
 type Conditioned = { conditions?: readonly { type: string }[] } | undefined;
 
 /**
- * An apply removes what its manager owns. Managed fields from a backup do not know what was written since, and a condition that
- * ended would stay for good.
+ * An apply removes what its manager owns. Managed fields from a backup do not know what was written since, and a
+ * condition that ended would stay for good.
  */
 async function removeEndedConditions<T extends KubeObject>(
   context: PlanContext<T>,

@@ -79,6 +79,19 @@ test("an Event that another process wrote is continued, not duplicated", async (
   expect(patched()).toMatchObject([{ series: { count: 8 } }]);
 });
 
+test("a counted event is written with the time at which it happened last", async () => {
+  const { recorder, created } = record();
+  const lastAt = new Date("2026-01-02T03:05:00Z");
+  recorder.record({ ...event("one"), count: 2, at: new Date("2026-01-02T03:04:00Z"), lastAt });
+  await pass(0);
+  expect(created()).toMatchObject([
+    {
+      firstTimestamp: "2026-01-02T03:04:00Z",
+      series: { count: 2, lastObservedTime: "2026-01-02T03:05:00.000000Z" },
+    },
+  ]);
+});
+
 test("a mirrored event that is already recorded is not written again", async () => {
   const { recorder, api } = record({
     create: refuse(409, "AlreadyExists"),

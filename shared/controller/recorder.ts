@@ -186,7 +186,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
         event,
         identity,
         firstAt: at,
-        lastAt: at,
+        lastAt: event.lastAt ?? at,
         more: 1,
         total: event.count,
         dueAt,

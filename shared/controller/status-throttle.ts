@@ -4,11 +4,15 @@ import type { Plan } from "./plan.ts";
 import { earliest } from "./time.ts";
 
 /**
- * Until a node is up Cluster API changes its messages a dozen times, and the counts and conditions of what it creates as
- * often; each status written costs the kube-apiserver 11 to 25 ms of CPU, and the programs that follow it as much again.
+ * Until a node is up Cluster API changes its messages a dozen times, and the counts and conditions of what it creates
+ * as often; each status written costs the kube-apiserver 11 to 25 ms of CPU, and the programs that follow it as much
+ * again.
  */
 const DETAILS_EVERY_MS = 20_000;
-/** Counters that never rest are written this long after they began to differ, as those of a cluster whose nodes leave one by one. */
+/**
+ * Counters that keep changing are written this long after they began to differ, as those of a cluster whose nodes leave
+ * one by one.
+ */
 const COUNTERS_WITHIN_MS = 40_000;
 /** A creation that takes no longer than this is not explained: `message` is absent, and no Event reports a wait. */
 const CAUSES_EVERY_MS = 60_000;
@@ -42,18 +46,21 @@ export interface StatusThrottleOptions {
 /** What the throttle remembers of an object. */
 interface Memory {
   writtenAtMs: number | undefined;
-  /** Counters that are not written yet, since when they have had these values, and since when they differ from the written ones. */
+  /**
+   * Counters that are not written yet, since when they have had these values, and since when they differ from the
+   * written ones.
+   */
   resting: { counters: unknown; sinceMs: number; differSinceMs: number } | undefined;
   touchedAtMs: number;
 }
 
 /**
- * Throttles changes of details: a status that differs from the last one only in its messages, or in the progress of a
- * creation, is written no earlier than 20 s after the last write, and the object is reconciled again then; one that differs
- * only in why a creation is not complete yet, and has no `message` to report it, 60 s after it. One that differs only in its
- * counters is written once these have not changed for 20 s, or after 40 s, and during a creation not at all. Everything else is written at
- * once, with the current details; so is every status that comes with an Event, and every one with a condition that was True
- * and is not any more.
+ * Throttles changes of details; the object is reconciled again when they are due. A status that differs from the last one
+ * - only in its messages, or in the progress of a creation, is written 20 s after the last write at the earliest;
+ * - only in why a creation is not complete yet, while `message` is absent, 60 s after it;
+ * - only in its counters, once these have not changed for 20 s, or after 40 s; during a creation not at all.
+ * Everything else is written at once, with the current details. So is every status that comes with an Event, and every one with
+ * a condition that was True and is not any more.
  */
 export function createStatusThrottle({
   counters = [],
@@ -171,7 +178,7 @@ function withoutMessages(status: StatusLike) {
   };
 }
 
-/** What holds of a new object, not why the rest does not hold yet. */
+/** Without messages and reasons. */
 function withoutCauses(status: StatusLike) {
   const shown = withoutMessages(status);
   return {

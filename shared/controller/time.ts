@@ -17,8 +17,8 @@ export function elapsedMs(since: string | undefined, now: Date): number {
 }
 
 /**
- * Milliseconds left of a wait that began at `since` (RFC 3339); undefined when it is over. A time ahead (a clock that is
- * behind) or an unknown one is not waited for.
+ * Milliseconds left of a wait that began at `since` (RFC 3339); undefined when it is over. A time ahead (a clock that
+ * is behind) or an unknown one is not waited for.
  */
 export function remainingMs(since: string | undefined, waitMs: number, now: Date): number | undefined {
   const ageMs = now.getTime() - Date.parse(since ?? "");

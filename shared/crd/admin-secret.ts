@@ -2,8 +2,8 @@
 const SUFFIX = ".admin-kubeconfig.cloud.marina.dev";
 
 /**
- * The name of the Secret with a cluster's admin kubeconfig; of "namespace/cluster" it makes "namespace/name". It is the name
- * of no Secret of Cluster API, whatever the clusters are called.
+ * The name of the Secret with a cluster's admin kubeconfig; of "namespace/cluster" it makes "namespace/name". It is the
+ * name of no Secret of Cluster API, whatever the clusters are called.
  */
 export function nameAdminSecret(cluster: string): string {
   return `${cluster}${SUFFIX}`;

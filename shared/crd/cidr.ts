@@ -26,7 +26,8 @@ export function hasNoHostBits(cidr: string): boolean {
 
 /**
  * The block that `isCidr` and `hasNoHostBits` accept and that holds the same addresses: host bits are cleared, and an
- * IPv4-mapped IPv6 block is the IPv4 one. Equal blocks give equal text. Undefined for text that is no block in CIDR notation.
+ * IPv4-mapped IPv6 block is the IPv4 one. Equal blocks give equal text. Undefined for text that is no block in CIDR
+ * notation.
  */
 export function maskCidr(text: string): string | undefined {
   if (isCidr(text)) return networkOf(text);

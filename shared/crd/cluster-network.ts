@@ -35,7 +35,9 @@ const familyRule: Rule<string[]> = {
     ipaddr.parseCIDR(first)[0].kind() !== ipaddr.parseCIDR(second)[0].kind(),
 };
 
-/** The networks of pods, or those of Services: one block, or one of each family. The first one is the primary family. */
+/**
+ * The networks of pods, or those of Services: one block, or one of each family. The first one is the primary family.
+ */
 export function networksSchema(description: string) {
   return withRules(
     z.array(blockSchema).min(1).max(2).meta({ description, "x-kubernetes-list-type": "atomic" }),

@@ -14,6 +14,7 @@ import {
   timestamp,
   transitionSequenceSchema,
 } from "./fields.ts";
+import { labelsSchema } from "./labels.ts";
 import { GROUP, VERSION } from "./names.ts";
 import { immutable, type TransitionRule, withRules } from "./rule.ts";
 
@@ -34,7 +35,9 @@ export const clusterConditionTypes = [
   "WorkersReady",
   "EndpointReachable",
   "AccessReady",
+  "Registered",
   "NetworkPolicyApplied",
+  "AddOnsApplied",
   "Upgrading",
   "ClusterAPIPaused",
   "Suspended",
@@ -73,9 +76,32 @@ export const planSchema = z
       "Plan by which the cluster is billed. Absent means that it is billed per resource. Immutable, also when absent.",
   });
 
+export const registrationParts = ["fluxSecret", "argoCDSecret", "clusterProfile"] as const;
+export type RegistrationPart = (typeof registrationParts)[number];
+
+const registrationSchema = z
+  .object({
+    fluxSecret: z.boolean().optional().meta({
+      description:
+        "Whether a Secret in the namespace of the cluster holds a kubeconfig under the key value, as Flux reads it.",
+    }),
+    argoCDSecret: z.boolean().optional().meta({
+      description: "Whether Argo CD gets a cluster Secret in the namespace that the platform configures.",
+    }),
+    clusterProfile: z.boolean().optional().meta({
+      description:
+        "Whether the namespace of the cluster has a ClusterProfile (multicluster.x-k8s.io) of it, and a Secret with the kubeconfig that this names.",
+    }),
+  })
+  .meta({
+    description:
+      "Credentials of the cluster that are kept current for other programs, each as administrator of the cluster. The platform allows each in the namespace. Reserved for the platform.",
+  });
+
 const clusterFields = z
   .object({
     displayName: displayNameSchema.optional(),
+    labels: labelsSchema.optional(),
     version: kubernetesVersion(
       "Kubernetes version to run: MAJOR.MINOR.PATCH, or MAJOR.MINOR for the newest patch of the catalogue. An upgrade crosses at most one minor version; downgrades are not possible.",
     ),
@@ -86,7 +112,8 @@ const clusterFields = z
     }),
     network: networkSchema.optional(),
     controlPlaneReplicas: z.literal([1, 3, 5]).optional().meta({
-      description: "Number of control-plane machines: 1, 3 or 5. Absent means the number of the plan.",
+      description:
+        "Number of control-plane machines: 1, 3 or 5. Absent means the number of the plan. Reserved for the platform.",
       type: "integer",
     }),
     clusterNetwork: clusterNetworkSchema.optional(),
@@ -99,6 +126,7 @@ const clusterFields = z
       2_147_483_647,
       "Increase it by one to rotate the admin credentials: each increase invalidates every admin kubeconfig issued before. It cannot decrease. Reserved: Marina increases it.",
     ).optional(),
+    registration: registrationSchema.optional(),
   })
   .meta({ description: "Desired state of the cluster." });
 

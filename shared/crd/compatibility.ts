@@ -65,8 +65,9 @@ function compareVersions(before: Node, after: Node, where: string): string[] {
 }
 
 /**
- * A new validation may reject objects of every kind that the policy matches. One that excepts Marina's programs must go on to
- * except those of the last release, which write while an upgrade is under way; what it keeps from others may change.
+ * A new validation may reject objects of every kind that the policy matches. One that excepts Marina's programs must go
+ * on to except those of the last release, which write while an upgrade is under way; what it keeps from others may
+ * change.
  */
 function comparePolicies(before: Node, after: Node, key: string): string[] {
   const programs = exceptedPrograms(before);

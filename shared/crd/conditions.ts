@@ -39,8 +39,11 @@ export const CONDITION_REASONS = {
     "WaitingForEndpoint",
     "WaitingForNodes",
     "WaitingForAutoscaler",
+    "WaitingForAddOns",
     "RequestedOnly",
     "UpgradeInProgress",
+    // The last owner of `spec.desiredNodes` no longer sets it, and the default that is stored since would remove nodes:
+    // they are kept, and the pool waits for a new count. That is a released count.
     "CountReleased",
     "Paused",
     "Suspended",
@@ -55,6 +58,8 @@ export const CONDITION_REASONS = {
     "BindingsFailed",
     "TenantAPIUnreachable",
     "AutoscalerUnavailable",
+    "AddOnsFailed",
+    "AddOnNotFound",
     "NotConfigured",
   ],
   /** A person has to act. */
@@ -92,8 +97,8 @@ const CONDITION_TYPE_PATTERN =
   /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\/)?[A-Za-z]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 
 /**
- * Conditions of one kind, as a Kubernetes list keyed by type, whose items have one owner each. The operator reports `types`;
- * other controllers may add their own. Same shape as the Condition of the Kubernetes API.
+ * Conditions of one kind, as a Kubernetes list keyed by type, whose items have one owner each. The operator reports
+ * `types`; other controllers may add their own. Same shape as the Condition of the Kubernetes API.
  */
 export function conditionsSchema(types: readonly string[]) {
   const condition = z

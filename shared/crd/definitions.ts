@@ -33,6 +33,14 @@ const messageColumn: PrinterColumn = {
   priority: 1,
 };
 
+const labelsColumn: PrinterColumn = {
+  name: "Labels",
+  type: "string",
+  jsonPath: ".spec.labels",
+  description: "Labels that its owner gave it.",
+  priority: 1,
+};
+
 const displayNameColumn: PrinterColumn = {
   name: "DisplayName",
   type: "string",
@@ -104,6 +112,7 @@ export const clusterDefinition: ResourceDefinition = {
       description: "Address of the cluster's Kubernetes API.",
       priority: 1,
     },
+    labelsColumn,
     messageColumn,
     ageColumn,
   ],
@@ -163,6 +172,7 @@ export const nodePoolDefinition: ResourceDefinition = {
       description: "GiB of disk of a node.",
       priority: 1,
     },
+    labelsColumn,
     messageColumn,
     ageColumn,
   ],

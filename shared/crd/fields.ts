@@ -64,8 +64,9 @@ export function reason(description: string) {
 }
 
 /**
- * A name is one line of text that people read as it is stored: not blank, without control characters, line separators and
- * the marks that change the direction of text (Unicode Bidi_Control, UAX #9). Joiners belong to words of many languages.
+ * A name is one line of text that people read as it is stored: not blank, without control characters, line separators
+ * and the marks that change the direction of text (Unicode Bidi_Control, UAX #9). Joiners belong to words of many
+ * languages.
  */
 export const readableNameRule: Rule<string> = {
   field: "",

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { stringify } from "yaml";
+import { toCompactYaml } from "./compact.ts";
 import { resourceDefinitions } from "./definitions.ts";
 import { buildIdentityPolicy } from "./identity-policy.ts";
 import { buildCustomResourceDefinition } from "./manifest.ts";
@@ -20,7 +20,10 @@ export function renderFiles(): Map<string, string> {
   return files;
 }
 
-/** The generated files of `crds/policy/`: what fits an installation only where Marina's programs have separate identities. */
+/**
+ * The generated files of `crds/policy/`: what fits an installation only where Marina's programs have separate
+ * identities.
+ */
 export function renderPolicies(): Map<string, string> {
   return new Map([["reserved.yaml", render(buildReservedPolicies())]]);
 }
@@ -41,8 +44,7 @@ async function readFolder(folder: string): Promise<Map<string, string>> {
 }
 
 function render(documents: unknown[]): string {
-  const options = { aliasDuplicateObjects: false, lineWidth: 0 };
-  return HEADER + documents.map((document) => stringify(document, options)).join("---\n");
+  return HEADER + documents.map(toCompactYaml).join("---\n");
 }
 
 async function main(): Promise<void> {

@@ -17,8 +17,8 @@ export function idOf(object: Identified): string | undefined {
   return object.metadata.labels?.[LABEL_ID] ?? rememberedId(object);
 }
 
-/** What the API server's records say of the id that an object came with. */
-export type IdentityWord =
+/** The verdict of the API server's records on the id that an object came with. */
+export type IdentityVerdict =
   /** There is no record of it. */
   | "new"
   /** The object was there before, with this id in this place. */
@@ -30,27 +30,27 @@ export type IdentityWord =
 export type IdentityState =
   /** It has none: the operator gives it one. */
   | "none"
-  /** It came with one, of which the API server has not said anything yet. */
+  /** It came with one, on which the API server has given no verdict yet. */
   | "unconfirmed"
   /** The API server has answered, and the operator has not acted on it yet. */
-  | IdentityWord
+  | IdentityVerdict
   | "confirmed";
 
-/** `status.id` is written when the id is accepted. The word alone does not last: a backup may bring it back. */
+/** `status.id` is written when the id is accepted. The verdict alone does not last: a backup may bring it back. */
 export function identityOf(object: Identified): IdentityState {
   if (rememberedId(object) !== undefined) return "confirmed";
-  const word = object.metadata.annotations?.[ANNOTATION_IDENTITY];
-  if (word === "refused") return "refused";
+  const verdict = object.metadata.annotations?.[ANNOTATION_IDENTITY];
+  if (verdict === "refused") return "refused";
   if (object.metadata.labels?.[LABEL_ID] === undefined) return "none";
-  if (word === "new" || word === "known") return word;
+  if (verdict === "new" || verdict === "known") return verdict;
   return isMadeWithId(object) ? "new" : "unconfirmed";
 }
 
 const MADE_WITHIN_MS = 60_000;
 
 /**
- * An API server of an earlier version gives no word to what it creates. The id of such an object is as old as the object; of
- * one that comes back from a backup it is older.
+ * An API server of an earlier version gives what it creates no verdict. The id of such an object is as old as the
+ * object; of one that comes back from a backup it is older.
  */
 function isMadeWithId({ metadata }: Identified): boolean {
   if (metadata.annotations?.[ANNOTATION_REQUEST_ID] === undefined) return false;
@@ -59,8 +59,8 @@ function isMadeWithId({ metadata }: Identified): boolean {
 }
 
 /**
- * When an object came back from a backup, by its creation: its id is older than itself, or of another origin. Undefined for one
- * that was made with its id or got it later.
+ * When an object came back from a backup, by its creation: its id is older than itself, or of another origin. Undefined
+ * for one that was made with its id or got it later.
  */
 export function findRestoredAt(object: Identified): Date | undefined {
   const createdAt = Date.parse(object.metadata.creationTimestamp ?? "");

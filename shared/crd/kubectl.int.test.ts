@@ -72,12 +72,12 @@ describe("kubectl get", () => {
     [
       "clusters",
       ["NAME", "READY", "REASON", "PHASE", "VERSION", "NODES", "DISPLAYNAME", "AGE"],
-      ["PLAN", "ENDPOINT", "MESSAGE"],
+      ["PLAN", "ENDPOINT", "LABELS", "MESSAGE"],
     ],
     [
       "nodepools",
       ["NAME", "CLUSTER", "READY", "REASON", "PHASE", "NODES", "READYNODES", "VERSION", "DISPLAYNAME", "AGE"],
-      ["VCPUS", "MEMORY", "DISK", "MESSAGE"],
+      ["VCPUS", "MEMORY", "DISK", "LABELS", "MESSAGE"],
     ],
   ])("%s prints the default columns, and all with -o wide", async (plural, columns, wideColumns) => {
     const heading = async (...args: string[]) =>

@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { listFields, type Requirement } from "../kube/required-kinds.ts";
 import type { PrinterColumn, ResourceDefinition } from "./definition.ts";
+import { resourceDefinitions } from "./definitions.ts";
 import { toKubernetesValidation } from "./rule.ts";
 
 /** JSON Schema of apiextensions.k8s.io/v1. */
@@ -69,4 +71,17 @@ function toStructuralSchema(schema: z.ZodType): JsonSchema {
 
 function presentColumn({ name, type, jsonPath, description, priority = 0 }: PrinterColumn) {
   return { name, type, jsonPath, description, priority };
+}
+
+/** Marina's own kinds, with every field that this program knows. */
+export function requireOwnKinds(): Requirement {
+  return {
+    kinds: resourceDefinitions.map((definition) => ({
+      kind: definition.kind,
+      fields: listFields(buildObjectSchema(definition)),
+    })),
+    remedy:
+      "install those of this version (`helm upgrade` with crds.enabled, or `kubectl apply --server-side -f crds/`)",
+    newerRemedy: "upgrade this program to the version that they came with",
+  };
 }

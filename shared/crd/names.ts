@@ -16,6 +16,8 @@ export const LABEL_USER_ID = "cloud.marina.dev/user-id";
 export const LABEL_API_TOKEN_ID = "cloud.marina.dev/api-token-id";
 /** The version of that token, which rises when its secret is rotated. */
 export const LABEL_API_TOKEN_VERSION = "cloud.marina.dev/api-token-version";
+/** On a ClusterAccess that the operator made for `spec.registration` of its cluster: the part of it. */
+export const LABEL_REGISTRATION = "cloud.marina.dev/registration";
 /** The source of an Event: `operator`, `machine` or `hypervisor`. */
 export const LABEL_SOURCE = "cloud.marina.dev/source";
 
@@ -43,6 +45,18 @@ export const ANNOTATION_RECREATE = "recreate.cloud.marina.dev";
 /** On a Cluster: its id, to take it out of Marina without deleting what runs. */
 export const ANNOTATION_RELEASE = "release.cloud.marina.dev";
 
+/** Marina's annotations on its own kinds, besides those of ANNOTATION_REPLACE_PREFIX: each is reserved (shared/crd/reserved). */
+export const OBJECT_ANNOTATIONS: readonly string[] = [
+  ANNOTATION_REQUEST_ID,
+  ANNOTATION_NETWORK_REQUEST_ID,
+  ANNOTATION_AUTHORIZED_CIDRS,
+  ANNOTATION_DELETE_MISSING_POOLS,
+  ANNOTATION_IDENTITY,
+  ANNOTATION_HOLD,
+  ANNOTATION_RECREATE,
+  ANNOTATION_RELEASE,
+];
+
 /** On an organization's Namespace: its slug, by which people find it. */
 export const LABEL_ORG_SLUG = "cloud.marina.dev/org-slug";
 /** On an organization's Namespace: its name. */
@@ -50,14 +64,27 @@ export const ANNOTATION_ORG_NAME = "cloud.marina.dev/org-name";
 /** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */
 export const ANNOTATION_QUOTAS = "cloud.marina.dev/quotas";
 
+/** On an organization's Namespace: the parts of `spec.registration` that the platform allows, separated by commas. */
+export const ANNOTATION_ALLOWED_REGISTRATION = "cloud.marina.dev/allowed-registration";
+
 /** On what the operator applies: a hash of it (shared/controller/applied.ts). */
 export const ANNOTATION_APPLIED = "cloud.marina.dev/applied";
+/** On a pool in the topology of Cluster API, and so on its MachineDeployment: the size of its machines, as JSON. */
+export const ANNOTATION_MACHINE_SIZE = "cloud.marina.dev/machine-size";
 
 /** Marks the Secrets that hold a credential that the operator issued. */
 export const LABEL_CREDENTIAL = "cloud.marina.dev/credential";
 
 /** Marks the copies of the provider's credentials in the Namespaces of organizations. */
 export const LABEL_PROVIDER_CREDENTIAL = "cloud.marina.dev/provider-credential";
+
+/** On the manifests of an add-on: `source` by who provides them, `copy` in the Namespaces of organizations. */
+export const LABEL_ADD_ON = "cloud.marina.dev/add-on";
+
+/** On Cluster API's Cluster, for the add-ons that select it: its class, its plan (or `default`), and its `MAJOR.MINOR`. */
+export const LABEL_CLUSTER_CLASS = "cloud.marina.dev/cluster-class";
+export const LABEL_PLAN = "cloud.marina.dev/plan";
+export const LABEL_KUBERNETES_MINOR = "cloud.marina.dev/kubernetes-minor";
 
 export const FINALIZER = "cloud.marina.dev/operator";
 
@@ -82,3 +109,7 @@ export const PACKAGES_KEY = "plans.json";
 /** The ConfigMap in the platform namespace that the operator publishes what the cluster classes can do in. */
 export const CAPABILITIES_CONFIG_MAP = "class-capabilities";
 export const CAPABILITIES_KEY = "capabilities.json";
+
+/** The ConfigMap in the platform namespace that the operator publishes what runs unrecorded in. */
+export const UNRECORDED_CONFIG_MAP = "unrecorded-machines";
+export const UNRECORDED_KEY = "unrecorded.json";

@@ -87,6 +87,32 @@ const nodeMetadataCases: SpecCase[] = [
     spec: labelled(labels(65)),
     rejected: "spec.nodeLabels: Too many: 65: must have at most 64 items",
   },
+  ...["tier", "shop.example/tier", "machine-template-hash", "my-k8s.io/tier"].map((key) => ({
+    title: `label of the pool ${key}`,
+    spec: pool({ labels: { [key]: "" } }),
+  })),
+  ...["node-role.kubernetes.io/web", "k8s.io/x", "x.cluster.x-k8s.io/y", "cloud.marina.dev/id"].map(
+    (key) => ({
+      title: `label of the pool ${key}`,
+      spec: pool({ labels: { [key]: "" } }),
+      rejected:
+        "spec.labels: Invalid value: must have no keys under kubernetes.io, k8s.io, cluster.x-k8s.io and cloud.marina.dev",
+    }),
+  ),
+  {
+    title: "a label of the pool whose key is none",
+    spec: pool({ labels: { "a b": "" } }),
+    rejected: "spec.labels: Invalid value: must have keys that are names",
+  },
+  {
+    title: "32 labels of the pool with the longest keys",
+    spec: pool({ labels: Object.fromEntries(list(32, (index) => [longestKey(index), long(63)])) }),
+  },
+  {
+    title: "33 labels of the pool",
+    spec: pool({ labels: labels(33) }),
+    rejected: "spec.labels: Too many: 33: must have at most 32 items",
+  },
   { title: "a taint", spec: tainted(taint) },
   { title: "a taint without value", spec: tainted({ key: "batch", effect: "NoExecute" }) },
   { title: "one key with two effects", spec: tainted(taint, { ...taint, effect: "NoExecute" }) },

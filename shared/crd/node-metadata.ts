@@ -1,13 +1,28 @@
 import { z } from "zod";
 import { type Rule, withRules } from "./rule.ts";
 
+/** Cluster API propagates these labels to Nodes in any case. */
+const ALWAYS_PROPAGATED = /^node-role\.kubernetes\.io\//;
+
+/** What Cluster API's core manager propagates beyond them without its flag --additional-sync-machine-labels. */
+export const NO_OTHER_LABEL = /(?!)/;
+
+/**
+ * Whether Cluster API propagates a label of a pool to its nodes without configuration; others need the core manager's flag
+ * --additional-sync-machine-labels. Source: "metadata propagation" in Cluster API's book.
+ */
+export function isAlwaysPropagated(label: string): boolean {
+  return ALWAYS_PROPAGATED.test(label);
+}
+
 export const MAX_NODE_LABELS = 64;
 export const MAX_NODE_TAINTS = 32;
 const MAX_KEY_LENGTH = 317;
 
-const NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
-const DOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
-const KEY_PATTERN = new RegExp(`^(${DOMAIN}/)?${NAME}$`);
+/** The parts of a key of a label, as patterns that CEL reads too. */
+export const LABEL_NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+export const LABEL_DOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const KEY_PATTERN = new RegExp(`^(${LABEL_DOMAIN}/)?${LABEL_NAME}$`);
 const VALUE_PATTERN = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
 
 export const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"] as const;
@@ -47,7 +62,7 @@ const labelRules: readonly Rule<Labels>[] = [
     field: "",
     code: "invalid_format",
     message: `must have keys that are names ${KEY_FORM}`,
-    cel: `self.all(key, key.matches('^(${DOMAIN}/)?${NAME}$') && key.indexOf('/') <= 253)`,
+    cel: `self.all(key, key.matches('^(${LABEL_DOMAIN}/)?${LABEL_NAME}$') && key.indexOf('/') <= 253)`,
     holds: (labels) => Object.keys(labels).every((key) => KEY_PATTERN.test(key) && key.indexOf("/") <= 253),
   },
   {

@@ -16,6 +16,7 @@ import {
   timestamp,
   transitionSequenceSchema,
 } from "./fields.ts";
+import { labelsSchema } from "./labels.ts";
 import { GROUP, VERSION } from "./names.ts";
 import { nodeLabelsSchema, nodeTaintsSchema } from "./node-metadata.ts";
 import { nodePoolRules } from "./node-pool-rules.ts";
@@ -50,6 +51,7 @@ const nodePoolFields = z
   .object({
     clusterName: objectName("Name of the pool's Cluster, in the same namespace. Immutable."),
     displayName: displayNameSchema.optional(),
+    labels: labelsSchema.optional(),
     vcpus: integer(1, 128, "Virtual CPUs of one node. A change replaces the nodes one after another."),
     memoryGB: integer(1, 512, "Memory of one node in GiB. A change replaces the nodes one after another."),
     diskGB: integer(1, 2048, "Disk of one node in GiB. A change replaces the nodes one after another."),

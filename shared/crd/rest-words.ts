@@ -1,10 +1,11 @@
 import { INFRASTRUCTURE_LOST } from "./conditions.ts";
-import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_RECREATE, LABEL_ID } from "./names.ts";
+import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_RECREATE, LABEL_ID, LABEL_ORG_ID } from "./names.ts";
 import { DEFAULT_NODES } from "./node-pool.ts";
 
 /** The name in REST of each setting of a node pool that can be changed, by its path inside `spec`. */
 export const NODE_POOL_WIRE_NAMES = {
   displayName: "name",
+  labels: "labels",
   vcpus: "vcpus",
   memoryGB: "memory_gb",
   diskGB: "disk_gb",
@@ -24,6 +25,7 @@ export const NODE_POOL_WIRE_NAMES = {
 /** The name in REST of each setting of a cluster, by its path inside `spec`. */
 export const CLUSTER_WIRE_NAMES = {
   displayName: "name",
+  labels: "labels",
   version: "k8s_version",
   plan: "plan",
   publicEndpoint: "public_endpoint",
@@ -78,6 +80,27 @@ export const ADVICE_BY_REASON = {
     kubectl: `Restore it with its objects of Cluster API; or, to have an empty cluster in its place, set the annotation ${ANNOTATION_RECREATE} of the Cluster to its id, which its label ${LABEL_ID} has.`,
     rest: "Ask the platform's operator to restore it, or to make an empty cluster in its place.",
   },
+  UnknownOrganization: {
+    kubectl: `Put it into the namespace of one, or have the label ${LABEL_ORG_ID} of its namespace set.`,
+    rest: "Ask the platform's operator to put it into one.",
+  },
+  DuplicateID: {
+    kubectl: `Delete this one and create it again without the label ${LABEL_ID}.`,
+    rest: "Delete this one and create it again.",
+  },
+  WaitingForIdentity: {
+    kubectl: "If this lasts, look at the API server of the platform.",
+    rest: "If this lasts, ask the platform's operator to look at it.",
+  },
+  NetworksOverlap: {
+    kubectl: "Create the cluster again with another spec.clusterNetwork.",
+    rest: "Ask the platform's operator for a cluster with other networks.",
+  },
+  ReplicasNotInPlan: {
+    kubectl:
+      "Ask the platform's operator, who has clusters/control-plane, to set spec.controlPlaneReplicas to that.",
+    rest: "Ask the platform's operator to set it.",
+  },
   NodePoolsMissing: {
     kubectl: `Create them again from the backup; or, to delete these nodes, set the annotation ${ANNOTATION_DELETE_MISSING_POOLS}=true of the Cluster.`,
     rest: "Create them again, or ask the platform's operator to delete these nodes.",
@@ -92,8 +115,15 @@ export const ADVICE_BY_REASON = {
   },
 } as const satisfies Readonly<Record<string, Advice>>;
 
-/** A message of a status with the advice for readers of REST instead of that for kubectl. */
-export function adviseForRest(message: string): string {
+/** The namespace of an organization, which REST does not show. */
+const NAMESPACE = /\borg-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
+/** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
+export function toRestWords(message: string): string {
+  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another place");
+}
+
+function adviseForRest(message: string): string {
   const advice = Object.values(ADVICE_BY_REASON).find(({ kubectl }) => message.endsWith(kubectl));
   return advice === undefined ? message : message.slice(0, -advice.kubectl.length) + advice.rest;
 }

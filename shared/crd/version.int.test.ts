@@ -51,7 +51,9 @@ function writeRunningVersion(name: string, version: string) {
   return rejectionOf(api.client.mergePatch(...at(name), { status: { version } }, options));
 }
 
-/** The rejection of the wanted version while the status reports `running`; repeated when an operator wrote in between. */
+/**
+ * The rejection of the wanted version while the status reports `running`; repeated when an operator wrote in between.
+ */
 async function askWhileRunning(name: string, running: string, wanted: string): Promise<string | undefined> {
   await writeRunningVersion(name, running);
   const patch = { spec: { version: wanted } };

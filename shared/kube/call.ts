@@ -107,7 +107,9 @@ interface RateLimiter {
 const SERVICE = "";
 /** Half: while one tenant uses all it may, another finds a token at once. */
 const TENANT_SHARE = 0.5;
-/** Full shares are dropped whenever so many were added, so that the memory is that of the tenants of the last seconds. */
+/**
+ * Full shares are dropped whenever so many were added, so that the memory is that of the tenants of the last seconds.
+ */
 const SWEEP_EVERY = 1024;
 
 /** Lets `burst` requests through at once and `perSecond` after that. */

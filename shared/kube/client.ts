@@ -90,8 +90,8 @@ export interface KubeClient {
   /** All objects, read in pages. */
   listAll<T>(kind: Kind<T>, opts?: ListAllOptions): Promise<T[]>;
   /**
-   * All namespaced kinds that can be listed, read as metadata only. Rejects also while an API server behind this one does not
-   * respond.
+   * All namespaced kinds that can be listed, read as metadata only. Rejects also while an API server behind this one
+   * does not respond.
    */
   listKinds(opts?: CallOptions): Promise<Kind<KubeObject>[]>;
   /** The namespace is `object.metadata.namespace`. */
@@ -253,7 +253,9 @@ function isMissingObject(error: KubeError): boolean {
   return error.isNotFound && error.details?.name !== undefined;
 }
 
-/** All options go into the body: with a body the API server ignores the query, and a dry run would delete the object. */
+/**
+ * All options go into the body: with a body the API server ignores the query, and a dry run would delete the object.
+ */
 function deleteRequest(path: string, opts: DeleteOptions): TransportRequest {
   const conditional = opts.uid !== undefined || opts.resourceVersion !== undefined;
   return {
@@ -279,8 +281,8 @@ function selectors(opts: ListAllOptions) {
 }
 
 /**
- * What is written is made by these programs, whose types are those of the schemas: a warning of an unknown field would have no
- * reader, and the search for one costs the API server a tenth of a status write.
+ * What is written is made by these programs, whose types are those of the schemas: a warning of an unknown field would
+ * have no reader, and the search for one costs the API server a tenth of a status write.
  */
 function writeQuery(opts: WriteOptions) {
   const dryRun = opts.dryRun ? "All" : undefined;

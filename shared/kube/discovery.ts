@@ -29,8 +29,9 @@ const discoverySchema = z.object({
 });
 
 /**
- * The namespaced kinds that can be listed, each in the version that its server prefers, read as metadata only. Throws an
- * Error for a response of another form, and while the resources of a group are not known, as its server does not respond.
+ * The namespaced kinds that can be listed, each in the version that its server prefers, read as metadata only. Throws
+ * an Error for a response of another form, and while the resources of a group are not known, as its server does not
+ * respond.
  */
 export function readListableKinds(response: unknown): Kind<KubeObject>[] {
   const { items } = discoverySchema.parse(response);

@@ -89,8 +89,8 @@ export class KubeError extends Error {
 
   /**
    * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called (500 "failed calling
-   * webhook"), no right to the request: an API server that has just started grants none until it has read the roles; or a
-   * ResourceQuota that kube-controller-manager has not counted yet.
+   * webhook"), no right to the request: an API server that has just started grants none until it has read the roles; or
+   * a ResourceQuota that kube-controller-manager has not counted yet.
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;
@@ -122,7 +122,9 @@ export function networkCodeOf(error: unknown): string | undefined {
   return networkCodeOf(error.cause);
 }
 
-/** A KubeError for a response of 300 and above, also one that is not a Kubernetes Status (a proxy's page, a redirect). */
+/**
+ * A KubeError for a response of 300 and above, also one that is not a Kubernetes Status (a proxy's page, a redirect).
+ */
 export function toKubeError(
   response: { status: number; headers: Record<string, string>; body: unknown },
   request: string,

@@ -16,6 +16,8 @@ export interface ReflectorOptions<T> extends CacheUpdaterOptions<T> {
   namespace?: string | undefined;
   labelSelector?: string | undefined;
   fieldSelector?: string | undefined;
+  /** Objects per page of a list (default: LIST_PAGE_SIZE): fewer of a kind with large objects, which are read whole. */
+  pageSize?: number | undefined;
   /** Called after each complete list, the first one included: epoch 1, 2, ... */
   onRelist?: ((epoch: number) => void) | undefined;
   metrics?: ReflectorMetrics | undefined;
@@ -100,7 +102,7 @@ export function createReflector<T extends KubeObject>(options: ReflectorOptions<
         namespace: options.namespace,
         labelSelector: options.labelSelector,
         fieldSelector: options.fieldSelector,
-        limit: LIST_PAGE_SIZE,
+        limit: options.pageSize ?? LIST_PAGE_SIZE,
         continue: next,
         signal,
       });

@@ -103,7 +103,7 @@ test.each([
   expect(findNewer(requirements, served({ Apple: schema }))).toEqual(sentence ? [sentence] : []);
 });
 
-test("fields of others' kinds that are not known are nobody's business", () => {
+test("fields of others' kinds that are not known are no fault", () => {
   expect(findNewer([{ kinds: [apple], remedy: "plant it" }], served({ Apple: schemaWith("a") }))).toEqual([]);
 });
 
@@ -121,7 +121,7 @@ test("a kind whose schema is left over from when it was served is missing", asyn
   await expect(requireKinds(transport, [fruit], log)).rejects.toThrow("no CustomResourceDefinition pears.");
 });
 
-test("every requirement that is not met is told", async () => {
+test("every requirement that is not met is reported", async () => {
   const { transport } = await connect(status(404, "NotFound"));
   const message =
     "The management cluster has no CustomResourceDefinition apples.fruit.test (version v1), pears.fruit.test (version v1): plant it.\nThe management cluster has no CustomResourceDefinition oaks.trees.test (version v1): sow it.";
@@ -134,7 +134,7 @@ test("a definition that is served only at the second look is not missing", async
   await expect(requireKinds(transport, [fruit], log)).resolves.toBeUndefined();
 });
 
-test("a server that refuses to tell its kinds stops nobody", async () => {
+test("a server that does not list its kinds stops no start", async () => {
   const { transport } = await connect(status(403, "Forbidden"));
   await expect(requireKinds(transport, [fruit], log)).resolves.toBeUndefined();
 });

@@ -69,9 +69,9 @@ export function findNewer(requirements: readonly Requirement[], served: Served):
 }
 
 /**
- * Rejects with an ExplainedError when the server does not serve a kind with all fields, after it has looked for it for some
- * seconds; two requests for each group and version at each look. Newer kinds are a warning. When the server cannot answer,
- * it logs that and resolves.
+ * Rejects with an ExplainedError when the server does not serve a kind with all fields, after it has looked for it for
+ * some seconds; two requests for each group and version at each look. Newer kinds are a warning. When the server cannot
+ * answer, it logs that and resolves.
  */
 export async function requireKinds(
   transport: Pick<Transport, "request">,
@@ -134,8 +134,8 @@ function isObject(value: unknown): boolean {
 }
 
 /**
- * The schemas of the kinds of a group and version, empty where none is published yet. The OpenAPI document keeps those of
- * kinds that are served no longer (seen with Kubernetes 1.36): only the discovery of kinds shows that.
+ * The schemas of the kinds of a group and version, empty where none is published yet. The OpenAPI document keeps those
+ * of kinds that are served no longer (seen with Kubernetes 1.36): only the discovery of kinds shows that.
  */
 async function readSchemas(
   transport: Pick<Transport, "request">,
@@ -175,7 +175,10 @@ interface ObjectSchema {
 /** apiVersion, kind and metadata, which every kind has. */
 const COMMON = ["apiVersion", "kind", "metadata"];
 
-/** Every field of an object of a kind, as `spec.taints[].key`; `.*` is any key of a map. Without those that every kind has. */
+/**
+ * Every field of an object of a kind, as `spec.taints[].key`; `.*` is any key of a map. Without those that every kind
+ * has.
+ */
 export function listFields(schema: ObjectSchema): string[] {
   const { properties = {} } = schema;
   return Object.entries(properties).flatMap(([name, field]) =>

@@ -22,6 +22,6 @@ test("an older Kubernetes is refused in one sentence that says what to do", asyn
   );
 });
 
-test("a server that does not tell its version stops nobody", async () => {
+test("a server that does not give its version stops no start", async () => {
   await expect(requireServerVersion(answer({ status: 403 }), log)).resolves.toBeUndefined();
 });

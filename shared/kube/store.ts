@@ -121,10 +121,9 @@ function toBigInt(resourceVersion: string): bigint {
 }
 
 /**
- * Creates a function that freezes an object of parsed JSON and everything in it, in place, and replaces each string that
- * its pool holds by the pool's copy. JSON.parse copies all strings of more than 10 characters, and most of those in
- * Kubernetes objects are equal: texts of conditions, times, labels, names of owners. They were 10 of 32 KB that a cluster
- * took in the operator's caches.
+ * Creates a function that freezes an object of parsed JSON and all in it, in place, and replaces each string that its
+ * pool holds by the pool's copy. JSON.parse copies all strings of more than 10 characters, and most of those in
+ * Kubernetes objects are equal: texts of conditions, times, labels. They were 10 of 32 KB of a cluster in the caches.
  */
 function createFreeze(): Freeze {
   const pool = new Map<string, string>();

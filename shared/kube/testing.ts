@@ -20,8 +20,8 @@ export interface TestServer {
 export type Responder = (response: ServerResponse, request: ReceivedRequest) => void;
 
 /**
- * An HTTP server for tests of the client, without Kubernetes semantics. Each responder handles one request, in order; the
- * last one handles all further requests.
+ * An HTTP server for tests of the client, without Kubernetes semantics. Each responder handles one request, in order;
+ * the last one handles all further requests.
  */
 export async function startTestServer(...responders: [Responder, ...Responder[]]): Promise<TestServer> {
   const received: ReceivedRequest[] = [];

@@ -134,7 +134,7 @@ test("the caller's signal aborts the call, which is not a failure", async () => 
   await expect(call).rejects.toMatchObject({ isAborted: true, isUnavailable: false });
 });
 
-test("a call for a tenant ends when nobody waits for its result any more", async () => {
+test("a call for a tenant ends when its result is not waited for any more", async () => {
   const { server, transport } = await connect({}, silent);
   const gone = new AbortController();
   const call = runForTenant({ tenant: "a", signal: gone.signal }, () => transport.request(get));

@@ -27,18 +27,42 @@ test("values of secret fields never reach the log", () => {
 });
 
 test.each([
-  ["by itself", ""],
-  ["by process.exit()", "process.exit()"],
-])("a process that ends %s loses no line", (_how, end) => {
-  const program = `import { createLogger } from ${JSON.stringify(join(import.meta.dirname, "log.ts"))};
-    const log = createLogger({ name: "x", level: "info" });
-    for (let n = 0; n < 1000; n++) log.info({ n }, "line");
-    ${end}`;
-  const lines = execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
-    encoding: "utf8",
-  });
-  expect(lines.trim().split("\n")).toHaveLength(1000);
+  ["by itself", "createLogger", ""],
+  ["by process.exit()", "createLogger", "process.exit()"],
+  ["by itself, with a buffered output,", "createBufferedLogger", ""],
+  ["by process.exit(), with a buffered output,", "createBufferedLogger", "process.exit()"],
+  [
+    "by an error, with a buffered output,",
+    "createBufferedLogger",
+    "process.on('uncaughtException', () => process.exit()); throw new Error()",
+  ],
+])("a process that ends %s loses no line", (_how, create, end) => {
+  expect(runLogger(create, `for (let n = 0; n < 1000; n++) log.info({ n }, "line"); ${end}`)).toHaveLength(
+    1000,
+  );
 });
+
+test("at most 4 MiB of lines wait for standard output, and a line says how many were dropped", () => {
+  const lines = runLogger(
+    "createBufferedLogger",
+    'for (let n = 0; n < 8192; n++) log.info("x".repeat(1024));',
+  );
+  const kept = lines.slice(0, -1);
+  expect(Buffer.byteLength(kept.join("\n"))).toBeLessThan(4 * 1024 ** 2);
+  expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ level: "warn", lines: 8192 - kept.length });
+});
+
+/** Runs a process with a logger, and returns the lines of its standard output. */
+function runLogger(create: string, statements: string): string[] {
+  const program = `import { ${create} } from ${JSON.stringify(join(import.meta.dirname, "log.ts"))};
+    const log = ${create}({ name: "x", level: "info" });
+    ${statements}`;
+  const output = execFileSync(process.execPath, ["--input-type=module", "--eval", program], {
+    encoding: "utf8",
+    maxBuffer: 64 * 1024 ** 2,
+  });
+  return output.trim().split("\n");
+}
 
 test("a sentence is logged at once, then once a minute, and another one at once", () => {
   const logged: string[] = [];

@@ -29,6 +29,37 @@ export function createLogger(options: { name: string; level: string; destination
   );
 }
 
+/** Lines are written when so many bytes wait, and every so often. */
+const BUFFERED_BYTES = 4096;
+const FLUSH_EVERY_MS = 100;
+/** Lines beyond so many bytes that wait are dropped: a reader that stalls must not fill the memory of the program. */
+const MAX_WAITING_BYTES = 4 * 1024 ** 2;
+
+/**
+ * A logger to standard output for a program that logs every request: it writes several lines at once, 100 ms late at
+ * most, and those that wait at the end of the process unless it is killed. At most 4 MiB of lines wait: those beyond
+ * are dropped, and a line says how many.
+ */
+export function createBufferedLogger(options: { name: string; level: string }): Logger {
+  const output = pino.destination({
+    sync: false,
+    minLength: BUFFERED_BYTES,
+    maxLength: MAX_WAITING_BYTES,
+    periodicFlush: FLUSH_EVERY_MS,
+  });
+  const log = createLogger({ ...options, destination: output });
+  let dropped = 0;
+  output.on("drop", () => {
+    dropped += 1;
+  });
+  output.on("drain", () => {
+    if (dropped === 0) return;
+    log.warn({ lines: dropped }, "lines of the log were dropped: standard output was read too slowly");
+    dropped = 0;
+  });
+  return log;
+}
+
 /** `fields` unchanged, or a redacted copy when it contains secrets. */
 function redact(fields: object, depth: number): Record<string, unknown> {
   const known = fields as Record<string, unknown>;

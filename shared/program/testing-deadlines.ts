@@ -1,12 +1,15 @@
-/** For `vi.waitFor` and `expect.poll` in a unit test: less than the test's own deadline, so that their error is reported. */
+/**
+ * For `vi.waitFor` and `expect.poll` in a unit test: less than the test's own deadline, so that their error is
+ * reported.
+ */
 export const PATIENT = { timeout: 20_000 };
 
 const FIRST_DEADLINE_MS = 300;
 const LAST_DEADLINE_MS = 8_000;
 
 /**
- * Tries with a deadline, and with one three times as long for as long as the result says that it was over too early: on a
- * machine of any speed, what has to come before a deadline does. Returns the last result after 12 s.
+ * Tries with a deadline, and with one three times as long for as long as the result says that it was over too early: on
+ * a machine of any speed, what has to come before a deadline does. Returns the last result after 12 s.
  */
 export async function tryWithLongerDeadlines<T>(
   attempt: (deadlineMs: number) => Promise<T>,

@@ -19,7 +19,9 @@ export function readTable(page: string, heading: string): string[][] {
   );
 }
 
-/** What the table of settings says of each variable of a schema: name, default and bounds, in the order of the schema. */
+/**
+ * What the table of settings says of each variable of a schema: name, default and bounds, in the order of the schema.
+ */
 export function describeVariables(
   schema: z.ZodType,
 ): { variable: string; usual: string | undefined; bounds: string }[] {

@@ -111,7 +111,7 @@ test.each<[string, unknown]>([
   ["one without a name of the object", { ...event, objectRef: collectionRef }],
   ["one of a long name", { ...event, objectRef: { ...objectRef, name: "x".repeat(254) } }],
   ["one of a name with half a character", { ...event, objectRef: { ...objectRef, name: "a\ud800" } }],
-  ["one of nobody", { ...event, user: { username: "" } }],
+  ["one without a user", { ...event, user: { username: "" } }],
   ["one that Postgres cannot store", { ...event, user: { username: "a\0b" } }],
   ["half a character", { ...event, user: { username: "\ud800" } }],
   ["one of next year", { ...event, stageTimestamp: "2027-11-21T09:00:00Z" }],

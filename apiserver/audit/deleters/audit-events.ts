@@ -3,7 +3,7 @@ import { GROUP } from "../../../shared/crd/names.ts";
 import type { DeletedResource } from "../table.ts";
 import type { DeletionRequest } from "./find-deleters.ts";
 
-/** Of a name that the Kubernetes API has authenticated, which has no limit there. */
+/** Longer names are cut: the Kubernetes API has no limit for those that it authenticates. */
 const MAX_NAME_LENGTH = 253;
 /** Clocks of the Kubernetes API may be ahead of this one. */
 const MAX_AHEAD_MS = 3_600_000;

@@ -43,7 +43,7 @@ function by(
 const collection = { name: "" };
 
 test.each<[string, Partial<OutsideDeletion>, DeletionRequest[], string[]]>([
-  ["nobody while no request is known", {}, [], []],
+  ["none while no request is known", {}, [], []],
   ["whose request was under way in that second", {}, [by("bob", 7.2, 7.3)], ["bob"]],
   ["whose request began before it", {}, [by("bob", 5, 7)], ["bob"]],
   ["whose request ended long after it", {}, [by("bob", 7.9, 30)], ["bob"]],
@@ -69,7 +69,7 @@ const as = (username: string, impersonator = "") => ({ username, impersonator })
 const noted = { last_writer: "kubectl-edit" };
 
 test.each<[string, Parameters<typeof nameDeleter>[1], string | undefined, object]>([
-  ["nobody", [], undefined, noted],
+  ["none", [], undefined, noted],
   ["one", [as("bob")], "bob", noted],
   ["one under another name", [as("bob", "proxy")], "bob", { ...noted, impersonated_by: "proxy" }],
   ["two", [as("carol"), as("bob")], undefined, { ...noted, possible_deleters: ["bob", "carol"] }],

@@ -8,7 +8,7 @@ export interface DeletionRequest {
   name: string;
   /** Who deleted. */
   username: string;
-  /** Who acted under that name; empty for nobody else. */
+  /** Who acted under that name; empty when no other user did. */
   impersonator: string;
   receivedAt: Date;
   completedAt: Date;
@@ -35,9 +35,9 @@ const SECOND_MS = 1000;
 const MAX_DELETERS = 5;
 
 /**
- * Who may have requested this deletion, each once: whose request was under way when it was requested. A deletion that is
- * requested again succeeds too, so one that began after the first had ended is none. Of an object that was gone at once: every
- * one since its creation.
+ * Who may have requested this deletion, each once: whose request was under way when it was requested. A deletion that
+ * is requested again succeeds too, so one that began after the first had ended is none. Of an object that was gone at
+ * once: every one since its creation.
  */
 export function findDeleters(deletion: OutsideDeletion, requests: readonly DeletionRequest[]): Deleter[] {
   const { orgId, resource, name, requestedAt, createdAt, seenAt } = deletion;
@@ -65,7 +65,10 @@ export function findDeleters(deletion: OutsideDeletion, requests: readonly Delet
   return [...distinct.values()];
 }
 
-/** The actor of a deletion, and what its entry says besides. Where several may have requested it, none of them is named as the one. */
+/**
+ * The actor of a deletion, and what its entry says besides. Where several may have requested it, none of them is named
+ * as the one.
+ */
 export function nameDeleter(
   { entry }: Pick<OutsideDeletion, "entry">,
   deleters: readonly Deleter[],

@@ -10,10 +10,13 @@ import { insertDeletionRequests } from "./store.ts";
 const ROUTE = "/kubernetes/audit-events";
 /** A batch of the Kubernetes API has 400 events by default, of about 2 kB each. */
 const MAX_BODY_BYTES = 4 * 1_048_576;
-/** Of all replicas of the Kubernetes API, to one process. */
+/** Requests of all replicas of the Kubernetes API to one process. */
 const RATE = { burst: 120, perMinute: 600 };
 
-/** Takes the audit events of the Kubernetes API: of each deletion of an organization's objects it is kept who requested it. */
+/**
+ * Takes the audit events of the Kubernetes API: of each deletion of an organization's objects it is kept who requested
+ * it.
+ */
 export function addAuditEventRoutes(router: Router, deps: Deps): void {
   const requests = createTokenBuckets(RATE);
   router.app.post(ROUTE, async (c) => {

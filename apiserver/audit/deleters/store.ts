@@ -8,15 +8,16 @@ import type { DeletionRequest, OutsideDeletion } from "./find-deleters.ts";
 const MAX_REQUESTS = 10_000;
 const KEPT_HOURS = 24;
 
-/** From then on a name is taken: until then other replicas of the Kubernetes API may tell of an earlier request. */
+/** After this time a name is used: before it, another replica of the Kubernetes API may report an earlier request. */
 const NAMED_AFTER_SECONDS = 10;
 /** A name that has not come by then is not waited for. */
 const UNKNOWN_AFTER_SECONDS = 180;
 const PAGE_SIZE = 500;
 
 /**
- * Keeps requests. Those of a user for one name within a minute are kept as one that lasts from the first to the last: whoever
- * repeats them takes no room from the others of the organization, and at worst cannot be told from another user.
+ * Keeps requests. Those of a user for one name within a minute are kept as one that lasts from the first to the last:
+ * whoever repeats them takes no room from the others of the organization, and at worst cannot be distinguished from
+ * another user.
  */
 export async function insertDeletionRequests(
   db: Database,
@@ -77,8 +78,8 @@ export async function insertAwaitedDeletions(
 type AwaitedDeletion = OutsideDeletion & { id: string };
 
 /**
- * A page of the deletions of all organizations whose entries may be due, the oldest first: with `isOverdue` those that are not
- * waited for any more, and those that a request may have made.
+ * A page of the deletions of all organizations whose entries may be due, the oldest first: with `isOverdue` those that
+ * are not waited for any more, and those that a request may have made.
  */
 export async function listDueDeletions(
   db: Database,
@@ -125,7 +126,7 @@ export async function findRequestsOf(
     );
 }
 
-/** Takes these deletions; returns the ids of those that nobody has taken before. */
+/** Takes these deletions; returns the ids of those that no process has taken before. */
 export async function takeDeletions(
   tx: Queryable,
   deletions: readonly AwaitedDeletion[],

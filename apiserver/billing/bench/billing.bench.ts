@@ -8,7 +8,7 @@ import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
 import { createTestDatabase, type TestDatabase } from "../../db/testing.ts";
 import { webhookEvents } from "../../events/table.ts";
 import { sendAlerts } from "../budget-alerts/send-alerts.ts";
-import { presentBudget } from "../budgets/present.ts";
+import { presentBudget } from "../budgets/routes.ts";
 import { requireBudget } from "../budgets/store.ts";
 import { closeMonth } from "../invoices/close.ts";
 import { toInvoicePdf } from "../invoices/pdf/write.ts";

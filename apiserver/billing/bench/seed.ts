@@ -16,10 +16,9 @@ function organizationId(sql: postgres.Sql) {
 export async function seedUsage(sql: postgres.Sql, first: number, sizes: UsageSizes): Promise<string[]> {
   const numbers = sql`generate_series(${first}::int, ${first + sizes.organizations - 1}::int) as n`;
   const ids = await sql<{ id: string }[]>`select ${organizationId(sql)} as id from ${numbers}`;
-  await sql`insert into organizations (id, name, slug)
-    select ${organizationId(sql)}, 'Organization ' || n, 'organization-' || n from ${numbers}`;
-  await sql`insert into billing_profiles (org_id, name, country)
-    select ${organizationId(sql)}, 'Organization ' || n || ' Ltd', 'DE' from ${numbers}`;
+  await sql`insert into organizations (id, name, slug, billing_name, country)
+    select ${organizationId(sql)}, 'Organization ' || n, 'organization-' || n, 'Organization ' || n || ' Ltd', 'DE'
+    from ${numbers}`;
   await sql`insert into budgets (org_id, monthly_limit_eur, thresholds_pct, created_at, updated_at, next_check_at, version)
     select ${organizationId(sql)}, ${BUDGET_EUR}, array[50, 80, 100], now(), now(), ${END}, 1 from ${numbers}`;
   await sql`insert into usage_evidence (id, organization_id, kind, subject, object_uid, sample, observed_at)

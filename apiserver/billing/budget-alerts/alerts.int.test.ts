@@ -70,7 +70,10 @@ function countTransactions() {
   return { deps: { ...api.deps, db }, count: () => begun };
 }
 
-/** Until `start` ends no round can write what it has compared. It answers with an object: a promise would be awaited before. */
+/**
+ * Until `start` ends no round can write what it has compared. It answers with an object: a promise would be awaited
+ * before.
+ */
 function holdAlerts<Started extends object>(start: () => Promise<Started>): Promise<Started> {
   return api.deps.db.transaction(async (tx) => {
     await tx.execute(sql`lock table budget_alerts in share mode`);
@@ -159,7 +162,7 @@ test("organizations that are due at once are compared in one transaction, each w
   ]);
 });
 
-test("organizations with more alerts than a transaction may have are told of all of them, in several", async () => {
+test("organizations with more alerts than a transaction may have get all of them, in several", async () => {
   const thresholds = Array.from({ length: 100 }, (_, n) => n + 1);
   const orgIds = await addOrganizations(11, thresholds, 20n);
   now = at(3);
@@ -227,10 +230,10 @@ test("a change of prices is compared in the next round", async () => {
   await setBudget(20, [10]);
   await runRound();
   now = at(2);
-  const origin = { principal: { kind: "user", userId: createId() }, asStaff: true } as never;
+  const author = { principal: { kind: "user", userId: createId() }, asStaff: true } as never;
   await api.deps.db.transaction(async (tx) => {
     const last = await lockLastRateChange(tx);
-    return setRates(tx, origin, { rates: new Map([["vcpu", 2_800_000_000n]]), last, now: () => now });
+    return setRates(tx, author, { rates: new Map([["vcpu", 2_800_000_000n]]), last, now: () => now });
   });
   now = new Date(at(2).getTime() + 3_600_000);
   await runRound();

@@ -1,7 +1,7 @@
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { emitEvents, type NewEvent, newEvent } from "../../events/emit.ts";
+import { emitWebhookEvents, type NewWebhookEvent, newEvent } from "../../events/emit.ts";
 import type { Budget } from "../budgets/store.ts";
 import type { budgetAlerts } from "../budgets/table.ts";
 import { usageAlert } from "../event-schema.ts";
@@ -14,15 +14,18 @@ import { insertFired, listDueBudgets, listFired, lockDueBudgets, scheduleChecks 
 
 /** Organizations in one transaction. */
 const BATCH_SIZE = 200;
-/** What several organizations may have in one transaction: tenants choose how much usage and how many thresholds they have. */
+/**
+ * What several organizations may have in one transaction: tenants choose how much usage and how many thresholds they
+ * have.
+ */
 const MAX_INTERVALS = 50_000;
 const MAX_ALERTS = 1_000;
 
 type AlertDeps = Pick<Deps, "db" | "now" | "log">;
 
 /**
- * Compares the spend of every organization whose budget is due when the round starts, and sends `usage.alert` for what was
- * reached. What falls due meanwhile waits for the next round, so that no tenant can keep one going.
+ * Compares the spend of every organization whose budget is due when the round starts, and sends `usage.alert` for what
+ * was reached. What falls due meanwhile waits for the next round, so that no tenant can keep one going.
  */
 export async function sendAlerts(deps: AlertDeps, signal: AbortSignal): Promise<void> {
   const startedAt = deps.now();
@@ -54,8 +57,8 @@ async function sendAlertsOrLog(
 }
 
 /**
- * Compares the spend of these organizations. Each threshold fires once in a month, in the transaction of its event, so that
- * neither a second replica nor a death in between sends it twice or not at all.
+ * Compares the spend of these organizations. Each threshold fires once in a month, in the transaction of its event, so
+ * that neither a second replica nor a death in between sends it twice or not at all.
  */
 async function sendAlertsOf({ db, now: clock }: AlertDeps, orgIds: readonly string[]): Promise<void> {
   await db.transaction(async (tx) => {
@@ -70,7 +73,7 @@ async function sendAlertsOf({ db, now: clock }: AlertDeps, orgIds: readonly stri
     await insertFired(tx, fired);
     await scheduleChecks(tx, findNextChecks(comparisons, monthOf(now).end));
     const events = comparisons.flatMap((comparison) => toEvents(comparison, now));
-    await emitEvents(tx, events);
+    await emitWebhookEvents(tx, events);
   });
 }
 
@@ -115,7 +118,10 @@ function toFired(
 }
 
 /** The events of the thresholds that were reached. */
-function toEvents({ budget, month, reachedPct, spendCents }: BudgetComparison, occurredAt: Date): NewEvent[] {
+function toEvents(
+  { budget, month, reachedPct, spendCents }: BudgetComparison,
+  occurredAt: Date,
+): NewWebhookEvent[] {
   const figures = {
     budget_eur: toEuros(budget.limitMicroEuros),
     spend_eur: centsToEuros(spendCents),
@@ -126,7 +132,9 @@ function toEvents({ budget, month, reachedPct, spendCents }: BudgetComparison, o
   );
 }
 
-/** When each organization is to be compared next: at its first crossing in any of the months, at `latest` at the latest. */
+/**
+ * When each organization is to be compared next: at its first crossing in any of the months, at `latest` at the latest.
+ */
 function findNextChecks(
   comparisons: readonly BudgetComparison[],
   latest: Date,

@@ -19,8 +19,8 @@ export async function listDueBudgets(
 }
 
 /**
- * Locks those of these budgets that are due until the end of the transaction. One that another transaction has locked is left
- * out: it is being changed, or compared already.
+ * Locks those of these budgets that are due until the end of the transaction. One that another transaction has locked
+ * is left out: it is being changed, or compared already.
  */
 export async function lockDueBudgets(tx: Queryable, orgIds: readonly string[], now: Date): Promise<Budget[]> {
   const rows = await tx

@@ -1,6 +1,6 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { versionTag } from "../../http/contract/etag.ts";
 import { toEuros } from "../money.ts";
 import { type Budget, type BudgetSettings, markBudgetDeleted, upsertBudget } from "./store.ts";
@@ -13,7 +13,7 @@ export function budgetTag(budget: Budget | undefined): string | undefined {
 /** Creates the budget of an organization or replaces it outright. */
 export async function setBudget(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { orgId, kept, now }: { orgId: string; kept: Budget | undefined; now: Date },
   settings: BudgetSettings,
 ): Promise<Budget> {
@@ -28,27 +28,27 @@ export async function setBudget(
     version: (kept?.version ?? 0) + 1,
   };
   await upsertBudget(tx, after);
-  await recordChange(tx, origin, orgId, { action: "budget.set", before, after });
+  await recordChange(tx, author, orgId, { action: "budget.set", before, after });
   return after;
 }
 
 /** Deletes the budget of an organization. */
 export async function deleteBudget(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { before, now }: { before: Budget; now: Date },
 ): Promise<void> {
   await markBudgetDeleted(tx, before, now);
-  await recordChange(tx, origin, before.orgId, { action: "budget.delete", before, after: undefined });
+  await recordChange(tx, author, before.orgId, { action: "budget.delete", before, after: undefined });
 }
 
 async function recordChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   { action, before, after }: { action: string; before: Budget | undefined; after: Budget | undefined },
 ): Promise<void> {
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action,
     orgId,
     target: { kind: "budget", id: orgId },

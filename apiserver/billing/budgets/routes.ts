@@ -1,12 +1,12 @@
+import type { z } from "@hono/zod-openapi";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { toPositiveMicroEuros } from "../money.ts";
+import { toEuros, toPositiveMicroEuros } from "../money.ts";
 import { budgetTag, deleteBudget, setBudget } from "./changes.ts";
-import { presentBudget } from "./present.ts";
 import { budgetRecord, setBudgetBody } from "./schema.ts";
-import { findBudget, requireBudget } from "./store.ts";
+import { type Budget, findBudget, requireBudget } from "./store.ts";
 
 const tag = "Billing";
 const RECORD = "/api/v1/organizations/{orgID}/billing/budget";
@@ -50,7 +50,7 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
       },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, readBody, change }) => {
+    async (c, { orgId, author, readBody, change }) => {
       const body = await readBody();
       const settings = {
         limitMicroEuros: toPositiveMicroEuros(body.monthly_limit_eur),
@@ -61,7 +61,7 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
         lock: (tx) => findBudget(tx, orgId),
         tag: budgetTag,
         fixed: () => ({ org_id: orgId }),
-        apply: (tx, kept) => setBudget(tx, origin, { orgId, kept, now: deps.now() }, settings),
+        apply: (tx, kept) => setBudget(tx, author, { orgId, kept, now: deps.now() }, settings),
       });
       return c.json(presentBudget(budget), 200, { ETag: versionTag(budget.version) });
     },
@@ -79,13 +79,24 @@ export function addBudgetRoutes(router: Router, deps: Deps): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, change }) => {
+    async (c, { orgId, author, change }) => {
       await change({
         lock: (tx) => requireBudget(tx, orgId),
         tag: budgetTag,
-        apply: (tx, before) => deleteBudget(tx, origin, { before, now: deps.now() }),
+        apply: (tx, before) => deleteBudget(tx, author, { before, now: deps.now() }),
       });
       return c.body(null, 204);
     },
   );
+}
+
+/** The wire form of a budget. */
+export function presentBudget(budget: Budget): z.output<typeof budgetRecord> {
+  return {
+    org_id: budget.orgId,
+    monthly_limit_eur: toEuros(budget.limitMicroEuros),
+    thresholds_pct: [...budget.thresholdsPct],
+    created_at: budget.createdAt.toISOString(),
+    updated_at: budget.updatedAt.toISOString(),
+  };
 }

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, index, integer, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { centsColumn, eurosColumn } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
-import { centsColumn, eurosColumn } from "../money-columns.ts";
 
 /** The budget of a month of each organization that has one. The row of a deleted budget stays, for its version. */
 export const budgets = pgTable(
@@ -17,8 +17,8 @@ export const budgets = pgTable(
     updatedAt: timestamp("updated_at", { withTimezone: true, mode: "date", precision: 3 }).notNull(),
     deletedAt: timestamp("deleted_at", { withTimezone: true, mode: "date", precision: 3 }),
     /**
-     * When the spend is to be compared next: at the next crossing of a threshold if nothing changes, at the next month, or
-     * at once after a change of usage, prices or budget. Null: never, for the budget is deleted.
+     * When the spend is to be compared next: at the next crossing of a threshold if nothing changes, at the next month,
+     * or at once after a change of usage, prices or budget. Null: never, for the budget is deleted.
      */
     nextCheckAt: timestamp("next_check_at", { withTimezone: true, mode: "date", precision: 3 }),
     /** Rises with every change, also over a deletion; the record's entity tag. */

@@ -50,7 +50,7 @@ test("an autoscaled pool costs at most what its maximum costs", () => {
   expect(totals(NOTHING, planned)).toEqual([0, 26, 78]);
 });
 
-test("the newest price holds for the whole month, and every resource type that is used is told", () => {
+test("the newest price holds for the whole month, and every resource type that is used is listed", () => {
   const later = flatPrices(2n * EUR).map((one) => ({ ...one, effectiveFrom: new Date("2026-02-20") }));
   const cost = compareCost(FEBRUARY, { prices: [...later, ...history.prices], packages: [] }, NOTHING, {
     cluster: undefined,

@@ -26,8 +26,8 @@ export interface PlannedCluster {
 }
 
 /**
- * What a change of one cluster does to its price: what the ledger would hold of the whole month before and after, rated as a
- * month of usage is, at the newest prices of `newest`.
+ * What a change of one cluster does to its price: what the ledger would hold of the whole month before and after, rated
+ * as a month of usage is, at the newest prices of `newest`.
  */
 export function compareCost(
   month: Month,

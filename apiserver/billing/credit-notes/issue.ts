@@ -1,18 +1,12 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { invalidField } from "../../http/errors.ts";
-import { findInvoice, lockInvoices, readCredited } from "../invoices/store.ts";
+import { findInvoice, lockInvoices, readCredited, takeSequence } from "../invoices/store.ts";
 import { vatCents } from "../invoices/vat.ts";
 import { toJsonCents } from "../money.ts";
 import { sumCents } from "../rating/lines.ts";
-import {
-  type CreditNote,
-  type CreditNoteLine,
-  insertCreditNote,
-  insertCreditNoteLines,
-  takeCreditNoteSequence,
-} from "./store.ts";
+import { type CreditNote, type CreditNoteLine, insertCreditNote, insertCreditNoteLines } from "./store.ts";
 
 const SEQUENCE_DIGITS = 6;
 
@@ -26,12 +20,13 @@ export interface NewCreditNote {
 }
 
 /**
- * Issues a credit note on an invoice, with its VAT and parties. Throws 422 for an invoice that the organization does not have
- * and for more than the invoice has left. The number is taken last, because it keeps other ones waiting until the commit.
+ * Issues a credit note on an invoice, with its VAT and parties. Throws 422 for an invoice that the organization does
+ * not have and for more than the invoice has left. The number is taken last, because it keeps other ones waiting until
+ * the commit.
  */
 export async function issueCreditNote(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { lines, ...note }: NewCreditNote,
 ): Promise<CreditNote> {
   const { id, orgId, invoiceId, issuedAt } = note;
@@ -55,7 +50,7 @@ export async function issueCreditNote(
     basisPoints: vatBasisPoints,
   });
   const year = issuedAt.getUTCFullYear();
-  const sequence = await takeCreditNoteSequence(tx, year);
+  const sequence = await takeSequence(tx, year, "creditNotes");
   const [prefix] = invoice.number.split("-");
   const issued: CreditNote = {
     ...note,
@@ -72,7 +67,7 @@ export async function issueCreditNote(
   };
   await insertCreditNote(tx, issued);
   await insertCreditNoteLines(tx, id, lines);
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "credit_note.issue",
     orgId,
     target: { kind: "credit_note", id },

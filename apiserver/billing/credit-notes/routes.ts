@@ -37,7 +37,7 @@ function addCreate(router: Router, deps: Deps): void {
         201: { description: "Issued.", body: creditNoteRecord, headers: ["Location"] },
       },
     },
-    async (c, { origin, params: { orgID }, readBody, transact }) => {
+    async (c, { author, params: { orgID }, readBody, transact }) => {
       // The invoices of an organization outlive it.
       if (!(await hasInvoices(deps.db, orgID))) await requireOrganization(deps.db, orgID);
       const { invoice_id: invoiceId, reason, lines: given } = await readBody();
@@ -47,7 +47,7 @@ function addCreate(router: Router, deps: Deps): void {
       }));
       return transact(
         (tx, { id }) =>
-          issueCreditNote(tx, origin, { id, orgId: orgID, invoiceId, reason, lines, issuedAt: deps.now() }),
+          issueCreditNote(tx, author, { id, orgId: orgID, invoiceId, reason, lines, issuedAt: deps.now() }),
         (note) =>
           c.json(presentCreditNote(note, lines), 201, {
             Location: `${COLLECTION.replace("{orgID}", orgID)}/${note.id}`,

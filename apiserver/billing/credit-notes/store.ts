@@ -1,29 +1,12 @@
-import { and, asc, desc, eq, getTableColumns, lt, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, lt } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
-import { creditNoteLines, creditNoteSequences, creditNotes } from "../invoices/table.ts";
+import { creditNoteLines, creditNotes } from "../invoices/table.ts";
 
 export type CreditNote = typeof creditNotes.$inferSelect;
 
 /** A line of a credit note: what is given back, net, and why. */
 export type CreditNoteLine = Pick<typeof creditNoteLines.$inferSelect, "description" | "amountCents">;
-
-/**
- * Takes the next position of a year. Until the end of the transaction no other one gets a position of that year, so that
- * one that is rolled back leaves no gap.
- */
-export async function takeCreditNoteSequence(tx: Queryable, year: number): Promise<number> {
-  const [row] = await tx
-    .insert(creditNoteSequences)
-    .values({ year, last: 1 })
-    .onConflictDoUpdate({
-      target: creditNoteSequences.year,
-      set: { last: sql`${creditNoteSequences.last} + 1` },
-    })
-    .returning({ last: creditNoteSequences.last });
-  if (row === undefined) throw new Error(`no sequence of credit notes of ${year}`);
-  return row.last;
-}
 
 /** Writes a credit note. */
 export async function insertCreditNote(tx: Queryable, note: CreditNote): Promise<void> {

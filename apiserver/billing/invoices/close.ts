@@ -2,7 +2,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { emitEvents, newEvent } from "../../events/emit.ts";
+import { emitWebhookEvents, newEvent } from "../../events/emit.ts";
 import type { Page, PageRequest } from "../../http/contract/page.ts";
 import { isCountry } from "../country.ts";
 import { invoiceGenerated } from "../event-schema.ts";
@@ -19,7 +19,6 @@ import { findDailyCosts } from "./daily-costs.ts";
 import {
   findInvoicedPeriods,
   type Invoice,
-  insertDailyCosts,
   insertInvoice,
   insertInvoiceLines,
   listOrganizationsWithUsage,
@@ -197,13 +196,12 @@ async function issue(
   { month, issuedAt, lines, source, numberPrefix, ...due }: Issue,
 ): Promise<void> {
   const year = issuedAt.getUTCFullYear();
-  const sequence = await takeSequence(tx, year);
+  const sequence = await takeSequence(tx, year, "invoices");
   const number = `${numberPrefix}-${year}-${String(sequence).padStart(SEQUENCE_DIGITS, "0")}`;
   const invoice: Invoice = { ...due.invoice, id: createId(), number, year, sequence, issuedAt };
   const { orgId, amountCents } = invoice;
-  await insertInvoice(tx, invoice);
+  await insertInvoice(tx, invoice, findDailyCosts(source));
   await insertInvoiceLines(tx, invoice.id, lines);
-  await insertDailyCosts(tx, invoice.id, findDailyCosts(source));
   await recordSystemAudits(tx, "month-close", [
     {
       action: "invoice.issue",
@@ -220,7 +218,7 @@ async function issue(
     period_start: month.start.toISOString(),
     period_end: month.end.toISOString(),
   };
-  await emitEvents(tx, [newEvent(invoiceGenerated, { orgId, occurredAt: issuedAt, data })]);
+  await emitWebhookEvents(tx, [newEvent(invoiceGenerated, { orgId, occurredAt: issuedAt, data })]);
 }
 
 async function* findOrganizations(db: Queryable, month: Month): AsyncGenerator<string> {

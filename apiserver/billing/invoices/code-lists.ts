@@ -1,6 +1,6 @@
 /**
- * The code lists of EN 16931 as its official rules have them (ConnectingEurope/eInvoicing-EN16931, Schematron 1.3.16), by the
- * rule that asks for each. `npm run test:invoices` compares them with the rules.
+ * The code lists of EN 16931 as its official rules have them (ConnectingEurope/eInvoicing-EN16931, Schematron 1.3.16),
+ * by the rule that asks for each. `npm run test:invoices` compares them with the rules.
  */
 export const CODE_LISTS = {
   /** BT-3: UNTDID 1001, as far as invoices may have it. */
@@ -23,7 +23,10 @@ RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STD SVC SYP SZL THB TJS 
 USD USN UYI UYU UYW UZS VED VES VND VUV WST XAF XAG XAU XBA XBB XBC XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX
 YER ZAR ZMW ZWG`),
   },
-  /** BT-40 and BT-55: ISO 3166-1 alpha-2, with the additions of the rules; South Sudan (SS), which they lack, is a member. */
+  /**
+   * BT-40 and BT-55: ISO 3166-1 alpha-2, with the additions of the rules; South Sudan (SS), which they lack, is a
+   * member.
+   */
   country: {
     rule: "BR-CL-14",
     codes: toCodes(`

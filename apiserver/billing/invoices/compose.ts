@@ -16,7 +16,10 @@ export interface InvoiceLine {
   unitPriceEUR: string;
   unitSeconds: bigint;
   amountCents: bigint;
-  /** The first and the last day of the month, `YYYY-MM-DD` in UTC, on which it was charged at this price; null: not known. */
+  /**
+   * The first and the last day of the month, `YYYY-MM-DD` in UTC, on which it was charged at this price; null: not
+   * known.
+   */
   firstDay: string | null;
   lastDay: string | null;
 }

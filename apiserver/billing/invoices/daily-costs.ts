@@ -13,8 +13,8 @@ export interface DailyCost {
 }
 
 /**
- * What each day of a whole month costs, by resource type. The days of a type add up to exactly what its lines amount to:
- * a day gets what its line amounts to at the end of the day beyond what it did the day before, both rounded.
+ * What each day of a whole month costs, by resource type. The days of a type add up to exactly what its lines amount
+ * to: a day gets what its line amounts to at the end of the day beyond what it did the day before, both rounded.
  */
 export function findDailyCosts(source: RatingSource): DailyCost[] {
   const { month } = source;

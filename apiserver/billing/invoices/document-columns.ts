@@ -1,6 +1,6 @@
 import { integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { centsColumn } from "../../db/columns.ts";
 import { isVatId } from "../../http/contract/vat-id.ts";
-import { centsColumn } from "../money-columns.ts";
 import type { Supplier } from "./config.ts";
 import type { VatCase } from "./vat.ts";
 
@@ -13,7 +13,9 @@ export interface Buyer {
   country: string;
   vatId: string | null;
   email: string | null;
-  /** A tax number that is no VAT id. This and those below are absent in documents that were issued before they existed. */
+  /**
+   * A tax number that is no VAT id. This and those below are absent in documents that were issued before they existed.
+   */
   taxNumber?: string | null;
   /** What the buyer wants to see on its invoices (BT-10). */
   reference?: string | null;
@@ -21,7 +23,9 @@ export interface Buyer {
   purchaseOrder?: string | null;
 }
 
-/** Columns of both kinds of documents, invoices and credit notes: a number without a gap, the amounts and the parties. */
+/**
+ * Columns of both kinds of documents, invoices and credit notes: a number without a gap, the amounts and the parties.
+ */
 export const documentColumns = () => ({
   id: uuid().primaryKey(),
   orgId: uuid("org_id").notNull(),
@@ -46,7 +50,10 @@ export interface TaxNumbers {
   taxNumber?: string | null | undefined;
 }
 
-/** The tax number of a party that is no VAT id: the field made for it, or what stands in place of a VAT id without being one. */
+/**
+ * The tax number of a party that is no VAT id: the field made for it, or what stands in place of a VAT id without being
+ * one.
+ */
 export function taxNumberOf({ vatId, taxNumber }: TaxNumbers): string | null {
   if (taxNumber !== null && taxNumber !== undefined) return taxNumber;
   return vatId !== null && vatId !== undefined && !isVatId(vatId) ? vatId : null;

@@ -28,8 +28,8 @@ export async function readInvoiceCharges(db: Queryable, one: InvoiceWithLines): 
 }
 
 /**
- * What an organization is billed for a month: the charges of the invoice of that month, or of its lines where none was issued,
- * and those of the credit notes that were issued in it. undefined: the month is not closed.
+ * What an organization is billed for a month: the charges of the invoice of that month, or of its lines where none was
+ * issued, and those of the credit notes that were issued in it. undefined: the month is not closed.
  */
 export function readMonthCharges(
   { db, config: { invoicing } }: Pick<Deps, "db" | "config">,

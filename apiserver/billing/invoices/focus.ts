@@ -90,7 +90,7 @@ const SERVICES = {
   networking: { ServiceCategory: "Networking", ServiceName: "Networking" },
   storage: { ServiceCategory: "Storage", ServiceName: "Storage" },
   registry: { ServiceCategory: "Developer Tools", ServiceName: "Container Registry" },
-  /** Of what belongs to no single service. */
+  /** The service of what belongs to no single one. */
   billing: { ServiceCategory: "Other", ServiceName: "Billing" },
 } as const;
 
@@ -138,8 +138,8 @@ export function toCreditNoteRows({ lines, correctedPeriod, ...note }: CreditNote
 }
 
 /**
- * A row for each line. Its costs are the rounded amount of the line; ListCost alone is the unit price times the quantity. A line
- * that corrects an earlier invoice is a correction of its month.
+ * A row for each line. Its costs are the rounded amount of the line; ListCost alone is the unit price times the
+ * quantity. A line that corrects an earlier invoice is a correction of its month.
  */
 export function toLineRows(billed: Billed, lines: readonly InvoiceLine[]): FocusRow[] {
   return lines.map((line) => {

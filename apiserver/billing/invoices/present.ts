@@ -85,7 +85,10 @@ export function presentInvoice(
   };
 }
 
-/** The lines of an invoice as CSV: amount_eur is unit_price_eur x unit_seconds / unit_size / month_seconds, rounded half up. */
+/**
+ * The lines of an invoice as CSV: amount_eur is unit_price_eur x unit_seconds / unit_size / month_seconds, rounded half
+ * up.
+ */
 export function toInvoiceCsv(invoice: Invoice, lines: readonly InvoiceLine[]): string {
   const rows = lines.map((line) => ({
     invoice_number: invoice.number,

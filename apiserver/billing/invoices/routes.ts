@@ -220,7 +220,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict"],
     },
-    async (c, { origin, query, transact, runOnce }) => {
+    async (c, { author, query, transact, runOnce }) => {
       const now = deps.now();
       const month = query.month ?? monthBefore(monthOf(now));
       if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
@@ -232,7 +232,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       return transact(
         async (tx) => {
           await requestClose(tx, periodOf(month), now);
-          await recordAudit(tx, origin, {
+          await recordAudit(tx, author, {
             action: "month.close",
             orgId: null,
             target: { kind: "month", id: month.name },

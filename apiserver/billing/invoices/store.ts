@@ -6,9 +6,12 @@ import type { PageRequest } from "../../http/contract/page.ts";
 import { usageIntervals } from "../usage/table.ts";
 import type { InvoicedLine, InvoiceLine } from "./compose.ts";
 import type { DailyCost } from "./daily-costs.ts";
-import { creditNotes, invoiceDailyCosts, invoiceLines, invoiceSequences, invoices } from "./table.ts";
+import { creditNotes, documentSequences, invoiceLines, invoices } from "./table.ts";
 
-export type Invoice = typeof invoices.$inferSelect;
+const { dailyCosts, ...columns } = getTableColumns(invoices);
+
+/** An invoice, without what only the chart of its PDF needs. */
+export type Invoice = Omit<typeof invoices.$inferSelect, "dailyCosts">;
 
 /** Until the end of the transaction no other one issues an invoice to the organization. */
 export async function lockInvoices(tx: Queryable, orgId: string): Promise<void> {
@@ -55,22 +58,27 @@ export async function readInvoicedLines(
 }
 
 /**
- * Takes the next position of a year. Until the end of the transaction no other one gets a position of that year, so that
- * one that is rolled back leaves no gap.
+ * Takes the next position of a year among invoices or credit notes. Until the end of the transaction no other one gets a position of
+ * that year, so that one that is rolled back leaves no gap.
  */
-export async function takeSequence(tx: Queryable, year: number): Promise<number> {
+export async function takeSequence(
+  tx: Queryable,
+  year: number,
+  documents: "invoices" | "creditNotes",
+): Promise<number> {
+  const last = documentSequences[documents];
   const [row] = await tx
-    .insert(invoiceSequences)
-    .values({ year, last: 1 })
-    .onConflictDoUpdate({ target: invoiceSequences.year, set: { last: sql`${invoiceSequences.last} + 1` } })
-    .returning({ last: invoiceSequences.last });
-  if (row === undefined) throw new Error(`no sequence of invoices of ${year}`);
+    .insert(documentSequences)
+    .values({ year, [documents]: 1 })
+    .onConflictDoUpdate({ target: documentSequences.year, set: { [documents]: sql`${last} + 1` } })
+    .returning({ last });
+  if (row === undefined) throw new Error(`no sequence of ${documents} of ${year}`);
   return row.last;
 }
 
-/** Writes an invoice. */
-export async function insertInvoice(tx: Queryable, invoice: Invoice): Promise<void> {
-  await tx.insert(invoices).values(invoice);
+/** Writes an invoice, and what the days of its month cost. */
+export async function insertInvoice(tx: Queryable, invoice: Invoice, days?: DailyCost[]): Promise<void> {
+  await tx.insert(invoices).values({ ...invoice, dailyCosts: days ?? null });
 }
 
 /** Writes the lines of an invoice, in their order. */
@@ -83,19 +91,13 @@ export async function insertInvoiceLines(
   for (const rows of chunk(numbered)) await tx.insert(invoiceLines).values(rows);
 }
 
-/** Writes what the days of an invoice's month cost. */
-export async function insertDailyCosts(tx: Queryable, invoiceId: string, days: DailyCost[]): Promise<void> {
-  await tx.insert(invoiceDailyCosts).values({ invoiceId, days });
-}
-
 /** What the days of an invoice's month cost; none for an invoice that was issued without them. */
 export async function readDailyCosts(db: Queryable, { orgId, id }: Invoice): Promise<DailyCost[]> {
   const [row] = await db
-    .select({ days: invoiceDailyCosts.days })
-    .from(invoiceDailyCosts)
-    .innerJoin(invoices, eq(invoices.id, invoiceDailyCosts.invoiceId))
+    .select({ dailyCosts })
+    .from(invoices)
     .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)));
-  return row?.days ?? [];
+  return row?.dailyCosts ?? [];
 }
 
 /** The last invoice that an organization was issued before one, for an earlier month. */
@@ -104,7 +106,7 @@ export async function findInvoiceBefore(
   { orgId, id, period }: Invoice,
 ): Promise<Invoice | undefined> {
   const [row] = await db
-    .select()
+    .select(columns)
     .from(invoices)
     .where(and(eq(invoices.orgId, orgId), lt(invoices.id, id), lt(invoices.period, period)))
     .orderBy(desc(invoices.period))
@@ -115,7 +117,7 @@ export async function findInvoiceBefore(
 /** One invoice of an organization. */
 export async function findInvoice(db: Queryable, orgId: string, id: string): Promise<Invoice | undefined> {
   const [row] = await db
-    .select()
+    .select(columns)
     .from(invoices)
     .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)));
   return row;
@@ -128,7 +130,7 @@ export async function findInvoiceOfPeriod(
   period: string,
 ): Promise<Invoice | undefined> {
   const [row] = await db
-    .select()
+    .select(columns)
     .from(invoices)
     .where(and(eq(invoices.orgId, orgId), eq(invoices.period, period)));
   return row;
@@ -142,9 +144,9 @@ export async function findAnyInvoice(db: Queryable, id: string): Promise<Invoice
 
 /** The lines of an invoice of an organization, in their order. */
 export async function readInvoiceLines(db: Queryable, { orgId, id }: Invoice): Promise<InvoiceLine[]> {
-  const { invoiceId: _, position, ...columns } = getTableColumns(invoiceLines);
+  const { invoiceId: _, position, ...lineColumns } = getTableColumns(invoiceLines);
   return db
-    .select(columns)
+    .select(lineColumns)
     .from(invoiceLines)
     .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
     .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)))
@@ -158,7 +160,7 @@ export async function listInvoices(
   { cursor, limit }: PageRequest,
 ): Promise<Invoice[]> {
   return db
-    .select()
+    .select(columns)
     .from(invoices)
     .where(and(eq(invoices.orgId, orgId), cursor === undefined ? undefined : lt(invoices.id, cursor)))
     .orderBy(desc(invoices.id))
@@ -168,7 +170,7 @@ export async function listInvoices(
 /** A page of all invoices, the newest first. */
 export async function listAllInvoices(db: Queryable, { cursor, limit }: PageRequest): Promise<Invoice[]> {
   return db
-    .select()
+    .select(columns)
     .from(invoices)
     .where(cursor === undefined ? undefined : lt(invoices.id, cursor))
     .orderBy(desc(invoices.id))

@@ -14,7 +14,7 @@ import {
   unique,
   uuid,
 } from "drizzle-orm/pg-core";
-import { centsColumn, eurosColumn } from "../money-columns.ts";
+import { centsColumn, eurosColumn } from "../../db/columns.ts";
 import type { MeteredType } from "../usage/interval.ts";
 import type { DailyCost } from "./daily-costs.ts";
 import { documentColumns } from "./document-columns.ts";
@@ -29,6 +29,8 @@ export const invoices = pgTable(
     ...documentColumns(),
     /** The first day of the month. */
     period: date({ mode: "string" }).notNull(),
+    /** What the days of the month cost, as the lines say: for the chart of the PDF. Null where it was not noted. */
+    dailyCosts: jsonb("daily_costs").$type<DailyCost[]>(),
   },
   (table) => [
     unique("invoices_period_key").on(table.orgId, table.period),
@@ -62,18 +64,11 @@ export const invoiceLines = pgTable(
   (table) => [primaryKey({ columns: [table.invoiceId, table.position] })],
 );
 
-/** What the days of an invoice's month cost, as its lines say: for the chart of its PDF. Append-only; invoices may have none. */
-export const invoiceDailyCosts = pgTable("invoice_daily_costs", {
-  invoiceId: uuid("invoice_id")
-    .primaryKey()
-    .references(() => invoices.id),
-  days: jsonb().$type<DailyCost[]>().notNull(),
-});
-
-/** The last position that each year's sequence of invoices has given out. */
-export const invoiceSequences = pgTable("invoice_sequences", {
+/** The last positions that the sequences of each year, of invoices and of credit notes, have given out. */
+export const documentSequences = pgTable("document_sequences", {
   year: integer().primaryKey(),
-  last: integer().notNull(),
+  invoices: integer().notNull().default(0),
+  creditNotes: integer("credit_notes").notNull().default(0),
 });
 
 export const WAITING_REASONS = [
@@ -147,9 +142,3 @@ export const creditNoteLines = pgTable(
     check("credit_note_lines_amount", sql`${table.amountCents} > 0`),
   ],
 );
-
-/** The last position that each year's sequence of credit notes has given out. */
-export const creditNoteSequences = pgTable("credit_note_sequences", {
-  year: integer().primaryKey(),
-  last: integer().notNull(),
-});

@@ -3,8 +3,8 @@ import { divideHalfUp } from "../money.ts";
 import type { Invoicing } from "./config.ts";
 
 /**
- * Why a rate of VAT applies: the supplier's country; another country of the European Union, whose buyer accounts for the
- * tax (Art. 196 of Directive 2006/112/EC) or pays that country's rate; or no country of it.
+ * Why a rate of VAT applies: the supplier's country; another country of the European Union, whose buyer accounts for
+ * the tax (Art. 196 of Directive 2006/112/EC) or pays that country's rate; or no country of it.
  */
 export const VAT_CASES = ["domestic", "reverse_charge", "eu_consumer", "outside_eu"] as const;
 export type VatCase = (typeof VAT_CASES)[number];
@@ -22,8 +22,8 @@ const EU_COUNTRIES = new Set(
 const BASIS_POINTS = 10_000n;
 
 /**
- * The VAT that a buyer pays, by the VAT territory of its address. A buyer in the European Union without a VAT id pays the rate
- * of its own country, if configured.
+ * The VAT that a buyer pays, by the VAT territory of its address. A buyer in the European Union without a VAT id pays
+ * the rate of its own country, if configured.
  */
 export function vatOf(
   { supplier, vatBasisPoints }: Invoicing,
@@ -53,7 +53,7 @@ const EXEMPTION_REASONS: Readonly<Partial<Record<VatCase, string>>> = {
   outside_eu: "Not subject to VAT: supplied outside the European Union.",
 };
 
-/** What tells the VAT territory of an address. */
+/** What decides the VAT territory of an address. */
 interface Address {
   /** ISO 3166-1 alpha-2. */
   country: string;
@@ -90,9 +90,9 @@ const EXCLUDED: readonly Territory[] = [
 const TREATED_AS: Readonly<Record<string, string>> = { MC: "FR", IM: "GB" };
 
 /**
- * The country whose VAT holds at an address for services; undefined for a part of a country of the European Union that is no
- * part of its VAT territory. Northern Ireland (GB, VAT numbers with XI) belongs to it for goods alone: Art. 8 of the Windsor
- * Framework.
+ * The country whose VAT holds at an address for services; undefined for a part of a country of the European Union that
+ * is no part of its VAT territory. Northern Ireland (GB, VAT numbers with XI) belongs to it for goods alone: Art. 8 of
+ * the Windsor Framework.
  */
 export function vatCountryOf({ country, postalCode }: Address): string | undefined {
   const code = (postalCode ?? "").trim();

@@ -48,8 +48,8 @@ interface Tax {
 }
 
 /**
- * An invoice in the syntax Cross Industry Invoice (D16B) of EN 16931-1; BT and BG in comments are its terms, BR its rules. It
- * says what the stored invoice says and calculates nothing.
+ * An invoice in the syntax Cross Industry Invoice (D16B) of EN 16931-1; BT and BG in comments are its terms, BR its
+ * rules. It says what the stored invoice says and calculates nothing.
  */
 export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): string {
   return builder.build(composeDocument(invoice, lines));
@@ -132,7 +132,10 @@ function toLine(line: InvoiceLine, position: number, tax: Tax) {
   };
 }
 
-/** BG-4: its VAT id is BT-31, another tax number BT-32. Where no VAT id may stand (BR-O-02) or there is none, its number is its identifier (BR-CO-26). */
+/**
+ * BG-4: its VAT id is BT-31, another tax number BT-32. Where no VAT id may stand (BR-O-02) or there is none, its number
+ * is its identifier (BR-CO-26).
+ */
 function toSeller(party: Invoice["supplier"], { code }: Tax) {
   const isTaxed = code !== NOT_SUBJECT;
   const [vatId, taxNumber] = [vatIdOf(party), taxNumberOf(party)];
@@ -145,8 +148,8 @@ function toSeller(party: Invoice["supplier"], { code }: Tax) {
 }
 
 /**
- * BG-7: its VAT id is BT-48, unless nothing is subject to VAT (BR-O-02). EN 16931 has no field for another tax number of a buyer
- * but the identifier (BT-46).
+ * BG-7: its VAT id is BT-48, unless nothing is subject to VAT (BR-O-02). EN 16931 has no field for another tax number
+ * of a buyer but the identifier (BT-46).
  */
 function toBuyer(party: Buyer, { code }: Tax) {
   const vatId = code === NOT_SUBJECT ? null : vatIdOf(party);

@@ -1,12 +1,12 @@
 import { MANAGER_APISERVER, PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
-import type { Packages } from "../../../shared/crd/packages.ts";
+import type { Packages } from "../../../shared/crd/published-config.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
 import { recordAudit } from "../../audit/index.ts";
 import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { invalidField, notFound } from "../../http/errors.ts";
 import { markAllDue } from "../budgets/store.ts";
 import { effectiveAfter } from "../month.ts";
@@ -39,13 +39,13 @@ export async function lockPackage(tx: Queryable, slug: string): Promise<PackageT
 /** Sets the terms of a package from now on; changes follow each other. */
 export async function setPackage(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { slug, terms, before, now }: PackageUpdate,
 ): Promise<PackageTerms> {
   const effectiveFrom = effectiveAfter(before.effectiveFrom, now());
-  await insertPackageTerms(tx, { slug, ...terms, effectiveFrom, changedBy: toActor(origin) });
+  await insertPackageTerms(tx, { slug, ...terms, effectiveFrom, changedBy: toActor(author) });
   await markAllDue(tx, now());
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "plan.update",
     orgId: null,
     target: { kind: "plan", id: slug },
@@ -64,8 +64,8 @@ export async function requirePackage(db: Queryable, slug: string): Promise<Packa
 }
 
 /**
- * Until the end of the transaction the package is one that a new cluster can have. Throws 422 for one that is unknown or
- * retired.
+ * Until the end of the transaction the package is one that a new cluster can have. Throws 422 for one that is unknown
+ * or retired.
  */
 export async function requireOffered(tx: Queryable, slug: string): Promise<void> {
   await sharePackages(tx);

@@ -3,7 +3,7 @@ import {
   type Capability,
   findUnsupportedReason,
   type PlanCapabilities,
-} from "../../../shared/crd/class-capabilities.ts";
+} from "../../../shared/crd/published-config.ts";
 import { presentActor } from "../../audit/present.ts";
 import { versionTag } from "../../http/contract/etag.ts";
 import { toEuros } from "../money.ts";

@@ -34,14 +34,14 @@ async function readPublished() {
 }
 
 async function change(slug: string, terms: { retired: boolean; vcpus?: number }, now: Date) {
-  const origin = { principal: { kind: "user", userId: randomUUID() }, asStaff: true } as never;
+  const author = { principal: { kind: "user", userId: randomUUID() }, asStaff: true } as never;
   await api.deps.db.transaction(async (tx) => {
     const before = await lockPackage(tx, slug);
-    await setPackage(tx, origin, { slug, terms: { ...before, ...terms }, before, now: () => now });
+    await setPackage(tx, author, { slug, terms: { ...before, ...terms }, before, now: () => now });
   });
 }
 
-test("the operator is told of each package, and since when a retired one is so", async () => {
+test("each package is published for the operator, with the time since which a retired one is retired", async () => {
   await publish();
   expect((await readPublished()).packages).toEqual({
     dev: { controlPlaneReplicas: 1 },

@@ -7,7 +7,9 @@ import { startTestApp, type TestApp } from "../../testing/app.ts";
 
 let api: TestApp;
 
-/** The operator of the stack reads what the API server of the stack publishes; the packages of this test are elsewhere. */
+/**
+ * The operator of the stack reads what the API server of the stack publishes; the packages of this test are elsewhere.
+ */
 const platformNamespace = `packages-${randomUUID()}`;
 const BY = { fieldManager: "test" };
 
@@ -93,7 +95,7 @@ test("of two changes of the same version one is refused, and the history is read
   expect([...first.items, ...second.items]).toEqual((await readHistory("dev")).body.items);
 });
 
-test("an unknown package is not found, and is made by nobody", async () => {
+test("an unknown package is not found, and no request creates it", async () => {
   expect((await readHistory("gold")).status).toBe(404);
   expect((await setPlan("gold", SCALE)).status).toBe(404);
 });

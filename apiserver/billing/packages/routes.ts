@@ -92,7 +92,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "The terms in force.", body: planTermsRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, params: { slug }, readBody, change }) => {
+    async (c, { author, params: { slug }, readBody, change }) => {
       await requirePackage(deps.db, slug);
       const { monthly_price_eur: price, includes, ...body } = await readBody();
       const terms = {
@@ -107,7 +107,7 @@ export function addPackageRoutes(router: Router, deps: Deps): void {
       const after = await change({
         lock: (tx) => lockPackage(tx, slug),
         tag: planTag,
-        apply: (tx, before) => setPackage(tx, origin, { slug, terms, before, now: deps.now }),
+        apply: (tx, before) => setPackage(tx, author, { slug, terms, before, now: deps.now }),
       });
       await publishPackagesSoon(deps);
       return c.json(presentPlanTerms(after), 200, { ETag: planTag(after) });

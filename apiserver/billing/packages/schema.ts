@@ -5,7 +5,7 @@ import { pageSchema } from "../../http/contract/page.ts";
 import { MAX_MESSAGE_LENGTH } from "../../http/errors.ts";
 import { KEPT_DECIMALS, MAX_EUROS } from "../fields-schema.ts";
 
-/** The packages of the catalogue, the smallest first (section 2.6 of the specification). */
+/** The packages of the catalogue, the smallest first. */
 export const PACKAGE_SLUGS = ["dev", "starter", "growth", "scale"] as const;
 
 export type PackageSlug = (typeof PACKAGE_SLUGS)[number];

@@ -1,11 +1,11 @@
 import { sql } from "drizzle-orm";
 import { boolean, check, integer, jsonb, pgTable, text, timestamp, unique, uuid } from "drizzle-orm/pg-core";
 import type { AuditActor } from "../../audit/table.ts";
-import { eurosColumn } from "../money-columns.ts";
+import { eurosColumn } from "../../db/columns.ts";
 
 /**
- * The packages that a cluster can be billed as. Append-only: a row holds from `effective_from` until the next row of its
- * slug, and the API server's role can neither change nor remove a row.
+ * The packages that a cluster can be billed as. Append-only: a row holds from `effective_from` until the next row of
+ * its slug, and the API server's role can neither change nor remove a row.
  */
 export const packageTerms = pgTable(
   "package_terms",

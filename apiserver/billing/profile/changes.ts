@@ -1,10 +1,10 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { notFound } from "../../http/errors.ts";
 import { updateSettings } from "../../organizations/index.ts";
 import { auditProfile } from "./present.ts";
-import { type BillingProfile, type ProfileAddress, readProfile, upsertProfile } from "./store.ts";
+import { type BillingProfile, type ProfileAddress, readProfile, updateAddress } from "./store.ts";
 
 /** Fields that are left out are unchanged. */
 export type ProfileChange = Partial<ProfileAddress & Pick<BillingProfile, "vatId" | "billingEmail">>;
@@ -12,7 +12,7 @@ export type ProfileChange = Partial<ProfileAddress & Pick<BillingProfile, "vatId
 /** Changes the profile of an organization, its VAT id and its e-mail address. */
 export async function setProfile(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { orgId, before }: { orgId: string; before: BillingProfile },
   change: ProfileChange,
 ): Promise<BillingProfile> {
@@ -22,9 +22,9 @@ export async function setProfile(
   const { taxNumber, reference, purchaseOrder } = wanted;
   const { version } = await updateSettings(tx, orgId, { vatId, billingEmail });
   const address = { name, street, postalCode, city, country };
-  await upsertProfile(tx, orgId, { ...address, taxNumber, reference, purchaseOrder });
+  await updateAddress(tx, orgId, { ...address, taxNumber, reference, purchaseOrder });
   const after = { ...wanted, version };
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "billing_profile.update",
     orgId,
     target: { kind: "billing_profile", id: orgId },

@@ -50,7 +50,7 @@ export function addProfileRoutes(router: Router, deps: Deps): void {
       },
       errors: ["conflict", "precondition_failed"],
     },
-    async (c, { orgId, origin, readBody, change }) => {
+    async (c, { orgId, author, readBody, change }) => {
       const {
         org_id: _fixed,
         postal_code: postalCode,
@@ -68,7 +68,7 @@ export function addProfileRoutes(router: Router, deps: Deps): void {
         lock: (tx) => requireProfile(tx, orgId),
         tag: ({ version }) => versionTag(version),
         fixed: () => ({ org_id: orgId }),
-        apply: (tx, before) => setProfile(tx, origin, { orgId, before }, settings),
+        apply: (tx, before) => setProfile(tx, author, { orgId, before }, settings),
       });
       return c.json(presentProfile(profile), 200, { ETag: versionTag(profile.version) });
     },

@@ -1,9 +1,8 @@
-import { eq, sql } from "drizzle-orm";
+import { eq } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import { organizations } from "../../organizations/index.ts";
-import { billingProfiles } from "./table.ts";
 
-/** The part of a profile that is stored outside the organization's own row. */
+/** The part of a profile that only invoices need. */
 export interface ProfileAddress {
   name: string | null;
   street: string | null;
@@ -22,39 +21,30 @@ export interface BillingProfile extends ProfileAddress {
   orgId: string;
   billingEmail: string | null;
   vatId: string | null;
-  /** That of the organization, which rises with every change of either. */
+  /** That of the organization, which rises with every change of the profile too. */
   version: number;
 }
 
 /** The profile of an organization, also of a deleted one; undefined when there was never such an organization. */
 export async function readProfile(db: Queryable, orgId: string): Promise<BillingProfile | undefined> {
-  const { name, street, postalCode, city, country, taxNumber, reference, purchaseOrder } = billingProfiles;
+  const { id, version, billingName: name, street, postalCode, city, country } = organizations;
+  const { taxNumber, buyerReference: reference, purchaseOrder, vatId, billingEmail } = organizations;
+  const address = { name, street, postalCode, city, country, taxNumber, reference, purchaseOrder };
   const [row] = await db
-    .select({
-      orgId: organizations.id,
-      name,
-      street,
-      postalCode,
-      city,
-      country,
-      taxNumber,
-      reference,
-      purchaseOrder,
-      billingEmail: organizations.billingEmail,
-      vatId: organizations.vatId,
-      version: organizations.version,
-    })
+    .select({ orgId: id, ...address, billingEmail, vatId, version })
     .from(organizations)
-    .leftJoin(billingProfiles, eq(billingProfiles.orgId, organizations.id))
     .where(eq(organizations.id, orgId));
   return row;
 }
 
-/** Sets the part of a profile that is stored outside the organization's own row. */
-export async function upsertProfile(tx: Queryable, orgId: string, address: ProfileAddress): Promise<void> {
-  const set = { ...address, updatedAt: sql`now()` };
+/** Sets the part of a profile that only invoices need. */
+export async function updateAddress(
+  tx: Queryable,
+  orgId: string,
+  { name: billingName, reference: buyerReference, ...address }: ProfileAddress,
+): Promise<void> {
   await tx
-    .insert(billingProfiles)
-    .values({ orgId, ...set })
-    .onConflictDoUpdate({ target: billingProfiles.orgId, set });
+    .update(organizations)
+    .set({ ...address, billingName, buyerReference })
+    .where(eq(organizations.id, orgId));
 }

@@ -1,7 +1,7 @@
 import { recordAudit } from "../../audit/index.ts";
 import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { markAllDue } from "../budgets/store.ts";
 import { effectiveAfter } from "../month.ts";
 import { presentRates } from "./present.ts";
@@ -21,18 +21,20 @@ export async function lockLastRateChange(tx: Queryable): Promise<Date> {
   return readLastRateChange(tx);
 }
 
-/** Sets prices that hold from now on; changes follow each other. Returns all prices, and when the new ones took effect. */
+/**
+ * Sets prices that hold from now on; changes follow each other. Returns all prices, and when the new ones took effect.
+ */
 export async function setRates(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   { rates, last, now }: RateCardChange,
 ): Promise<{ rates: Rates; effectiveFrom: Date }> {
   const before = await readRates(tx);
   const effectiveFrom = effectiveAfter(last, now());
-  await insertRates(tx, rates, { effectiveFrom, changedBy: toActor(origin) });
+  await insertRates(tx, rates, { effectiveFrom, changedBy: toActor(author) });
   await markAllDue(tx, now());
   const after = new Map([...before, ...rates]);
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "rate_card.update",
     orgId: null,
     target: { kind: "rate_card", id: "rate_card" },

@@ -75,9 +75,9 @@ test("changes at once, and with a clock that was set back, follow each other wit
   const price = (unit_price_eur: number) => ({ rates: [{ resource_type: "disk", unit_price_eur }] });
   const done = await Promise.all([1, 2, 3, 4, 5, 6].map((euros) => setCard(price(euros))));
   expect(done.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 200]);
-  const origin = { principal: { kind: "user", userId: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01" } };
+  const author = { principal: { kind: "user", userId: "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01" } };
   await api.deps.db.transaction(async (tx) =>
-    setRates(tx, { ...origin, asStaff: true } as never, {
+    setRates(tx, { ...author, asStaff: true } as never, {
       rates: new Map([["disk", 7n]]),
       last: await lockLastRateChange(tx),
       now: () => new Date(0),

@@ -70,7 +70,7 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
       responses: { 200: { description: "The prices in force.", body: rateCardRecord, headers: ["ETag"] } },
       errors: ["precondition_failed"],
     },
-    async (c, { origin, readBody, change }) => {
+    async (c, { author, readBody, change }) => {
       const body = await readBody();
       const rates = new Map(
         body.rates.map((rate) => [rate.resource_type, toMicroEuros(rate.unit_price_eur)]),
@@ -78,7 +78,7 @@ export function addRateCardRoutes(router: Router, deps: Deps): void {
       const { rates: after, effectiveFrom } = await change({
         lock: lockLastRateChange,
         tag: rateCardTag,
-        apply: (tx, last) => setRates(tx, origin, { rates, last, now: deps.now }),
+        apply: (tx, last) => setRates(tx, author, { rates, last, now: deps.now }),
       });
       return c.json({ rates: presentRates(after) }, 200, { ETag: rateCardTag(effectiveFrom) });
     },

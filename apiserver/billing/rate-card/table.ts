@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { check, jsonb, pgTable, text, timestamp, unique, uuid } from "drizzle-orm/pg-core";
 import type { AuditActor } from "../../audit/table.ts";
-import { eurosColumn } from "../money-columns.ts";
+import { eurosColumn } from "../../db/columns.ts";
 
 /**
  * The unit prices of the rate card. Append-only: a price holds from `effective_from` until the next row of its resource

@@ -53,8 +53,8 @@ interface Change {
 /**
  * What an organization's intervals amount to, by cluster, node pool, resource type, unit price and, if asked, day. Over
  * the contents of a package max(0, sum - contents) is billed at each instant; the oldest node pools use them up first.
- * An address costs the whole month's price that held when the month first saw it, and belongs to that day. In the order of
- * clusters, of first use in the month, resource types and node pools, whatever the order of the intervals.
+ * An address costs the whole month's price that held when the month first saw it, and belongs to that day. In the order
+ * of clusters, of first use in the month, resource types and node pools, whatever the order of the intervals.
  */
 export function findCharges({ month, until, intervals, history }: Rating, { byDay = false } = {}): Charge[] {
   const span = { from: toSecond(month.start), to: Math.min(toSecond(until), toSecond(month.end)) };

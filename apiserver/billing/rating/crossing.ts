@@ -4,8 +4,8 @@ import { toDate, toTimeline } from "./histories.ts";
 import { type RatedLine, rateLines, sumCents, toUse } from "./lines.ts";
 
 /**
- * The first whole second, not before `since`, at which the spend to date reaches `limitCents`, if nothing changes that is
- * not yet known; undefined when that is not in the month. The month's last instant counts as its end.
+ * The first whole second, not before `since`, at which the spend to date reaches `limitCents`, if nothing changes that
+ * is not yet known; undefined when that is not in the month. The month's last instant counts as its end.
  */
 export function findCrossing(
   rating: Omit<Rating, "until">,

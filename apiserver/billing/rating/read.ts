@@ -27,7 +27,9 @@ function toPackageChange(terms: PackageTerms): PackageChange {
   return { slug, priceMicroEuros, included, effectiveFrom };
 }
 
-/** Reads what a month of an organization is rated from, in the transaction that uses it: no copy is ever out of date. */
+/**
+ * Reads what a month of an organization is rated from, in the transaction that uses it: no copy is ever out of date.
+ */
 export async function readRatingSource(
   tx: Queryable,
   organizationId: string,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Metered } from "./evidence.ts";
-import { findFigureEvidence, newestFigureTime } from "./figure-evidence.ts";
+import { findFigureEvidence, newestFigureTime } from "./figures.ts";
 import { createLedger } from "./testing.ts";
 
 /** An instant `hours` after the start. */

@@ -3,13 +3,15 @@ import { type StorageInventory, storageInventoryKind } from "../../../shared/crd
 import { createId } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { organizationNamespace } from "../../organizations/index.ts";
-import type { Metered } from "./evidence.ts";
-import { type Figure, findFigureEvidence, newestFigureTime } from "./figure-evidence.ts";
+import { composeEvidence, type EndReason, type Metered, type NewEvidence } from "./evidence.ts";
 import { lockLedger, readFigureTimes, readMeters, upsertFigureTimes, writeLedger } from "./ledger-store.ts";
-import { applyEvidence } from "./meters.ts";
+import { applyEvidence, type Meters, metersOf } from "./meters.ts";
 import type { LedgerDeps } from "./round.ts";
+import { isInUse, isNothing, type Use } from "./uses.ts";
 
-/** The figure of each organization, by its id, with the uid of the object that has it; of the registry, that id again. */
+/**
+ * The figure of each organization, by its id, with the uid of the object that has it; of the registry, that id again.
+ */
 type Figures = Map<string, { objectUid: string; figure: Figure }>;
 
 /** Writes to the ledger what the storage reports of each organization's shared storage. */
@@ -85,4 +87,65 @@ function newTimes(figures: Figures, known: ReadonlyMap<string, Date>, now: Date)
       return measuredAt === undefined || measuredAt === before ? [] : [[subject, measuredAt] as const];
     }),
   );
+}
+
+/** A figure holds until the next one, but for no longer than this. */
+const HOLDS_MS = 24 * 3_600_000;
+
+/** A quantity that was measured. */
+export interface Figure {
+  use: Use;
+  measuredAt: Date;
+}
+
+/** The time of the newest figure of a subject after this one was checked. A time in the future is taken as now. */
+export function newestFigureTime(
+  figure: Figure | undefined,
+  lastMeasuredAt: Date | undefined,
+  now: Date,
+): Date | undefined {
+  if (figure === undefined) return lastMeasuredAt;
+  const measuredAt = earliest(figure.measuredAt, now);
+  return lastMeasuredAt !== undefined && measuredAt <= lastMeasuredAt ? lastMeasuredAt : measuredAt;
+}
+
+/**
+ * What a figure shows that the ledger does not have yet. undefined: there is no figure any more, and what was in use
+ * ended now. `lastMeasuredAt` is the time of the newest figure that was checked before.
+ */
+export function findFigureEvidence(
+  metered: Metered,
+  meters: Meters,
+  {
+    figure,
+    lastMeasuredAt,
+    now,
+  }: { figure: Figure | undefined; lastMeasuredAt: Date | undefined; now: Date },
+): NewEvidence[] {
+  const measuredAt = newestFigureTime(figure, lastMeasuredAt, now);
+  const next = measuredAt === lastMeasuredAt || measuredAt === undefined ? undefined : measuredAt;
+  const known = metersOf(meters, metered.kind, metered.subject);
+  const evidence: NewEvidence[] = [];
+  let isRunning = known.some(({ endedAt }) => endedAt === null);
+  const end = (at: Date, reason: EndReason) => {
+    evidence.push(composeEvidence(metered, at, {}, reason));
+    isRunning = false;
+  };
+
+  const expiry = expiryOf(lastMeasuredAt);
+  if (isRunning && expiry <= (next ?? now)) end(expiry, "expired");
+  if (isRunning && figure === undefined) end(now, "ended");
+  if (next === undefined || figure === undefined) return evidence;
+  const isSame = isRunning ? isInUse(known, figure.use) : isNothing(figure.use);
+  if (!isSame) evidence.push(composeEvidence(metered, next, figure.use));
+  return evidence;
+}
+
+/** A use that no figure is known of has expired. */
+function expiryOf(measuredAt: Date | undefined): Date {
+  return new Date((measuredAt?.getTime() ?? -HOLDS_MS) + HOLDS_MS);
+}
+
+function earliest(one: Date, other: Date): Date {
+  return one < other ? one : other;
 }

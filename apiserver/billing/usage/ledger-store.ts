@@ -1,10 +1,10 @@
-import { and, asc, desc, eq, inArray, isNull, sql } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import { organizations } from "../../organizations/index.ts";
 import { clusterRecords, projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
 import { markDue } from "../budgets/store.ts";
-import type { Evidence, EvidenceKind } from "./evidence.ts";
+import type { Evidence, EvidenceKind, Metered } from "./evidence.ts";
 import type { UsageInterval } from "./interval.ts";
 import { type LedgerChanges, type Meters, setMeter } from "./meters.ts";
 import { usageEvidence, usageFigures, usageIntervals, usageRounds, usageSources } from "./table.ts";
@@ -22,12 +22,7 @@ export async function readMeters(tx: Queryable, subjects: readonly string[]): Pr
   const rows = await tx
     .selectDistinctOn([subject, resourceType], { id, subject, resourceType, quantity, startedAt, endedAt })
     .from(usageIntervals)
-    .where(
-      and(
-        sql`${subject} in (select json_array_elements_text(${JSON.stringify(subjects)}::text::json))`,
-        isNull(usageIntervals.correctionOf),
-      ),
-    )
+    .where(and(sql`${subject} in ${valuesOf(subjects)}`, isNull(usageIntervals.correctionOf)))
     .orderBy(subject, resourceType, sql`${endedAt} desc nulls first`, desc(startedAt));
   for (const { subject: of, ...meter } of rows) setMeter(meters, of, meter);
   return meters;
@@ -46,6 +41,76 @@ export async function readRunningMachines(
     .where(and(inArray(usageIntervals.nodePoolId, [...nodePoolIds]), isNull(usageIntervals.endedAt)));
   for (const { nodePoolId, subject } of rows) running.get(nodePoolId ?? "")?.add(subject);
   return running;
+}
+
+/** Whose each of these was when it was last metered, by kind; without those of a Cluster or NodePool that exists. */
+export async function readLastMetered(
+  tx: Queryable,
+  subjects: readonly string[],
+  kinds: readonly EvidenceKind[],
+): Promise<Metered[]> {
+  return selectMetered(tx, kinds, and(inArray(usageIntervals.subject, [...subjects]), isWithoutObject()));
+}
+
+/**
+ * What is in use of a Cluster or NodePool that does not exist, by kind; without those whose deletion is not in the
+ * ledger yet.
+ */
+export async function listRunningWithoutObject(
+  tx: Queryable,
+  kinds: readonly EvidenceKind[],
+): Promise<Metered[]> {
+  return selectMetered(tx, kinds, and(isNull(usageIntervals.endedAt), isWithoutObject()));
+}
+
+/**
+ * Those of these machines that a node pool lists, whichever pool they were metered under. A deleted pool counts until
+ * its deletion is in the ledger.
+ */
+export async function readListedMachines(
+  tx: Queryable,
+  machines: readonly Pick<Metered, "organizationId" | "subject">[],
+): Promise<Set<string>> {
+  if (machines.length === 0) return new Set();
+  const rows = await tx.execute<{ uid: string }>(sql`select machine ->> 'uid' as uid
+    from ${projectedNodePools} as object
+    cross join jsonb_array_elements(object.object -> 'status' -> 'machines') as machine
+    where object.org_id::text in ${valuesOf(machines.map(({ organizationId }) => organizationId))}
+      and machine ->> 'uid' in ${valuesOf(machines.map(({ subject }) => subject))} and ${isOpen}`);
+  return new Set(rows.map(({ uid }) => uid));
+}
+
+/** As one parameter, however many there are. */
+function valuesOf(values: readonly string[]): SQL {
+  return sql`(select json_array_elements_text(${JSON.stringify([...new Set(values)])}::text::json))`;
+}
+
+/** A projected `object` exists, or its deletion is not in the ledger yet. */
+const isOpen = sql`(object.deleted_at is null or not exists (
+  select from ${usageSources} as source where source.uid = object.uid and source.is_deleted))`;
+
+/** The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. */
+function isWithoutObject(): SQL {
+  const { clusterId, nodePoolId } = usageIntervals;
+  return sql`not (${nodePoolId} is null and exists (select from ${projectedClusters} as object
+      where object.id = ${clusterId} and ${isOpen})
+    or exists (select from ${projectedNodePools} as object where object.id = ${nodePoolId} and ${isOpen}))`;
+}
+
+async function selectMetered(
+  tx: Queryable,
+  kinds: readonly EvidenceKind[],
+  where: SQL | undefined,
+): Promise<Metered[]> {
+  const { organizationId, subject, clusterId, clusterName, nodePoolId, startedAt } = usageIntervals;
+  const { kind, objectUid } = usageEvidence;
+  const place = { clusterId, clusterName, nodePoolId };
+  return tx
+    .selectDistinctOn([subject, kind], { organizationId, kind, subject, objectUid, ...place })
+    .from(usageIntervals)
+    .innerJoin(usageEvidence, eq(usageEvidence.id, usageIntervals.evidenceId))
+    .where(and(isNull(usageIntervals.correctionOf), inArray(kind, [...kinds]), where))
+    .orderBy(subject, kind, desc(startedAt));
 }
 
 /** Adds evidence with what follows from it; the budgets of its organizations are compared in the next round. */
@@ -75,7 +140,9 @@ export async function listEvidence(db: Queryable): Promise<Evidence[]> {
     .orderBy(asc(usageEvidence.sequence));
 }
 
-/** Until when everything that existed has been seen and is in the ledger; undefined: no round has been completed yet. */
+/**
+ * Until when everything that existed has been seen and is in the ledger; undefined: no round has been completed yet.
+ */
 export async function readSeenAt(db: Queryable): Promise<Date | undefined> {
   const [row] = await db.select({ seenAt: usageRounds.seenAt }).from(usageRounds);
   return row?.seenAt;
@@ -115,9 +182,9 @@ export async function upsertFigureTimes(
 const FIGURE_DAYS = 30;
 
 /**
- * Deletes what the ledger has noted of objects that nothing can be seen of any more: versions of Clusters and NodePools of
- * which the projection keeps not even a tombstone, and the times of figures of organizations deleted long ago. The ledger
- * and its evidence stay unchanged: neither is made from these notes.
+ * Deletes what the ledger has noted of objects that nothing can be seen of any more: versions of Clusters and NodePools
+ * of which the projection keeps not even a tombstone, and the times of figures of organizations deleted long ago. The
+ * ledger and its evidence stay unchanged: neither is made from these notes.
  */
 export async function purgeNotes(db: Database): Promise<void> {
   await db.transaction(async (tx) => {
@@ -138,11 +205,13 @@ async function deleteFigures(tx: Queryable): Promise<void> {
   await tx.delete(usageFigures).where(sql`exists (
       select from ${organizations} as owner where owner.id::text = ${usageFigures}.subject
         and owner.deleted_at < now() - make_interval(days => ${FIGURE_DAYS}))
-    and not exists (
-      select from ${usageIntervals} as running where running.subject = ${usageFigures}.subject and running.ended_at is null)`);
+    and not exists (select from ${usageIntervals} as running
+      where running.subject = ${usageFigures}.subject and running.ended_at is null)`);
 }
 
-/** Seconds since the epoch: for 11,000 rows dates as text and drizzle's mapping of each column take as long as all else. */
+/**
+ * Seconds since the epoch: for 11,000 rows dates as text and drizzle's mapping of each column take as long as all else.
+ */
 interface IntervalRow
   extends Record<string, unknown>,
     Omit<UsageInterval, "quantity" | "startedAt" | "endedAt"> {
@@ -152,9 +221,9 @@ interface IntervalRow
 }
 
 /**
- * The intervals of organizations, corrections included, that have a part in the half-open time from `from` to `to`: as they
- * are stored, not cut to that time, in no order. With a limit, at most so many of them. A cluster has the name that it has
- * now, whatever it was called when its use began.
+ * The intervals of organizations, corrections included, that have a part in the half-open time from `from` to `to`: as
+ * they are stored, not cut to that time, in no order. With a limit, at most so many of them. A cluster has the name
+ * that it has now, whatever it was called when its use began.
  */
 export async function readUsageIntervals(
   db: Queryable,

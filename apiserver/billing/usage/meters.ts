@@ -33,8 +33,8 @@ export function setMeter(meters: Meters, subject: string, meter: Meter): void {
 }
 
 /**
- * The changes that follow from evidence, in its order; `meters` is updated. An interval never begins before the end of the
- * one before it and never ends before its own start, so that no second counts twice whatever the times say.
+ * The changes that follow from evidence, in its order; `meters` is updated. An interval never begins before the end of
+ * the one before it and never ends before its own start, so that no second counts twice whatever the times say.
  */
 export function applyEvidence(
   meters: Meters,

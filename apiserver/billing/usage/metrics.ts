@@ -9,8 +9,8 @@ export interface LedgerMetrics {
 
 /**
  * `marina_apiserver_usage_evidence_total{kind}`, `marina_apiserver_usage_ends_total{reason}` (`ended`, `not_seen`,
- * `expired`), and `marina_apiserver_usage_seen_timestamp_seconds`: until when the ledger is complete, on the replica that
- * writes it.
+ * `expired`), and `marina_apiserver_usage_seen_timestamp_seconds`: until when the ledger is complete, on the replica
+ * that writes it.
  */
 export function createLedgerMetrics(registry: Registry): LedgerMetrics {
   const registers = [registry];

@@ -26,7 +26,7 @@ describe("a cluster", () => {
     expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-12:00:00", "plan:growth 1 08:00:00-12:00:00"]);
   });
 
-  test("that became ready and was deleted while nobody looked counts for its time", () => {
+  test("that became ready and was deleted between two observations counts for its time", () => {
     const ledger = createLedger();
     observe(ledger, "12:00:00", READY, { end: GONE("08:00:01") });
     expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-08:00:01"]);
@@ -64,7 +64,7 @@ describe("a cluster", () => {
     expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-10:00:00", "control_plane 1 11:00:00-"]);
   });
 
-  test("whose end nobody saw ends when it was last seen, with that reason", () => {
+  test("whose end was not observed ends when it was last seen, with that reason", () => {
     const ledger = createLedger();
     observe(ledger, "09:00:00", READY);
     observe(ledger, "15:00:00", READY, { end: NOT_SEEN("12:00:00") });
@@ -145,7 +145,7 @@ describe("a machine", () => {
     ],
     ["never had a node", [{ goneMachines: [gone("a", "09:00:00", false)] }], []],
     [
-      "came and went while nobody looked",
+      "was created and deleted between two observations",
       [{ goneMachines: [gone("a", "09:00:00")] }],
       ["vcpu 4 08:00:00-09:00:00"],
     ],

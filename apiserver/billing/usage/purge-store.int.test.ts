@@ -31,9 +31,9 @@ const round = () =>
     new AbortController().signal,
   );
 
-function project(object: ProjectedCluster, gone = false) {
+function project(object: ProjectedCluster, deleted = false) {
   version += 1n;
-  const observation = { object: { ...object, resourceVersion: version }, gone };
+  const observation = { object: { ...object, resourceVersion: version }, deleted };
   return api.deps.db.transaction((tx) => projectObservations(tx, [observation]));
 }
 

@@ -40,9 +40,9 @@ const HOUR_MS = 3_600_000;
 const ago = (hours: number) => new Date(Math.floor((Date.now() - hours * HOUR_MS) / 1000) * 1000);
 const round = () => runRound(deps, new AbortController().signal);
 
-function project(object: ProjectedCluster | ProjectedNodePool, gone = false) {
+function project(object: ProjectedCluster | ProjectedNodePool, deleted = false) {
   version += 1n;
-  const observation = { object: { ...object, resourceVersion: version }, gone };
+  const observation = { object: { ...object, resourceVersion: version }, deleted };
   return api.deps.db.transaction((tx) => projectObservations(tx, [observation]));
 }
 
@@ -104,7 +104,7 @@ test("rounds of many replicas at once write each use once", async () => {
   expect(evidence).toHaveLength(3);
 });
 
-describe("a cluster that is gone with its pool", () => {
+describe("a cluster that is deleted with its pool", () => {
   const remove = async () => {
     const cluster = aReadyCluster();
     const pool = aPoolOf(cluster, { machines: [aMachine(createId())] });

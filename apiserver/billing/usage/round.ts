@@ -30,8 +30,8 @@ const BATCH_SIZE = 50;
 export type LedgerDeps = Pick<Deps, "db" | "log" | "now"> & { ledgerMetrics: LedgerMetrics };
 
 /**
- * Writes to the ledger what is projected of Clusters and NodePools and not in it yet. Safe to run twice, also at once. An
- * object that cannot be written is logged and left for the next round.
+ * Writes to the ledger what is projected of Clusters and NodePools and not in it yet. Safe to run twice, also at once.
+ * An object that cannot be written is logged and left for the next round.
  */
 export async function runRound(deps: LedgerDeps, signal: AbortSignal): Promise<void> {
   const seenAt = await findLastSeenAt(deps.db);

@@ -1,7 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { clusterRecords } from "../../resources/project/table.ts";
+import { objectRecords } from "../../resources/project/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import type { UsageInterval } from "./interval.ts";
 import { readUsageIntervals } from "./ledger-store.ts";
@@ -62,7 +62,7 @@ test("a cluster has the name that it has now, and without a record that of its u
   const [organizationId, other, clusterId] = [await api.createOrganization(), createId(), createId()];
   const used = { clusterId, clusterName: "before" };
   for (const organization of [organizationId, other]) await insert({ ...used, organizationId: organization });
-  await api.deps.db.insert(clusterRecords).values({
+  await api.deps.db.insert(objectRecords).values({
     id: clusterId,
     orgId: organizationId,
     namespace: `org-${organizationId}`,
@@ -89,7 +89,7 @@ test("intervals of other organizations are not read, and quantities are exact to
   expect(stored.quantity).toBe(9_007_199_254_740_991n);
 });
 
-test("a correction is read beside what it corrects", async () => {
+test("a correction is read together with what it corrects", async () => {
   const { id, stored, organizationId } = await insert({ endedAt: TO });
   const correction = await insert({ organizationId, quantity: -4n, endedAt: TO, correctionOf: id });
   expect(await readUsageIntervals(api.deps.db, [organizationId], { from: FROM, to: TO })).toEqual([

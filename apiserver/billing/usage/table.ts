@@ -20,8 +20,8 @@ import type { MeteredType } from "./interval.ts";
 
 /**
  * What the platform saw of each use: the source that the intervals are made from, in the order of `sequence`, in which
- * rows also become visible, for one transaction at a time adds some. Append-only; the API server's role can neither change
- * nor remove a row.
+ * rows also become visible, for one transaction at a time adds some. Append-only; the API server's role can neither
+ * change nor remove a row.
  */
 export const usageEvidence = pgTable(
   "usage_evidence",
@@ -70,7 +70,8 @@ export const usageRounds = pgTable(
 
 /**
  * The ledger of usage. Append-only: the end of a row that is still running is set once, a trigger refuses every other
- * change, and a correction is another row with a negative quantity. Rows of one subject and resource type do not overlap.
+ * change, and a correction is another row with a negative quantity. Rows of one subject and resource type do not
+ * overlap.
  */
 export const usageIntervals = pgTable(
   "usage_intervals",

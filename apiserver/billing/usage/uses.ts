@@ -41,8 +41,8 @@ export function useOfMachine({ vcpus, memoryGB, diskGB }: MachineSize, plan: str
 }
 
 /**
- * Evidence that the subject uses this, if the ledger does not say so. It begins at `first` when the ledger knows nothing of
- * the subject, else at `now`: what it recorded as ended, or as another quantity, is not changed afterwards.
+ * Evidence that the subject uses this, if the ledger does not say so. It begins at `first` when the ledger knows
+ * nothing of the subject, else at `now`: what it recorded as ended, or as another quantity, is not changed afterwards.
  */
 export function followUse(
   metered: Metered,

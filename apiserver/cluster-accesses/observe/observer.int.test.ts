@@ -1,5 +1,6 @@
 import { and, eq, like } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
 import { ANNOTATION_IDENTITY, LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
 import { createId } from "../../../shared/program/id.ts";
@@ -17,6 +18,7 @@ let api: TestApp;
 let orgId: string;
 let owner: Person;
 let cluster: ProjectedCluster;
+let lostCluster: ProjectedCluster;
 let stop: AbortController | undefined;
 let stopped: Promise<void> | undefined;
 
@@ -26,8 +28,8 @@ beforeAll(async () => {
     issuer,
     orgId,
     owner,
-    clusters: [cluster],
-  } = await startAccessService("Watched"));
+    clusters: [cluster, lostCluster],
+  } = await startAccessService("Watched", "Lost"));
 });
 afterEach(() => halt());
 afterAll(() => api.close());
@@ -91,7 +93,7 @@ describe("an access by kubectl", () => {
     await deleteByHand(later);
   });
 
-  test("is audited when it is deleted while nobody watches", async () => {
+  test("is audited when it is deleted while no process watches", async () => {
     start();
     const id = await createByHand();
     await expect.poll(() => auditOf(id), patience).toHaveLength(1);
@@ -105,7 +107,7 @@ describe("an access by kubectl", () => {
   test.each([
     ["while it is watched", (id: string) => deleteByHand(id)],
     [
-      "while nobody watches",
+      "while no process watches",
       async (id: string) => {
         await halt();
         await deleteByHand(id);
@@ -161,7 +163,7 @@ describe("an access by kubectl", () => {
   });
 });
 
-describe("an access by kubectl that waits for the word of the records", () => {
+describe("an access by kubectl that waits for the verdict of the records", () => {
   const email = (person: Person) => person.email.toUpperCase();
   const OLD_ID = "01890000-0000-7000-8000-000000000000";
 
@@ -186,7 +188,7 @@ describe("an access by kubectl that waits for the word of the records", () => {
       }),
       "refused",
     ],
-  ])("and names %s", async (_name, compose, word) => {
+  ])("and names %s", async (_name, compose, verdict) => {
     const { subject, labels = {} } = compose(await issuer.createPerson());
     const { namespace, name: clusterName } = cluster;
     const name = `w-${createId().slice(-12)}`;
@@ -194,16 +196,16 @@ describe("an access by kubectl that waits for the word of the records", () => {
     await createAccessObject(api.deps, { metadata: { namespace, name, labels }, spec });
     start();
     const read = () => api.deps.kube.get(clusterAccessKind, namespace, name);
-    await expect.poll(async () => wordOf(await read()), patience).toBe(word);
+    await expect.poll(async () => verdictOf(await read()), patience).toBe(verdict);
     await api.deps.kube.delete(clusterAccessKind, namespace, name);
   });
 });
 
-/** The word for this very object. */
-function wordOf(access: ClusterAccess | undefined): string | undefined {
-  const [word, uid = access?.metadata.uid] =
+/** The verdict for this very object. */
+function verdictOf(access: ClusterAccess | undefined): string | undefined {
+  const [verdict, uid = access?.metadata.uid] =
     access?.metadata.annotations?.[ANNOTATION_IDENTITY]?.split(" ") ?? [];
-  return uid === access?.metadata.uid ? word : undefined;
+  return uid === access?.metadata.uid ? verdict : undefined;
 }
 
 test("an access ends at its time, also when it comes back from a backup without saying it", async () => {
@@ -225,8 +227,45 @@ test("an access ends at its time, also when it comes back from a backup without 
   const annotations = { [ANNOTATION_IDENTITY]: `known ${uid}` };
   await createAccessObject(api.deps, { metadata: { name, namespace, labels, annotations }, spec });
   const read = async () => kube.get(clusterAccessKind, namespace, name);
-  await expect.poll(async () => wordOf(await read()), patience).toBe("known");
+  await expect.poll(async () => verdictOf(await read()), patience).toBe("known");
   const [restored, recorded] = [await read(), await readRecord()];
   expect(restored && findExpiry(restored)).toEqual(recorded?.expiresAt);
   await kube.delete(clusterAccessKind, namespace, name);
+});
+
+/** An access that REST issued and that is recorded; `lose` removes it, `restore` brings it back as a backup has it. */
+async function issueRecorded(of: ProjectedCluster) {
+  const { issued, access } = await issueSigned(api, of, owner);
+  const { db, kube } = api.deps;
+  await expect.poll(() => findRecorded(db, orgId, issued.body.id), patience).toBeDefined();
+  const { name = "", namespace = "", labels = {} } = access?.metadata ?? {};
+  const place = [clusterAccessKind, namespace, name] as const;
+  return {
+    id: issued.body.id as string,
+    async lose() {
+      await kube.mergePatch(...place, { metadata: { finalizers: null } }, BY_HAND);
+      await kube.delete(...place);
+    },
+    restore: () =>
+      createAccessObject(api.deps, { metadata: { name, namespace, labels }, spec: access?.spec ?? {} }),
+    readVerdict: async () => verdictOf(await kube.get(...place)),
+  };
+}
+
+test("an access that is lost a moment before its cluster was not revoked, and comes back from a backup", async () => {
+  start();
+  const access = await issueRecorded(lostCluster);
+  await access.lose();
+  await api.deps.kube.delete(clusterKind, lostCluster.namespace, lostCluster.name);
+  await access.restore();
+  await expect.poll(access.readVerdict, patience).toBe("known");
+  expect((await auditOf(access.id)).filter((row) => row.startsWith("cluster_access.revoke"))).toEqual([]);
+});
+
+test("an access that is deleted and comes back at once from a backup is refused, for it was revoked", async () => {
+  start();
+  const access = await issueRecorded(cluster);
+  await access.lose();
+  await access.restore();
+  await expect.poll(access.readVerdict, patience).toBe("refused");
 });

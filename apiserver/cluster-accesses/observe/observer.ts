@@ -1,3 +1,5 @@
+import { remainingMs } from "../../../shared/controller/time.ts";
+import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
 import { ANNOTATION_REQUEST_ID, LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
@@ -11,35 +13,41 @@ import {
   recordOutsideAudits,
   recordOutsideDeletions,
 } from "../../audit/index.ts";
-import type { Queryable } from "../../db/client.ts";
 import { toStorable } from "../../db/statement.ts";
 import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
-import { isClusterStaying, outsideWritersOf } from "../../resources/project/index.ts";
+import { outsideWritersOf } from "../../resources/project/index.ts";
 import { isWriteIntended } from "../../resources/write/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
+import { pause } from "../../work/loop.ts";
 import { organizationOf } from "../holder.ts";
 import { accessIdOf } from "../present.ts";
-import { insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
-import { giveAccessWord, lacksWord } from "./word.ts";
+import type { ObservedAccess } from "../table.ts";
+import { findUnended, insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
+import { lacksConfirmation, writeAccessVerdict } from "./verdict.ts";
 
 /** The time of a deletion is in whole seconds, and the clocks of two programs differ. */
 const EXPIRY_TOLERANCE_MS = 5_000;
 
+/** What takes a cluster away takes its accesses too, and may take them first: until then it is open whether one was revoked. */
+const LOST_WITHIN_MS = 10_000;
+const LOOK_AGAIN_MS = 2_000;
+
 const BATCH_SIZE = 20;
 
 /** An access in the cache, a deleted one, or the search for those that ended while no process watched. */
-type Work = { key: string } | { gone: Gone } | { search: true };
+type Work = { key: string } | { deleted: DeletedAccess } | { search: true };
 
 /** An access that is deleted. */
-interface Gone {
+interface DeletedAccess {
   uid: string;
   /** Null where only its record can say it. */
   createdAt: Date | null;
   /** When the deletion was requested; null where it was not seen. */
   requestedAt: Date | null;
+  seenAt: Date;
 }
 
 /**
@@ -61,13 +69,17 @@ async function observe(deps: Deps, signal: AbortSignal): Promise<void> {
     name: "access-observer",
     batchSize: BATCH_SIZE,
     keyOf: (work) =>
-      "key" in work ? `access ${work.key}` : "gone" in work ? `gone ${work.gone.uid}` : "search",
+      "key" in work ? `access ${work.key}` : "deleted" in work ? `deleted ${work.deleted.uid}` : "search",
     run: async (batch) => {
-      for (const work of batch) await carryOut(deps, store, work);
+      for (const work of batch) await carryOut({ ...deps, store, addLater }, work);
     },
     log,
     signal,
   });
+  async function addLater(work: Work, afterMs: number): Promise<void> {
+    await pause(afterMs, signal);
+    if (!signal.aborted) queue.add(work);
+  }
   createReflector({
     client,
     log,
@@ -76,85 +88,105 @@ async function observe(deps: Deps, signal: AbortSignal): Promise<void> {
     store,
     keepManagedFields: true,
     onChange: ({ type, object }) =>
-      queue.add(type === "deleted" ? { gone: toGone(object) } : { key: objectKey(object) }),
+      queue.add(type === "deleted" ? { deleted: toDeletedAccess(object) } : { key: objectKey(object) }),
     onRelist: () => queue.add({ search: true }),
   }).start(signal);
   await queue.stopped;
 }
 
-async function carryOut(deps: Deps, store: Store<ClusterAccess>, work: Work): Promise<void> {
-  if ("gone" in work) return recordGone(deps, work.gone);
-  if ("search" in work) return recordMissing(deps, store);
-  const access = store.get(work.key);
+type ObserverDeps = Deps & {
+  store: Store<ClusterAccess>;
+  /** Work that waits must tolerate that it is never done: the next list of accesses brings it again. */
+  addLater(work: Work, afterMs: number): Promise<void>;
+};
+
+async function carryOut(deps: ObserverDeps, work: Work): Promise<void> {
+  if ("deleted" in work) return considerDeletion(deps, work.deleted);
+  if ("search" in work) return findMissing(deps);
+  const access = deps.store.get(work.key);
   if (access === undefined) return;
   // The record of an access is what decides about one that comes back from a backup.
-  if (lacksWord(access)) await giveAccessWord(deps, access);
-  else await recordObservation(deps, access);
+  if (!lacksConfirmation(access)) await recordObservation(deps, access);
+  else if (!(await writeAccessVerdict(deps, access))) void deps.addLater(work, LOOK_AGAIN_MS);
 }
 
 /** Each is confirmed by a live read, since it may have been created after the list in which it is missing. */
-async function recordMissing(deps: Deps, store: Store<ClusterAccess>): Promise<void> {
+async function findMissing(deps: ObserverDeps): Promise<void> {
   for (const { uid, namespace, name } of await listUnended(deps.db)) {
-    if (store.get(toKey(namespace, name))?.metadata.uid === uid) continue;
+    if (deps.store.get(toKey(namespace, name))?.metadata.uid === uid) continue;
     const live = await deps.kube.get(clusterAccessKind, namespace, name);
-    if (live?.metadata.uid !== uid) await recordGone(deps, { uid, createdAt: null, requestedAt: null });
+    const deleted = { uid, createdAt: null, requestedAt: null, seenAt: new Date() };
+    if (live?.metadata.uid !== uid) await considerDeletion(deps, deleted);
   }
+}
+
+/** Records the end of an access once it is known whether its cluster went with it. */
+async function considerDeletion(deps: ObserverDeps, deleted: DeletedAccess): Promise<void> {
+  const waitsMs = remainingMs(deleted.seenAt.toISOString(), LOST_WITHIN_MS, new Date());
+  if (waitsMs !== undefined) void deps.addLater({ deleted }, waitsMs);
+  else await recordEnd(deps, deleted);
 }
 
 /**
  * Records what is seen of an access: its creation and its end in the audit log, each once, unless REST has made or audited
  * it or the access only expired or ended with its cluster.
  */
-async function recordObservation(
-  { config, db }: Pick<Deps, "config" | "db">,
-  access: ClusterAccess,
-): Promise<void> {
+async function recordObservation(deps: ObserverDeps, access: ClusterAccess): Promise<void> {
   const seen = toObserved(access);
   if (seen === undefined) return;
-  if (!(await findKnownOrganizations(db, [seen.orgId])).has(seen.orgId)) return;
-  await db.transaction(async (tx) => {
+  if (!(await findKnownOrganizations(deps.db, [seen.orgId])).has(seen.orgId)) return;
+  await deps.db.transaction(async (tx) => {
     if (await insertObserved(tx, seen)) await recordOutsideAudits(tx, auditsOfCreation(access, seen));
-    if (access.metadata.deletionTimestamp !== undefined) await recordEnd(tx, config, toGone(access));
   });
+  if (access.metadata.deletionTimestamp !== undefined) await considerDeletion(deps, toDeletedAccess(access));
 }
 
-/** Records the end of an access that is deleted. */
-async function recordGone({ config, db }: Pick<Deps, "config" | "db">, gone: Gone): Promise<void> {
-  await db.transaction((tx) => recordEnd(tx, config, gone));
-}
-
-function toGone({ metadata: { uid = "", creationTimestamp, deletionTimestamp } }: KubeObject): Gone {
-  return { uid, createdAt: toDate(creationTimestamp), requestedAt: toDate(deletionTimestamp) };
+function toDeletedAccess({
+  metadata: { uid = "", creationTimestamp, deletionTimestamp },
+}: KubeObject): DeletedAccess {
+  const requestedAt = toDate(deletionTimestamp);
+  return { uid, createdAt: toDate(creationTimestamp), requestedAt, seenAt: new Date() };
 }
 
 function toDate(timestamp: string | undefined): Date | null {
   return timestamp === undefined ? null : new Date(timestamp);
 }
 
+async function recordEnd({ config, db, kube }: ObserverDeps, deleted: DeletedAccess): Promise<void> {
+  const { uid, requestedAt, seenAt } = deleted;
+  const at = requestedAt ?? seenAt;
+  const found = await findUnended(db, uid);
+  if (found === undefined) return;
+  const cluster = await kube.get(clusterKind, found.namespace, found.clusterName);
+  await db.transaction(async (tx) => {
+    const ended = await markEnded(tx, uid);
+    if (ended === undefined || ended.expiresAt.getTime() - EXPIRY_TOLERANCE_MS <= at.getTime()) return;
+    if (wentWithCluster(cluster, at)) return;
+    if (await isWriteIntended(tx, { verb: "delete", targetId: ended.id })) return;
+    const { orgId, id: targetId } = ended;
+    if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
+    // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
+    if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
+    await recordOutsideDeletions(tx, [toDeletion(ended, deleted)], {
+      isAwaited: (deleted.createdAt ?? ended.createdAt) !== null && isDeleterAwaited(config),
+    });
+  });
+}
+
+/** Whether the cluster of an access that ended at `at` is gone, is being deleted, or was made again since. */
+function wentWithCluster(cluster: Cluster | undefined, at: Date): boolean {
+  if (cluster === undefined || cluster.metadata.deletionTimestamp !== undefined) return true;
+  return Date.parse(cluster.metadata.creationTimestamp ?? "") > at.getTime();
+}
+
 /**
  * Where neither the object nor its record says when it was created, its deleter stays unknown: requests for an earlier access of
- * the name could not be told from those for this one.
+ * the name could not be distinguished from those for this one.
  */
-async function recordEnd(tx: Queryable, config: Deps["config"], gone: Gone): Promise<void> {
-  const ended = await markEnded(tx, gone.uid);
-  const { requestedAt } = gone;
-  const seenAt = new Date();
-  const at = requestedAt ?? seenAt;
-  if (ended === undefined || ended.expiresAt.getTime() - EXPIRY_TOLERANCE_MS <= at.getTime()) return;
-  if (await isWriteIntended(tx, { verb: "delete", targetId: ended.id })) return;
-  const { orgId, id: targetId } = ended;
-  if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
-  // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
-  if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
-  if (!(await isClusterStaying(tx, ended.namespace, ended.clusterName))) return;
+function toDeletion(ended: ObservedAccess, { createdAt, requestedAt, seenAt }: DeletedAccess) {
   const entry = { ...toEntry("revoke", ended), before: toFields(ended) };
-  const place = { orgId, resource: "clusteraccesses", name: ended.name } as const;
-  const createdAt = gone.createdAt ?? ended.createdAt;
-  await recordOutsideDeletions(
-    tx,
-    [{ ...place, createdAt: createdAt ?? seenAt, requestedAt, seenAt, entry }],
-    { isAwaited: createdAt !== null && isDeleterAwaited(config) },
-  );
+  const place = { orgId: ended.orgId, resource: "clusteraccesses", name: ended.name } as const;
+  return { ...place, createdAt: createdAt ?? ended.createdAt ?? seenAt, requestedAt, seenAt, entry };
 }
 
 function auditsOfCreation({ metadata }: ClusterAccess, seen: NewObservedAccess): OutsideAudit[] {

@@ -45,12 +45,28 @@ export async function markEnded(tx: Queryable, uid: string): Promise<ObservedAcc
   return row;
 }
 
-/** The accesses that have not ended, as far as was seen. */
+/** An access that has not ended, as far as was recorded. */
+export async function findUnended(db: Queryable, uid: string): Promise<ObservedAccess | undefined> {
+  const [row] = await db
+    .select()
+    .from(observedAccesses)
+    .where(and(eq(observedAccesses.uid, uid), isNull(observedAccesses.endedAt)));
+  return row;
+}
+
+type PlacedAccess = Pick<ObservedAccess, "uid" | "namespace" | "name">;
+
+/** The accesses that have not ended, as far as was recorded; with `of`, those of one id of an organization. */
 export async function listUnended(
   db: Queryable,
-): Promise<Pick<ObservedAccess, "uid" | "namespace" | "name">[]> {
-  const { uid, namespace, name } = observedAccesses;
-  return db.select({ uid, namespace, name }).from(observedAccesses).where(isNull(observedAccesses.endedAt));
+  of?: Pick<ObservedAccess, "orgId" | "id">,
+): Promise<PlacedAccess[]> {
+  const { uid, namespace, name, orgId, id, endedAt } = observedAccesses;
+  const ofId = of === undefined ? undefined : and(eq(orgId, of.orgId), eq(id, of.id));
+  return db
+    .select({ uid, namespace, name })
+    .from(observedAccesses)
+    .where(and(isNull(endedAt), ofId));
 }
 
 /** Forgets accesses that ended long ago. */

@@ -9,8 +9,8 @@ import { auditLog } from "../../audit/table.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { addPerson, makeOrganization, type Person, type TestIssuer } from "../../testing/issuer.ts";
+import { followOffboardings } from "../jobs.ts";
 import { makeAccessObject, reportReady, startAccessService, waitForRevocations } from "../testing.ts";
-import { followOffboardings } from "./jobs.ts";
 import { purgeOffboardings } from "./store.ts";
 
 const TEST = { fieldManager: "test" };

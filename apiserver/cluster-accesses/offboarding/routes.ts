@@ -1,3 +1,4 @@
+import type { z } from "@hono/zod-openapi";
 import { keepFor } from "../../../shared/program/keep-for.ts";
 import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import { findTargetsOf } from "../../audit/index.ts";
@@ -6,7 +7,8 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
-import { presentOffboarding } from "./present.ts";
+import { FOREIGN_NOTE } from "../schema.ts";
+import type { EndedRight, Offboarding } from "../table.ts";
 import { MAX_OPENED_CLUSTERS, MAX_RIGHTS, offboardingRecord } from "./schema.ts";
 import { listEndedRights, readPendingSeconds, requireOffboarding } from "./store.ts";
 
@@ -63,7 +65,7 @@ async function listOpened({ db }: Deps, orgId: string, userId: string): Promise<
 /** A scrape reads again once the figure is this old. */
 const FIGURE_AGE_MS = 10_000;
 
-/** Of all replicas, read from the database by a scrape: `marina_apiserver_ended_rights_pending_seconds`. */
+/** `marina_apiserver_ended_rights_pending_seconds`, of all replicas: a scrape reads it from the database. */
 function createOffboardingMetrics(registry: Registry, { db }: Pick<Deps, "db">): void {
   const read = keepFor(FIGURE_AGE_MS, () => readPendingSeconds(db));
   new Gauge({
@@ -74,4 +76,37 @@ function createOffboardingMetrics(registry: Registry, { db }: Pick<Deps, "db">):
       this.set((await read()) ?? Number.NaN);
     },
   });
+}
+
+/** The wire form of what ended with a membership; `opened` are the clusters that the person has had kubeconfigs of. */
+function presentOffboarding(
+  { memberId, orgId, userId, email, removedAt, completedAt }: Offboarding,
+  rights: readonly EndedRight[],
+  opened: readonly Pick<ProjectedCluster, "id" | "displayName" | "object">[],
+): z.output<typeof offboardingRecord> {
+  const oldest = rights.find(({ endedAt }) => endedAt === null)?.requestedAt ?? removedAt;
+  return {
+    member_id: memberId,
+    org_id: orgId,
+    user_id: userId,
+    email,
+    removed_at: removedAt.toISOString(),
+    pending_since: completedAt === null ? oldest.toISOString() : null,
+    completed_at: completedAt?.toISOString() ?? null,
+    rights: rights.map(({ kind, targetId, clusterId, requestedAt, endedAt }) => ({
+      kind,
+      id: targetId,
+      cluster_id: clusterId,
+      requested_at: requestedAt.toISOString(),
+      ended_at: endedAt?.toISOString() ?? null,
+    })),
+    cannot_end: {
+      clusters: opened.map(({ id, displayName, object }) => ({
+        cluster_id: id,
+        name: displayName,
+        foreign_admins: object.status?.foreignAdmins?.count ?? null,
+      })),
+      note: FOREIGN_NOTE,
+    },
+  };
 }

@@ -10,7 +10,7 @@ import {
   offboardings,
 } from "../table.ts";
 
-/** How long it is told what ended with a membership. */
+/** How long REST shows what ended with a membership. */
 const KEPT_DAYS = 30;
 
 export type NewEndedRight = Pick<EndedRight, "kind" | "targetId"> &
@@ -81,7 +81,9 @@ export async function listPendingRights(
     .limit(limit);
 }
 
-/** Notes which generation of the admin credentials of a cluster ends a right to the earlier ones, unless one is noted. */
+/**
+ * Notes which generation of the admin credentials of a cluster ends a right to the earlier ones, unless one is noted.
+ */
 export async function setGeneration(
   db: Queryable,
   orgId: string,

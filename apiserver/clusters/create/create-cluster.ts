@@ -1,4 +1,3 @@
-import { findUnsupportedReason, type PlanCapabilities } from "../../../shared/crd/class-capabilities.ts";
 import { type Cluster, type ClusterSpec, clusterKind } from "../../../shared/crd/cluster.ts";
 import { resolveVersion, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import {
@@ -9,12 +8,13 @@ import {
   LABEL_ID,
   LABEL_ORG_ID,
 } from "../../../shared/crd/names.ts";
+import { findUnsupportedReason, type PlanCapabilities } from "../../../shared/crd/published-config.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
-import type { ErrorDetail } from "../../http/errors.ts";
+import { type ErrorDetail, validationFailed } from "../../http/errors.ts";
 import {
   amountsOfCreate,
   checkPoolCapabilities,
@@ -23,8 +23,8 @@ import {
   effectsOfCreate,
   type NewNodePool,
   type ObjectPlace,
-  planPool,
   sumEffects,
+  toBilledPool,
   toNewObject,
   toNodePoolSpec,
 } from "../../node-pools/index.ts";
@@ -128,6 +128,7 @@ export function planCreate(
       displayName: body.name,
       version,
       publicEndpoint: body.public_endpoint,
+      ...(body.labels === undefined ? {} : { labels: body.labels }),
       ...(body.plan === undefined || body.plan === null ? {} : { plan: body.plan }),
       ...(cidrs === undefined || cidrs.length === 0
         ? {}
@@ -147,20 +148,28 @@ export interface NewCluster extends ObjectPlace {
   nodePools: NewNodePool[];
 }
 
+interface CreateClusterOptions {
+  dryRun: boolean;
+  /** What `checkCreate` found. What an earlier attempt has begun is completed all the same. */
+  faults: readonly ErrorDetail[];
+  warnings?: readonly ErrorDetail[];
+}
+
 /**
  * Creates a cluster exactly once: its pools first, and the Cluster last. Safe to repeat with the same id, also after a crash
- * at any point. Throws 422 quota_exceeded, 422 for a plan that is not offered, and what `createObject` throws. A dry run
- * stores nothing but a Namespace that was missing.
+ * at any point. Throws 422 quota_exceeded, 422 for a plan that is not offered or a fault, and what `createObject` throws. A dry
+ * run stores nothing but a Namespace that was missing.
  */
 export async function createCluster(
   deps: Deps,
   caller: Caller,
   desired: NewCluster,
-  { dryRun, warnings = [] }: { dryRun: boolean; warnings?: readonly ErrorDetail[] },
+  { dryRun, faults, warnings = [] }: CreateClusterOptions,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, clusterId, objectName, spec, nodePools } = desired;
-  // What exists is found without the Kubernetes API.
-  if (!(await hasRecord(deps.db, "cluster", orgId, clusterId))) await ensureNamespace(deps, orgId);
+  // What exists is found without the Kubernetes API, and what an earlier attempt has begun has its Namespace.
+  if (faults.length === 0 && !(await hasRecord(deps.db, "cluster", orgId, clusterId)))
+    await ensureNamespace(deps, orgId);
   const assess = (db: Queryable) =>
     assessQuota(db, { orgId, defaults: deps.config.quotas }, quotaAmountsOf(desired));
   return createObject(deps, caller, clustersOf(orgId), {
@@ -178,6 +187,8 @@ export async function createCluster(
       node_pools: nodePools.map((pool) => pool.spec.displayName),
     },
     async check(tx) {
+      const [first, ...others] = faults;
+      if (first !== undefined) throw validationFailed([first, ...others]);
       if (spec.plan !== undefined) await requireOffered(tx, spec.plan);
       await assess(tx);
     },
@@ -197,7 +208,7 @@ function quotaAmountsOf({ clusterId, nodePools }: NewCluster) {
 }
 
 function planCluster({ spec, nodePools }: NewCluster): PlannedCluster {
-  const pools = nodePools.map(({ id, spec: pool }) => planPool(id, pool, undefined));
+  const pools = nodePools.map(({ id, spec: pool }) => toBilledPool(id, pool, undefined));
   return { cluster: { spec }, pools };
 }
 

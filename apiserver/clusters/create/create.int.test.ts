@@ -3,12 +3,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
+import type { ErrorDetail } from "../../http/errors.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
 import { toNodePoolObject } from "../../node-pools/resource.ts";
+import { organizations } from "../../organizations/table.ts";
 import { findCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
@@ -16,7 +20,7 @@ import { isNameFree } from "../../resources/write/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createCluster, type NewCluster, toClusterObject } from "./create-cluster.ts";
-import { aCreateRequest, origin } from "./testing.ts";
+import { aCreateRequest, author } from "./testing.ts";
 
 let api: TestApp;
 let orgId: string;
@@ -28,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 async function create(deps: Deps, request: NewCluster) {
-  const { object } = await createCluster(deps, asAuthorized(origin), request, { dryRun: false });
+  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, faults: [] });
   return object;
 }
 
@@ -228,6 +232,17 @@ describe("a create that is repeated while it is being given up", () => {
 });
 
 describe("a refused create", () => {
+  test.each([true, false])("for a fault makes no Namespace (dry_run %s)", async (dryRun) => {
+    const id = createId();
+    await api.deps.db.insert(organizations).values({ id, name: "Faulty", slug: `faulty-${id.slice(-8)}` });
+    const faults: ErrorDetail[] = [{ field: "plan", code: "unsupported", message: "is not available" }];
+    const request = aCreateRequest(id, "Faulty");
+    await expect(
+      createCluster(api.deps, asAuthorized(author), request, { dryRun, faults }),
+    ).rejects.toMatchObject({ code: "validation_failed" });
+    expect(await api.deps.kube.get(namespaceKind, undefined, request.namespace)).toBeUndefined();
+  });
+
   test("of the Kubernetes API changes nothing: no pool, no name, no intent", async () => {
     const request = aRequest("Refused");
     const refused = { ...request, spec: { ...request.spec, version: "not-a-version" } };

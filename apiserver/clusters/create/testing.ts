@@ -1,10 +1,10 @@
 import { createId } from "../../../shared/program/id.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { createObjectName } from "../../resources/write/index.ts";
 import type { NewCluster } from "./create-cluster.ts";
 
 /** Who makes the requests. */
-export const origin: Origin = {
+export const author: Author = {
   principal: {
     kind: "user",
     userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
@@ -36,7 +36,7 @@ export function aCreateRequest(orgId: string, name: string): NewCluster {
     namespace: `org-${orgId}`,
     clusterId: createId(),
     objectName,
-    requestId: origin.requestId,
+    requestId: author.requestId,
     spec: { displayName: name, version: "1.34.2", plan: "scale", publicEndpoint: true },
     nodePools: [{ id: createId(), objectName: createObjectName("general", "pool"), spec: pool }],
   };

@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer";
 import { nameAdminSecret } from "../../../shared/crd/admin-secret.ts";
+import { toRestWords } from "../../../shared/crd/rest-words.ts";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { asAuthorized, type Caller, transactAs } from "../../http/contract/caller.ts";
-import { toRestWords } from "../../http/contract/fields.ts";
 import { ApiError, dependencyUnavailable } from "../../http/errors.ts";
 import { findCluster, type ProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
@@ -31,7 +31,7 @@ export async function readAdminKubeconfig(
   requireAccessible(cluster);
   const text = await readAdminSecret(deps, cluster);
   await transactAs(deps.db, caller, (tx) =>
-    recordAudit(tx, caller.origin, {
+    recordAudit(tx, caller.author, {
       action: DOWNLOAD_ACTION,
       orgId: cluster.orgId,
       target: { kind: "cluster", id: cluster.id },
@@ -42,8 +42,8 @@ export async function readAdminKubeconfig(
 }
 
 /**
- * Throws 409 cluster_not_ready until the cluster has been running once, with the reason when it has failed, and while it
- * is being deleted.
+ * Throws 409 cluster_not_ready until the cluster has been running once, with the reason when it has failed, and while
+ * it is being deleted.
  */
 export function requireAccessible(cluster: ProjectedCluster): void {
   if (cluster.status === "deleting") throw notReady("The cluster is being deleted.");
@@ -82,20 +82,20 @@ export function planNextGeneration({ object }: ProjectedCluster): ClusterMerge {
 }
 
 /**
- * Revokes the admin kubeconfig of a cluster, whose author is the request that ended a right to it. Returns the generation that
- * ends the earlier ones; undefined for a cluster that is deleted, where there is nothing to do. Throws what `changeCluster`
- * throws.
+ * Revokes the admin kubeconfig of a cluster, whose author is the request that ended a right to it. Returns the
+ * generation that ends the earlier ones; undefined for a cluster that is deleted, where there is nothing to do. Throws
+ * what `changeCluster` throws.
  */
 export async function incrementCredentialsGeneration(
   deps: Deps,
-  origin: Origin,
+  author: Author,
   orgId: string,
   clusterId: string,
 ): Promise<number | undefined> {
   const cluster = await findCluster(deps.db, orgId, clusterId);
   if (cluster === undefined) return undefined;
   try {
-    const { object } = await changeCluster(deps, asAuthorized(origin), cluster, {
+    const { object } = await changeCluster(deps, asAuthorized(author), cluster, {
       action: "cluster.rotate_credentials",
       preconditions: undefined,
       decide: planNextGeneration,

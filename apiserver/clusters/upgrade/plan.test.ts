@@ -61,7 +61,7 @@ const stalled = (message: string): NodePoolStatus => ({
   ],
 });
 
-describe("an upgrade goes one step from the running version (section 4.21)", () => {
+describe("an upgrade goes one step from the running version", () => {
   const running = aCluster("1.34.2", { phase: "Ready", version: "1.34.2" });
 
   test.each<[string, string, unknown]>([

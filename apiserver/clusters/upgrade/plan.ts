@@ -5,7 +5,7 @@ import { type ClusterMerge, isDesired } from "../merge-update.ts";
 import { MAX_WORKERS_ERROR_LENGTH } from "../schema.ts";
 
 /**
- * What an upgrade (spec 4.21) writes: the full version of the next step; nothing when that is desired already, or when the
+ * What an upgrade writes: the full version of the next step; nothing when that is desired already, or when the
  * cluster runs the target and only pools are behind, which the operator upgrades anyway.
  */
 export function planUpgrade(

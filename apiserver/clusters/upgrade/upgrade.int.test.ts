@@ -47,7 +47,7 @@ describe("the catalogues", () => {
   });
 });
 
-describe("upgrading a cluster (section 4.21)", () => {
+describe("upgrading a cluster", () => {
   test("waits for it to run, goes one step, and is 409 while it is under way, when all else can be changed", async () => {
     const { body: created } = await api.request("POST", clusters, {
       body: { name: "Upgraded", k8s_version: "1.34" },

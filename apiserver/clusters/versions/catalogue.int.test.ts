@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 test.each(["/api/v1/kubernetes-versions", "/api/v1/plans"])(
-  "%s obeys limit and cursor, and refuses unknown parameters (section 2.0)",
+  "%s obeys limit and cursor, and refuses unknown parameters",
   async (path) => {
     const whole = await api.request("GET", path);
     expect(whole.body.items.length).toBeGreaterThan(1);

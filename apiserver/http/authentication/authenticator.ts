@@ -8,7 +8,7 @@ import { createIssuerKeys, explainIssuerFault, type IssuerKeys } from "./issuer-
 import { ALGORITHMS } from "./key-set.ts";
 import type { CarriedGroups, Principal, TokenPrincipal, UserPrincipal } from "./principal.ts";
 import { requireAccessToken, toCarriedGroups, toPrincipal } from "./token-claims.ts";
-import { TokenRefusal, toTokenError } from "./token-refusal.ts";
+import { badClaim, missingClaim, TokenRefusal, toTokenError } from "./token-refusal.ts";
 
 /** A verified token is accepted for this long without verifying it again: a hash instead of a signature. */
 const CACHE_MS = 60_000;
@@ -147,10 +147,17 @@ export function findIssuer(issuers: readonly Issuer[], token: string): Issuer {
   const issuer = issuers.find(({ config }) => config.issuer === claims.iss);
   if (issuer !== undefined) return issuer;
   const accepted = issuers.map(({ config }) => config.issuer);
-  throw refuse("issuer not accepted", { iss: show(claims.iss), accepted });
+  throw refuse(stepOfIssuer(claims.iss), { iss: show(claims.iss), accepted });
 }
 
-/** Verifies a token of an issuer. Throws 401 naming the step that failed; 503 when the issuer's keys are unavailable. */
+function stepOfIssuer(iss: unknown): string {
+  if (iss === undefined) return missingClaim("iss");
+  return typeof iss === "string" ? "issuer not accepted" : badClaim("iss");
+}
+
+/**
+ * Verifies a token of an issuer. Throws 401 naming the step that failed; 503 when the issuer's keys are unavailable.
+ */
 export async function verifyToken(
   token: string,
   { config, keys }: Issuer,
@@ -172,7 +179,7 @@ export async function verifyToken(
   }
 }
 
-/** What the log tells of a refused token: its key, and what is not accepted of it, but nothing about the person. */
+/** What the log holds of a refused token: its key, and what is not accepted of it, but nothing about the person. */
 function describeToken(token: string, config: IssuerConfig, nowMs: number): Record<string, unknown> {
   try {
     const header = decodeProtectedHeader(token);

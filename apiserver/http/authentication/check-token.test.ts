@@ -20,7 +20,7 @@ const check = (token: string, owner?: string, issuers = [issuer.config]) =>
         .map((group) => ({ group, organization: ORGANIZATION, role: "member" })),
   });
 
-test("a token that is accepted is told claim by claim, with the id of its key and without a part of the token", async () => {
+test("a token that is accepted is reported claim by claim, with the id of its key and without a part of the token", async () => {
   const claims = { realm_access: { roles: ["platform-admin"] }, groups: ["devs", "others"] };
   const { userId, email, token } = await issuer.createPerson({ claims });
   const { isAccepted, lines } = await check(`Bearer ${token}\n`);
@@ -41,7 +41,7 @@ test("a token that is accepted is told claim by claim, with the id of its key an
   for (const part of token.split(".")) expect(lines.join("\n")).not.toContain(part);
 });
 
-test("everything that is refused is told, with what would be accepted and the setting that says so", async () => {
+test("everything that is refused is reported, with what would be accepted and the setting that says so", async () => {
   const claims = { aud: "account", exp: 1, sub: undefined, email: undefined, email_verified: undefined };
   const { token } = await issuer.createPerson({ claims, header: { typ: "x" } });
   const { isAccepted, lines } = await check(token);
@@ -59,7 +59,7 @@ test("everything that is refused is told, with what would be accepted and the se
   ]);
 });
 
-test("a group that gives nothing for want of an e-mail address is told", async () => {
+test("a group that gives nothing for want of an e-mail address is reported", async () => {
   const { token } = await issuer.createPerson({ claims: { groups: "devs", email: undefined } });
   expect((await check(token)).lines.at(-2)).toBe(
     'groups: ["devs"] no membership without an e-mail address (emailClaim)',
@@ -78,13 +78,13 @@ test.each<[string, () => Promise<string>, string]>([
     "REFUSED: key not one of the issuer's",
   ],
   ["no token", async () => "hello", "REFUSED: not a JSON Web Token"],
-])("%s is told in the last line", async (_what, makeToken, line) => {
+])("%s is reported in the last line", async (_what, makeToken, line) => {
   const { isAccepted, lines } = await check(await makeToken());
   expect(isAccepted).toBe(false);
   expect(lines.at(-1)).toContain(line);
 });
 
-test("a user of another issuer is told, and an issuer that is away", async () => {
+test("a user of another issuer is reported, and an issuer that is away", async () => {
   const { userId, token } = await issuer.createPerson();
   expect((await check(token, "https://first.test")).lines.at(-1)).toBe(
     `REFUSED: subject of another issuer: the user ${userId} belongs to https://first.test`,

@@ -24,8 +24,8 @@ export interface TokenCheck {
 }
 
 /**
- * Says claim by claim what is made of a token. Reads the keys of its issuer, and writes nothing: neither the user nor the
- * token is recorded.
+ * Says claim by claim what is made of a token. Reads the keys of its issuer, and writes nothing: neither the user nor
+ * the token is recorded.
  */
 export async function checkToken(text: string, options: TokenCheckOptions): Promise<TokenCheck> {
   const { issuers, nowMs = Date.now() } = options;

@@ -25,7 +25,10 @@ const mappedGroup = z.strictObject({
   role: z.enum(GROUP_ROLES),
 });
 
-/** What an installer writes for one issuer. The descriptions are those of the chart's schema and of docs/operators/identity. */
+/**
+ * What an installer writes for one issuer. The descriptions are those of the chart's schema and of
+ * docs/operators/identity.
+ */
 export const issuerInput = z.strictObject({
   issuer: protectedUrl.describe("The issuer: the claim `iss` of its tokens, to the letter."),
   audience: names.describe(

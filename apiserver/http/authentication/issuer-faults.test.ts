@@ -55,11 +55,14 @@ test.each([
     '{"issuer": "https://other.example.com", "jwks_uri": "https://other.example.com/keys"}',
     "ISSUER/.well-known/openid-configuration describes another issuer: https://other.example.com",
   ],
-])("%s instead of keys is told in one sentence that says what to check", async (_, status, body, reason) => {
-  expect(await readFault(status, body)).toBe(
-    `The keys of the issuer ISSUER cannot be read (${reason}), so that nobody can sign in with it: check MARINA_OIDC_ISSUERS and that this program can reach ISSUER/.well-known/openid-configuration.`,
-  );
-});
+])(
+  "%s instead of keys is reported in one sentence that says what to check",
+  async (_, status, body, reason) => {
+    expect(await readFault(status, body)).toBe(
+      `The keys of the issuer ISSUER cannot be read (${reason}), so that nobody can sign in with it: check MARINA_OIDC_ISSUERS and that this program can reach ISSUER/.well-known/openid-configuration.`,
+    );
+  },
+);
 
 const KEY = { kty: "RSA", n: "AQ", e: "AQAB" };
 test.each([
@@ -74,12 +77,12 @@ test.each([
   ["a key for another algorithm", 200, JSON.stringify({ keys: [{ ...KEY, alg: "RS512" }] }), NO_KEY],
   ["a curve that is not accepted", 200, '{"keys": [{"kty": "EC", "crv": "P-521"}]}', NO_KEY],
   ["more than a key set can be", 200, " ".repeat(600_000), "ISSUER/keys sends more than 512 KiB"],
-])("%s at the address of the keys is told in one sentence", async (_, status, body, reason) => {
+])("%s at the address of the keys is reported in one sentence", async (_, status, body, reason) => {
   const sentence = await readFault(status, body, { jwksPath: "/keys" });
   expect(sentence).toContain(`The keys of the issuer ISSUER cannot be read (${reason}), so that nobody`);
 });
 
-test("an issuer that never completes its response is told by the time that it had", async () => {
+test("an issuer that never completes its response is reported by the time that it had", async () => {
   const server = createServer((_, response) => void response.writeHead(200).write("{"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   open.push(
@@ -90,7 +93,7 @@ test("an issuer that never completes its response is told by the time that it ha
   expect(await findFault(issuer, { timeoutMs: 20 })).toContain("did not respond within 0.02 s), so");
 });
 
-test("an issuer of an authority that is not trusted is told by the code of the network, and with the authority it is not", async () => {
+test("an issuer of an authority that is not trusted is reported by the code of the network, and with the authority it is not", async () => {
   const authority = await createAuthority();
   const server = createTlsServer(await authority.issue({ hosts: ["127.0.0.1"] }), (_, response) => {
     response.end(JSON.stringify({ keys: [KEY] }));
@@ -108,7 +111,7 @@ test("an issuer of an authority that is not trusted is told by the code of the n
   expect(keys.isLoaded()).toBe(true);
 });
 
-test("an address without a server is told by the code of the network", async () => {
+test("an address without a server is reported by the code of the network", async () => {
   const fault = await findFault(`http://127.0.0.1:${await findFreePort()}`);
   expect(fault).toContain("cannot be read (ECONNREFUSED), so");
 });

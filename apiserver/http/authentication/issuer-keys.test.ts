@@ -116,7 +116,7 @@ describe("the keys of an issuer", () => {
     expect(warnings).toEqual([expect.stringContaining("has no key for")]);
   });
 
-  test("that cannot be read any more are told once, while those that are known stay valid", async () => {
+  test("that cannot be read any more are reported once, while those that are known stay valid", async () => {
     const { statusFor, pass, warnings } = authenticator();
     const person = await issuer.createPerson();
     expect(await statusFor(person.token)).toBe(200);

@@ -99,8 +99,8 @@ export function createIssuerKeys(
 }
 
 /**
- * Why the keys of an issuer cannot be read, as one sentence that says what to correct. `hasKeys`: those of an earlier read
- * are known.
+ * Why the keys of an issuer cannot be read, as one sentence that says what to correct. `hasKeys`: those of an earlier
+ * read are known.
  */
 export function explainIssuerFault(
   config: Pick<ConfiguredIssuer, "issuer" | "jwksUrl">,

@@ -24,8 +24,8 @@ export class DocumentError extends Error {
 }
 
 /**
- * Reads the keys of one issuer from `jwksUrl`, or from the address in its discovery document, which is kept until a read
- * fails. Throws DocumentError, and what the network throws.
+ * Reads the keys of one issuer from `jwksUrl`, or from the address in its discovery document, which is kept until a
+ * read fails. Throws DocumentError, and what the network throws.
  */
 export function createKeySetReader(
   config: ConfiguredIssuer,

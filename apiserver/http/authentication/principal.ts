@@ -41,7 +41,7 @@ export interface TokenPrincipal {
 export type Principal = UserPrincipal | TokenPrincipal;
 
 /** The author of a change, as audit rows record it. */
-export interface Origin {
+export interface Author {
   principal: Principal;
   /** Made here, for this request alone. */
   requestId: string;

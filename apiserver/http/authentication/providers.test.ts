@@ -17,7 +17,9 @@ interface Provider {
   page: string;
   /** The header's type; none where it is undefined. */
   typ: string | undefined;
-  /** Of an access token (GitLab: an ID token) that the page's client requests. `aud` is that of the page where absent. */
+  /**
+   * Of an access token (GitLab: an ID token) that the page's client requests. `aud` is that of the page where absent.
+   */
   claims: Record<string, unknown>;
   staff: Record<string, unknown>;
   /** Of a person in the group that the page maps to an organization. */

@@ -114,15 +114,15 @@ export function hasAcceptedType(typ: string | undefined, accepted: readonly stri
   return accepted.some((name) => (name === "" ? typ === undefined : isType(typ, name)));
 }
 
-/** Of a header that nobody has verified `typ` may be anything. */
+/** The `typ` of a header that is not verified yet may be anything. */
 function isType(typ: unknown, name: string): boolean {
   return typeof typ === "string" && typ.toLowerCase().replace(/^application\//, "") === name.toLowerCase();
 }
 
 /**
- * Tells an access token from an ID token, which an application gets about a person and may pass on. RFC 9068 gives access
- * tokens their own type; providers without it put `Bearer` in the claim `typ`, as Keycloak does, or their other claims
- * decide: an ID token is only for the application that requested it (`azp`).
+ * Distinguishes an access token from an ID token, which an application gets about a person and may pass on. RFC 9068
+ * gives access tokens their own type; providers without it put `Bearer` in the claim `typ`, as Keycloak does, or their
+ * other claims decide: an ID token is only for the application that requested it (`azp`).
  */
 export function isAccessToken({ protectedHeader, payload }: VerifiedToken): boolean {
   if (isType(protectedHeader.typ, "at+jwt")) return true;

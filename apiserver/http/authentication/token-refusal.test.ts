@@ -44,7 +44,7 @@ async function refuse(changes: TokenChanges, settings: Partial<IssuerInput> = {}
   return { error, refusals: findings.flatMap(({ refusal }) => refusal ?? []) };
 }
 
-describe("a refused token is told the step that failed, which a check finds too, and nothing that would be accepted", () => {
+describe("the refusal of a token names the step that failed, which a check finds too, and nothing that would be accepted", () => {
   test.each<[string, TokenChanges, Partial<IssuerInput>?]>([
     ["token expired", { claims: { exp: NOW - 31 } }],
     ["token not valid yet", { claims: { nbf: NOW + 31 } }],
@@ -101,6 +101,8 @@ test.each([
     "issuer not accepted",
     async () => (await issuer.createPerson({ claims: { iss: "https://x.test" } })).token,
   ],
+  ["claim iss missing", async () => (await issuer.createPerson({ claims: { iss: undefined } })).token],
+  ["claim iss malformed", async () => (await issuer.createPerson({ claims: { iss: ["a"] } })).token],
   ["not a JSON Web Token", async () => "a.b.c"],
   [
     "algorithm not accepted",

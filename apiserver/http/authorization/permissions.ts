@@ -131,6 +131,6 @@ export interface Membership {
   rights: ReadonlySet<Permission>;
   /** Absent of a token. */
   source?: MemberSource;
-  /** Of a membership by a group: when it ends, unless another token carries the group. */
+  /** When a membership by a group ends, unless another token carries the group. */
   endsAt?: Date | null;
 }

@@ -184,7 +184,7 @@ const KEY = "__proto__";
 
 /**
  * An issue for each object of parsed JSON that has the key `__proto__`. zod leaves it out of maps and of objects with
- * unknown fields without a word, so that a caller would be told that it was stored.
+ * unknown fields without a word, so that a caller would believe that it was stored.
  */
 function findPrototypeKeys(input: unknown, path: readonly PropertyKey[] = []): core.$ZodIssue[] {
   if (typeof input !== "object" || input === null) return [];

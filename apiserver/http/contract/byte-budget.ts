@@ -3,7 +3,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import { toAddressKey } from "../rate-limits/address-key.ts";
 
-/** One of those for whom bytes are kept, and the part of the budget that is the most for it. */
+/** An account holder (user, organization, address) and its maximum share of the budget. */
 export interface ByteHolder {
   key: string;
   /** For people, as in "this user". */
@@ -11,7 +11,7 @@ export interface ByteHolder {
   part: number;
 }
 
-/** Counts the bytes that this process keeps for its callers, each within a share of its own. */
+/** Counts the bytes that this process keeps for its callers, each within its share. */
 export interface ByteBudget {
   /** Throws 429 with Retry-After while a holder has its whole share, 503 while the budget is used up. */
   requireRoom(holders: readonly ByteHolder[]): void;
@@ -21,8 +21,8 @@ export interface ByteBudget {
 
 export interface ByteAccount {
   /**
-   * Counts bytes before they are kept. Throws 429 with Retry-After when those of a holder exceed its share, and 503 when
-   * all together exceed the budget.
+   * Counts bytes before they are kept. Throws 429 with Retry-After when those of a holder exceed its share, and 503
+   * when all together exceed the budget.
    */
   add(bytes: number): void;
   /** Counts bytes that are kept in any case. */

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { Database, Queryable } from "../../db/client.ts";
 import { sendTogether } from "../../db/statement.ts";
-import { type Origin, type Principal, principalKey } from "../authentication/principal.ts";
+import { type Author, type Principal, principalKey } from "../authentication/principal.ts";
 import {
   type Access,
   type ConfirmedAccess,
@@ -26,7 +26,7 @@ import type { TenantWork } from "./tenant-work.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
 export interface Caller<C = unknown> {
-  origin: Origin;
+  author: Author;
   /**
    * Confirms the right to this request: as the first statement of the transaction of its change, whose lock on the
    * organization's row it holds until the end, or without a transaction right before an effect outside of Postgres. Throws
@@ -50,8 +50,8 @@ export function transactAs<T, C>(
  * The author of a change that was decided before: the consequence of a request that was authorized. Nothing is confirmed
  * and no row is locked, so it must take no quota.
  */
-export function asAuthorized(origin: Origin): Caller {
-  return { origin, confirm: async () => undefined, work: undefined };
+export function asAuthorized(author: Author): Caller {
+  return { author, confirm: async () => undefined, work: undefined };
 }
 
 /** One change of a record in Postgres; `C` is what the caller may do. */
@@ -108,7 +108,7 @@ interface SignedInCall<P, Q, B, C = unknown> {
   query: Q;
   /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
   readBody: () => Promise<B>;
-  origin: Origin;
+  author: Author;
   /** Who changes something: `confirm` comes first in every transaction that `transact` and `change` do not make. */
   caller: Caller<C>;
   /**
@@ -153,15 +153,15 @@ export function createCall(
   work: TenantWork,
 ): SignedIn | InOrganization {
   const principal = c.get("principal");
-  if (principal === undefined) throw new Error(`${operation.operationId} has authenticated nobody`);
-  const origin = toOrigin(c, operation, principal);
+  if (principal === undefined) throw new Error(`${operation.operationId} authenticates no caller`);
+  const author = toAuthor(c, operation, principal);
   const membership = c.get("membership");
   if (membership === undefined)
-    return createSignedInCall(router, operation, c, { origin, confirm: async () => undefined, work }, work);
+    return createSignedInCall(router, operation, c, { author, confirm: async () => undefined, work }, work);
 
   const required: Permission[] = [];
   const caller: Caller<ConfirmedAccess> = {
-    origin,
+    author,
     work,
     async confirm(tx) {
       const { orgId } = membership;
@@ -189,8 +189,8 @@ function createSignedInCall<C>(
   work: TenantWork,
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
-  const { principal } = caller.origin;
-  const query: unknown = c.req.valid("query" as never);
+  const { principal } = caller.author;
+  const { params, query } = c.get("input");
 
   const runKeyed = async <R extends Response>(
     options: OnceOptions,
@@ -207,7 +207,7 @@ function createSignedInCall<C>(
   };
   return {
     requestId: c.get("requestId"),
-    params: c.req.valid("param" as never),
+    params,
     query,
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
@@ -216,7 +216,7 @@ function createSignedInCall<C>(
       await work.begin();
       return body.value;
     },
-    origin: caller.origin,
+    author: caller.author,
     caller,
     runOnce: runKeyed,
     change: (change) =>
@@ -239,11 +239,11 @@ export function isDryRun(query: unknown): boolean {
 }
 
 /** The author of what this request changes. */
-export function toOrigin(
+export function toAuthor(
   c: Context<HttpEnv>,
   { access }: Pick<Operation, "access">,
   principal: Principal,
-): Origin {
+): Author {
   return {
     principal,
     requestId: c.get("requestId"),

@@ -26,9 +26,10 @@ interface Accepted {
 
 /**
  * The form of a response to send: of the forms that an operation offers, the one that the client's Accept ranks first
- * (RFC 9110, 12.5.1), and of equal ones the one it names first. The first one offered where it names none of them. A form is
- * a media type, or one with a profile as `text/csv;profile=focus-1.0`; other parameters are of no importance. Throws 406 where
- * Accept names another profile of an offered media type, or the `missing` form, and nothing that is offered.
+ * (RFC 9110, 12.5.1), and of equal ones the one it names first. The first one offered where it names none of them. A
+ * form is a media type, or one with a profile as `text/csv;profile=focus-1.0`; other parameters are of no importance.
+ * Throws 406 where Accept names another profile of an offered media type, or the `missing` form, and nothing that is
+ * offered.
  */
 export function acceptedType<Form extends string>(
   c: Context,
@@ -84,8 +85,8 @@ function findFirst(all: readonly Accepted[], offered: readonly string[]): string
 const UNFIT = /(?:(?!(?<=[\p{L}\p{M}])[\u200c\u200d](?=\p{L}))[^\p{L}\p{M}\p{N}._-])+/gu;
 
 /**
- * Content-Disposition of a file that is named after a record: `record` and `suffix`, with a hyphen for whatever does not
- * belong in a file's name, and no dot at its beginning (RFC 6266 section 4.3).
+ * Content-Disposition of a file that is named after a record: `record` and `suffix`, with a hyphen for whatever does
+ * not belong in a file's name, and no dot at its beginning (RFC 6266 section 4.3).
  */
 export function attachment(record: string, suffix: string): string {
   const stem = record

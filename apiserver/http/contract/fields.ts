@@ -3,19 +3,21 @@ import { isDeepStrictEqual } from "node:util";
 import { z } from "@hono/zod-openapi";
 import transliterate from "@sindresorhus/transliterate";
 import { readableNameRule, text } from "../../../shared/crd/fields.ts";
-import { adviseForRest, withWireNames } from "../../../shared/crd/rest-words.ts";
 import { withRules } from "../../../shared/crd/rule.ts";
 import { type ErrorDetail, validationFailed } from "../errors.ts";
 import { lowerCaseIds } from "./validate.ts";
 
+/** The description of a field whose value is ignored. */
+export const IGNORED = "Read-only: accepted and ignored.";
+
+/** The description of a field whose value is compared. */
+export const IMMUTABLE = "Immutable: only the current value is accepted.";
+
 /**
  * A field that a GET returns and no PUT can change: any value is accepted and ignored, so that a client can send back
- * what it read.
+ * what it read. The document gives it the type that it has in the response.
  */
-export const readOnlyField = z
-  .unknown()
-  .optional()
-  .openapi({ description: "Read-only: accepted and ignored." });
+export const readOnlyField = z.unknown().optional().openapi({ description: IGNORED });
 
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const EXAMPLE_TIME = "2026-11-21T09:00:00.000Z";
@@ -58,7 +60,7 @@ export function countField(maximum: number, description: string, example?: numbe
 
 /** A field that a PUT may repeat but not change; the handler checks it by `requireUnchanged` or `findImmutableChanges`. */
 export function immutableField<T extends z.ZodType>(schema: T) {
-  return schema.optional().openapi({ description: "Immutable: only the current value is accepted." });
+  return schema.optional().openapi({ description: IMMUTABLE });
 }
 
 /** The detail `immutable` for every field of `record` that was sent with another value. */
@@ -93,14 +95,6 @@ export function nameField(maxLength: number, description: string, example?: stri
     pattern: NAME_PATTERN,
     ...(example === undefined ? {} : { example }),
   });
-}
-
-/** The namespace of an organization, which REST does not show. */
-const NAMESPACE = /\borg-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
-
-/** A message of the operator as REST writes it: with its advice for REST, its names of settings, and without namespaces. */
-export function toRestWords(message: string): string {
-  return withWireNames(adviseForRest(message)).replaceAll(NAMESPACE, "another place");
 }
 
 /** `2026-11-21T09:00:00Z`: how Kubernetes writes every metav1.Time. */

@@ -18,9 +18,9 @@ const CLOSE_ARRAY = 0x5d;
 const COLON = 0x3a;
 
 /**
- * Parses JSON that every parser reads alike. Throws 400 for text that is no JSON, with line and column, is nested deeper
- * than 32, or has a duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259 section 4). Throws 422
- * above 12,000 values or 128 fields in one object, both before anything is parsed.
+ * Parses JSON that every parser reads alike. Throws 400 for text that is no JSON, with line and column, is nested
+ * deeper than 32, or has a duplicate key in an object: of those, parsers keep the first, the last or neither (RFC 8259
+ * section 4). Throws 422 above 12,000 values or 128 fields in one object, both before anything is parsed.
  */
 export function parseJson(text: string): unknown {
   checkStructure(text);

@@ -17,7 +17,7 @@ const VISIBLE_ASCII = "^[\\x20-\\x7e]*$";
 /** The response headers, as the document describes them. */
 export const RESPONSE_HEADERS = {
   "X-Request-Id": header(
-    "The id of this request, a new UUID. One that the client sent is in the audit log beside it.",
+    "The id of this request, a new UUID. One that the client sent is recorded with it in the audit log.",
     36,
   ),
   ETag: header("The version of the record; send it as If-Match to change only this version.", 64, '"3-4711"'),

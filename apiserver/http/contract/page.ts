@@ -4,7 +4,7 @@ import { idSchema } from "./validate.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 100;
-/** Of the records of one page in JSON: a page of large ones is shorter than its limit. */
+/** The size of the records of one page in JSON: a page of large ones is shorter than its limit. */
 export const MAX_PAGE_BYTES = 1_048_576;
 const LIMIT_MESSAGE = `must be a whole number from 1 to ${MAX_LIMIT}`;
 
@@ -55,9 +55,9 @@ export function pageSchema<T extends z.ZodType>(item: T, name: string) {
 }
 
 /**
- * Presents the first `limit` of `rows`, which were read with `limit + 1` and ordered by id, or as many as MAX_PAGE_BYTES
- * have room for, at least one. The cursor is the id of the last row, so that concurrent inserts and deletes neither
- * repeat nor skip a row.
+ * Presents the first `limit` of `rows`, which were read with `limit + 1` and ordered by id, or as many as
+ * MAX_PAGE_BYTES have room for, at least one. The cursor is the id of the last row, so that concurrent inserts and
+ * deletes neither repeat nor skip a row.
  */
 export function toPage<Row extends { id: string }, Item>(
   rows: readonly Row[],
@@ -123,8 +123,8 @@ export function toPositionPage<T>(
 }
 
 /**
- * Packs a position of a list into a UUIDv8, since every cursor of the API is a UUID: 48, 12 and 4 bits of the number around the
- * version and variant, all other bits zero.
+ * Packs a position of a list into a UUIDv8, since every cursor of the API is a UUID: 48, 12 and 4 bits of the number
+ * around the version and variant, all other bits zero.
  */
 export function positionToCursor(position: number): string {
   const hex = position.toString(16).padStart(ID_HEX_DIGITS, "0");

@@ -39,7 +39,7 @@ describe("the key __proto__", () => {
     ["in a field that is ignored", '{"ignored":[{"__proto__":{}}]}', ["ignored[0].__proto__/unknown_field"]],
     ["of the body, told once", '{"__proto__":{}}', ["__proto__/unknown_field"]],
     [
-      "beside another fault",
+      "with another fault",
       '{"labels":{"__proto__":"x","a":1}}',
       ["labels.__proto__/unknown_field", "labels.a/invalid_type"],
     ],

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import type { Hono } from "hono";
 import type { Database } from "../../db/client.ts";
-import type { Origin } from "../authentication/principal.ts";
+import type { Author } from "../authentication/principal.ts";
 import type { AccessControl } from "../authorization/guard.ts";
 import type { HttpEnv } from "../env.ts";
 import type { IdempotencyStore } from "../idempotency/store.ts";
@@ -38,7 +38,7 @@ export interface Router {
   /** The requests that webhooks send, for the same document. */
   sentEvents: SentEvent[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
-  recordStaffRequest(origin: Origin, request: StaffRequest): Promise<void>;
+  recordStaffRequest(author: Author, request: StaffRequest): Promise<void>;
   /** Remembers that this user has the role of the platform's staff. */
   rememberStaff(userId: string): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { createKeyedSlots, type KeyedSlots } from "../../../shared/program/limit
 import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
-import { ApiError, clientGone } from "../errors.ts";
+import { ApiError, clientDisconnected } from "../errors.ts";
 import type { RequestLimits } from "../limits.ts";
 
 /** How long a request waits for the others of its tenant. */
@@ -27,14 +27,14 @@ export type RequestKind = "read" | "write" | "dry run";
 /** The part of a request that counts for its tenant. */
 export interface TenantWork {
   /**
-   * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429. Called once the whole request
-   * has arrived, so that no slow sender holds a slot, and after a pause.
+   * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429. Called once the whole
+   * request has arrived, so that no slow sender holds a slot, and after a pause.
    */
   begin(): Promise<void>;
   /** Gives the slot to another request, while this one waits. */
   pause(): void;
   /** Aborts when the client disconnects. */
-  readonly clientGone: AbortSignal;
+  readonly disconnected: AbortSignal;
 }
 
 /**
@@ -48,13 +48,13 @@ export async function runTenantWork<T>(
 ): Promise<T> {
   const principal = c.get("principal");
   if (principal === undefined)
-    return run({ begin: async () => undefined, pause: () => undefined, clientGone: c.req.raw.signal });
+    return run({ begin: async () => undefined, pause: () => undefined, disconnected: c.req.raw.signal });
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   let release: (() => void) | undefined;
   const work: TenantWork = {
     // Made when it is first asked for: a short read never does.
-    get clientGone() {
+    get disconnected() {
       return c.req.raw.signal;
     },
     async begin() {
@@ -102,14 +102,14 @@ function createContext(
   return { context, end };
 }
 
-async function takeSlot(slots: KeyedSlots, tenant: string, gone: AbortSignal): Promise<() => void> {
-  const free = gone.aborted ? undefined : slots.tryTake(tenant);
+async function takeSlot(slots: KeyedSlots, tenant: string, disconnected: AbortSignal): Promise<() => void> {
+  const free = disconnected.aborted ? undefined : slots.tryTake(tenant);
   if (free !== undefined) return free;
   const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
   try {
-    return await slots.take(tenant, AbortSignal.any([gone, tooLong]));
+    return await slots.take(tenant, AbortSignal.any([disconnected, tooLong]));
   } catch (error) {
-    if (!tooLong.aborted) throw clientGone(error);
+    if (!tooLong.aborted) throw clientDisconnected(error);
     throw new ApiError("rate_limited", "Too many requests of this organization are under way; try again.", {
       retryAfterSeconds: 1,
     });

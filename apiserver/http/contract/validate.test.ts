@@ -133,7 +133,7 @@ test.each<[unknown, string]>([
   expect(toDetails(parsed.error?.issues ?? [], input).map((detail) => detail.message)).toEqual([message]);
 });
 
-test("an unknown parameter of a query is told with the nearest name", () => {
+test("an unknown parameter of a query is refused with the nearest name", () => {
   const { error } = parseInput(z.strictObject({ limit: z.string().optional() }), { limits: "5" });
   expect(invalidRequest("query", error?.issues ?? [], { limits: "5" }).message).toBe(
     "The query parameter limits is not a field of this operation; did you mean `limit`?",

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { core } from "zod";
+import { findKnownFields } from "../../../shared/program/config.ts";
 import { findNearest, suggestNearest } from "../../../shared/program/nearest.ts";
 import { count } from "../../../shared/program/plural.ts";
 import { ApiError, type DetailCode, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
@@ -20,14 +21,16 @@ export const idSchema = z.guid().toLowerCase();
 
 const IDS = /(?<![^/])[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![^/])/gi;
 
+const CAPITAL = /[A-F]/;
+
 /** The text, or the path, with its UUIDs in lower case: they are equal in any case (RFC 9562 section 4). */
 export function lowerCaseIds(text: string): string {
-  return text.replaceAll(IDS, (id) => id.toLowerCase());
+  return CAPITAL.test(text) ? text.replaceAll(IDS, (id) => id.toLowerCase()) : text;
 }
 
 /**
  * Parses as `schema.safeParse`, with issues for `toDetails`: of unknown fields, the message has the names that are known,
- * which an issue itself does not tell.
+ * which an issue itself does not have.
  */
 export function parseInput<S extends z.ZodType>(
   schema: S,
@@ -36,9 +39,9 @@ export function parseInput<S extends z.ZodType>(
   return schema.safeParse(input, { error: listKnownFields });
 }
 
-function listKnownFields({ code, inst }: core.$ZodRawIssue): string | undefined {
-  if (code !== "unrecognized_keys" || !(inst instanceof z.ZodObject)) return undefined;
-  return KNOWN_FIELDS + Object.keys(inst.shape).join();
+function listKnownFields(issue: core.$ZodRawIssue): string | undefined {
+  const known = findKnownFields(issue);
+  return known && KNOWN_FIELDS + known.join();
 }
 
 function suggestField(key: string, message: string): string {
@@ -73,7 +76,7 @@ export function toDetails(issues: readonly Issue[], input: unknown): [ErrorDetai
     if (details.size === MAX_DETAILS) break;
   }
   const [first, ...others] = details.values();
-  if (first === undefined) throw new Error("a failed parse without issues");
+  if (first === undefined) throw new Error("zod reported a failure without an issue");
   return [first, ...others];
 }
 
@@ -179,7 +182,7 @@ const TYPES: Readonly<Record<string, string>> = {
   string: "a string",
 };
 
-/** Of a long list, those that are most like what was sent, or the first ones. */
+/** From a long list, those that are most like what was sent, or the first ones. */
 function listValues(values: readonly string[], sent: unknown): string {
   if (values.length === 1) return String(values[0]);
   if (values.length <= MAX_LISTED_VALUES) return `one of ${values.join(", ")}`;

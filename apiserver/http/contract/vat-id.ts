@@ -33,7 +33,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   XI: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
 };
 
-/** VAT ids of countries outside it: the United Kingdom, Switzerland and Norway, as their tax authorities publish them. */
+/**
+ * VAT ids of countries outside it: the United Kingdom, Switzerland and Norway, as their tax authorities publish them.
+ */
 const OTHER_FORMATS: Readonly<Record<string, string>> = {
   GB: "(?:\\d{9}|\\d{12}|(?:GD|HA)\\d{3})",
   CH: "E-?\\d{3}\\.?\\d{3}\\.?\\d{3}(?: ?(?:MWST|TVA|IVA))?",
@@ -64,7 +66,7 @@ const PREFIXES = Object.keys(FORMATS).map((prefix) =>
 const LINE = "[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]";
 
 /**
- * A VAT id: after a prefix of the European Union the form of that country, otherwise one line of text. Whether the number
- * was ever issued is not checked.
+ * A VAT id: after a prefix of the European Union the form of that country, otherwise one line of text. Whether the
+ * number was ever issued is not checked.
  */
 export const VAT_ID_PATTERN = new RegExp(`^(?:${FORMS.join("|")}|(?!${PREFIXES.join("|")})\\S${LINE}*)$`);

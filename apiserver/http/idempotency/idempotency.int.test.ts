@@ -3,7 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
 import { organizations } from "../../organizations/table.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
-import { createIdempotencyStore, purgeIdempotencyKeys } from "./store.ts";
+import {
+  createIdempotencyStore,
+  type IdempotencyClaim,
+  type IdempotencyStore,
+  purgeIdempotencyKeys,
+} from "./store.ts";
 import { idempotencyKeys } from "./table.ts";
 
 let api: TestApp;
@@ -88,6 +93,37 @@ test("one key too many of a user is 429 and leaves no row; keys that are there s
   expect(await api.deps.db.$count(idempotencyKeys, eq(idempotencyKeys.userId, userId))).toBe(2);
   expect(await store.claim({ ...claim, key: "first" })).toMatchObject({ outcome: "replay" });
   expect(await store.claim({ ...claim, key: "third", userId: createId() })).toMatchObject({ outcome: "run" });
+});
+
+describe("an attempt that fails after its response was stored", () => {
+  const claim = { scope: "user:4 POST /x", bodyHash: "h", id: createId(), objectName: null };
+  const stored = { status: 201, headers: {}, body: "{}" };
+
+  test.each<[string, (store: IdempotencyStore, of: IdempotencyClaim) => Promise<void>]>([
+    ["as refused for its body", (store, of) => store.forget(of)],
+    ["as refused", (store, of) => store.complete(of, { status: 409, headers: {}, body: "{}" })],
+    ["without an outcome", (store, of) => store.release(of)],
+  ])("%s, leaves that response", async (key, end) => {
+    const store = createIdempotencyStore(api.deps.db);
+    await store.claim({ ...claim, key });
+    await store.complete({ ...claim, key }, stored);
+    await end(store, { ...claim, key });
+    expect(await store.claim({ ...claim, key })).toEqual({ outcome: "replay", response: stored });
+  });
+
+  test.each<[string, (store: IdempotencyStore, of: IdempotencyClaim) => Promise<void>]>([
+    ["forgets", (store, of) => store.forget(of)],
+    ["completes", (store, of) => store.complete(of, stored)],
+    ["releases", (store, of) => store.release(of)],
+  ])("%s nothing that another request has claimed by the key since", async (key, end) => {
+    const store = createIdempotencyStore(api.deps.db);
+    const later = { ...claim, key, id: createId(), bodyHash: "another" };
+    await store.claim({ ...claim, key });
+    await store.forget({ ...claim, key });
+    expect(await store.claim(later)).toMatchObject({ outcome: "run", resumed: false });
+    await end(store, { ...claim, key });
+    await expect(store.claim(later)).rejects.toMatchObject({ code: "operation_in_progress" });
+  });
 });
 
 describe("an attempt that ended without an outcome", () => {

@@ -114,7 +114,7 @@ describe("the outcome of a keyed request", () => {
   });
 });
 
-test("a list of organizations stays complete while some are created and deleted (section 2.0)", async () => {
+test("a list of organizations stays complete while some are created and deleted", async () => {
   const person = await issuer.createPerson();
   const make = async (name: string) => {
     const { body } = await api.request("POST", ORGANIZATIONS, { token: person.token, body: { name } });

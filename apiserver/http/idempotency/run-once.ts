@@ -51,7 +51,8 @@ const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * Runs a POST at most once per key and replays its response; without a key it just runs. Stored are 2xx responses and
- * refusals that waiting does not change; a 5xx, or one with Retry-After, leaves only id and name.
+ * refusals that waiting does not change; a 5xx, or one with Retry-After, leaves only id and name, and a refused body
+ * nothing: its key can be sent again with a corrected one.
  */
 export async function runOnce<T extends Response>(
   c: Context<HttpEnv>,
@@ -69,7 +70,8 @@ export async function runOnce<T extends Response>(
   const result = await store.claim(claim);
   // A replay is the stored form of a response that was a T.
   if (result.outcome === "replay") return replay(c, result.response) as T;
-  return runClaimed(store, claim, options, (storeResponse) => run(result, storeResponse));
+  const adopted = { ...claim, id: result.id };
+  return runClaimed(store, adopted, options, (storeResponse) => run(result, storeResponse));
 }
 
 async function runClaimed<T extends Response>(
@@ -101,6 +103,7 @@ async function completeFailure(
   claim: IdempotencyClaim,
   error: unknown,
 ): Promise<void> {
+  if (error instanceof ApiError && error.code === "validation_failed") return store.forget(claim);
   const isFinal = error instanceof ApiError && error.status < 500 && error.retryAfterSeconds === undefined;
   if (!isFinal) return store.release(claim);
   const { code, message, details } = error;
@@ -150,7 +153,9 @@ function replay(c: Context<HttpEnv>, { status, headers, body }: StoredResponse):
     : c.body(body, status as ContentfulStatusCode, headers);
 }
 
-/** The text of a JSON value by which equal values have equal texts, whatever their blanks and the order of their keys. */
+/**
+ * The text of a JSON value by which equal values have equal texts, whatever their blanks and the order of their keys.
+ */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, entry: unknown) =>
     isObject(entry)

@@ -1,5 +1,6 @@
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
+import { drain } from "../../work/loop.ts";
 import { ApiError } from "../errors.ts";
 import { idempotencyKeys } from "./table.ts";
 
@@ -26,17 +27,19 @@ export type ClaimResult =
   | { outcome: "run"; id: string; objectName: string | null; resumed: boolean }
   | { outcome: "replay"; response: StoredResponse };
 
-/** Keeps the responses to keyed requests for 24 h. */
+/** Keeps the responses to keyed requests for 24 h. What ends a claim takes it with the id that `claim` returned. */
 export interface IdempotencyStore {
   /**
    * Throws 422 idempotency_key_reused for another body, 429 for one key too many of a user, and 409
    * operation_in_progress while the lease of another runs.
    */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
-  /** Stores the response; in the transaction of the effect when one is given. */
+  /** Stores the first response of a claim; in the transaction of the effect when one is given. */
   complete(claim: IdempotencyClaim, response: StoredResponse, tx?: Queryable): Promise<void>;
   /** Ends the lease without a response, so that a retry may run at once and adopts id and object name. */
   release(claim: IdempotencyClaim): Promise<void>;
+  /** Forgets a request that was refused for its body, so that the key may be used for another one. */
+  forget(claim: IdempotencyClaim): Promise<void>;
 }
 
 /** Longer than the deadline of a request, so that a lease that ended belongs to an attempt that ended. */
@@ -62,7 +65,11 @@ export function createIdempotencyStore(
       { retryAfterSeconds: RETRY_AFTER_SECONDS },
     );
   };
+  const forget = async (claim: IdempotencyClaim) => {
+    await db.delete(idempotencyKeys).where(isOpen(claim));
+  };
   return {
+    forget,
     async claim(claim) {
       const fresh = await takeKey(db, claim);
       if (fresh?.outcome === "run" && !fresh.resumed) {
@@ -70,7 +77,7 @@ export function createIdempotencyStore(
           await requireRoom(claim);
         } catch (error) {
           // Nothing runs for it: a repeated request must not wait for the end of its lease.
-          await db.delete(idempotencyKeys).where(isSameKey(claim));
+          await forget(claim);
           throw error;
         }
       }
@@ -86,15 +93,17 @@ export function createIdempotencyStore(
       await tx
         .update(idempotencyKeys)
         .set({ status: response.status, headers: response.headers, body: response.body })
-        .where(isSameKey(claim));
+        .where(isOpen(claim));
     },
     async release(claim) {
-      await db.update(idempotencyKeys).set({ leaseExpiresAt: sql`now()` }).where(isSameKey(claim));
+      await db.update(idempotencyKeys).set({ leaseExpiresAt: sql`now()` }).where(isOpen(claim));
     },
   };
 }
 
-/** Whether a user's new key is within the limit. Counts in Postgres once a minute, and what is added here in between. */
+/**
+ * Whether a user's new key is within the limit. Counts in Postgres once a minute, and what is added here in between.
+ */
 function createKeyCount(db: Database, limit: number): (claim: IdempotencyClaim) => Promise<boolean> {
   const counted = new Map<string, { keys: number; untilMs: number }>();
   return async ({ userId }) => {
@@ -112,26 +121,17 @@ function createKeyCount(db: Database, limit: number): (claim: IdempotencyClaim) 
 }
 
 /** Deletes keys that are older than 24 hours, a batch at a time so that no lock is held for long; returns how many. */
-export async function purgeIdempotencyKeys(db: Database, batchSize = PURGE_BATCH): Promise<number> {
-  let total = 0;
-  for (let deleted = batchSize; deleted === batchSize; total += deleted) {
-    deleted = await purgeBatch(db, batchSize);
-  }
-  return total;
-}
-
-async function purgeBatch(db: Database, limit: number): Promise<number> {
+export function purgeIdempotencyKeys(db: Database, batchSize = PURGE_BATCH): Promise<number> {
   const batch = db
     .select({ row: sql`ctid` })
     .from(idempotencyKeys)
     .where(lt(idempotencyKeys.createdAt, KEPT_SINCE))
-    .limit(limit)
+    .limit(batchSize)
     .for("update", { skipLocked: true });
-  const deleted = await db
-    .delete(idempotencyKeys)
-    .where(sql`ctid = any(array(${batch}))`)
-    .returning({ key: idempotencyKeys.key });
-  return deleted.length;
+  return drain(batchSize, undefined, async () => {
+    const deleted = db.delete(idempotencyKeys).where(sql`ctid = any(array(${batch}))`);
+    return (await deleted.returning({ key: idempotencyKeys.key })).length;
+  });
 }
 
 /** Claims a key that is new, or whose last attempt ended without a response; one statement, so only one caller wins. */
@@ -198,4 +198,12 @@ function inProgress(): ApiError {
 
 function isSameKey(claim: IdempotencyClaim) {
   return and(eq(idempotencyKeys.scope, claim.scope), eq(idempotencyKeys.key, claim.key));
+}
+
+/**
+ * Whether a row is of this claim and has no response: one that is stored is kept, and so is what another request
+ * claimed since.
+ */
+function isOpen(claim: IdempotencyClaim) {
+  return and(isSameKey(claim), eq(idempotencyKeys.id, claim.id), isNull(idempotencyKeys.status));
 }

@@ -2,6 +2,7 @@ import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { RESPONSE_HEADERS, type ResponseHeader } from "../contract/operation.ts";
 import {
   DETAIL_CODES,
+  type DetailCode,
   ERROR_CODES,
   type ErrorCode,
   MAX_DETAILS,
@@ -13,13 +14,14 @@ import {
 const EXAMPLE_REQUEST_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
 /** What each code means. */
-const MESSAGES: Readonly<Record<ErrorCode, string>> = {
+export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   bad_request: "The path, the query or the JSON of the body is malformed.",
   unauthorized: "The bearer token is missing or invalid.",
   forbidden: "The caller does not have the permission.",
   not_found: "The record does not exist, or the caller cannot see it.",
   method_not_allowed: "This path does not support this method.",
   not_acceptable: "Accept names a form of the response that is not offered; the message says which are.",
+  request_timeout: "The request did not arrive in time.",
   conflict: "The record was changed concurrently, or its state does not allow this.",
   already_exists: "The name is taken.",
   cluster_not_ready: "The cluster has never been running.",
@@ -41,6 +43,70 @@ const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   dependency_unavailable: "A backend is not available; try again.",
   attachments_unavailable: "No store of attachments is configured, or it is not available.",
   event_harvester_disabled: "The live feed is disabled.",
+};
+
+/** What a client does about each code; docs/tenants/errors.md has the same sentences. */
+export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
+  bad_request: "Correct the address, a header, the query or the JSON; the message says which.",
+  unauthorized: "Get another token; the message names the step that failed.",
+  forbidden: "Ask an owner or admin for the role that has the permission, or give the token the scope.",
+  not_found: "Check the id and the organization. What you cannot see looks like what is not there.",
+  method_not_allowed: "Use a method that the header `Allow` names.",
+  not_acceptable: "Ask for one of the forms that the message names.",
+  request_timeout: "Repeat the request on another connection.",
+  conflict:
+    "Read the record again; its state does not allow the request, or somebody changed it meanwhile. Retry if there is a `Retry-After`.",
+  already_exists: "Choose another name, or use what is there.",
+  cluster_not_ready:
+    "Wait until the cluster has been `running` once, then repeat the request; the message says why it is not, and while it is being deleted it stays so.",
+  cluster_not_running: "Wait until the status is `running`, then repeat the request.",
+  operation_in_progress: "Wait for the `Retry-After` and repeat the same request.",
+  last_owner: "Make another member an owner first.",
+  organization_not_empty: "Delete first what the message names.",
+  quota_below_usage: "Free storage first, or choose a limit above what is in use.",
+  managed_elsewhere:
+    "Change the field where it is managed: in Git, or at the identity provider. The message names the manager.",
+  precondition_failed: "Read the record again, and repeat the change with its new `ETag`.",
+  payload_too_large: "Send a smaller body.",
+  unsupported_media_type: "Send `Content-Type: application/json`, without `Content-Encoding`.",
+  validation_failed: "Correct every field in `details`.",
+  quota_exceeded:
+    "Delete something, or ask the platform's staff for more; `GET {organization}/quotas` shows what is in use.",
+  idempotency_key_reused: "Send a new key with another body.",
+  rate_limited: "Wait for the `Retry-After`, then repeat the request.",
+  internal: "Repeat the request with the same `Idempotency-Key`; if it stays, report the `request_id`.",
+  not_implemented: "Use a method of HTTP that the reference names.",
+  dependency_unavailable: "Wait for the `Retry-After` if there is one, then repeat the request.",
+  attachments_unavailable: "Write the message without an attachment, or try again later.",
+  event_harvester_disabled: "Read the cluster again from time to time: this platform has no event feed.",
+};
+
+/** What each code of a field means; docs/tenants/errors.md has the same sentences. */
+export const DETAIL_MEANINGS: Readonly<Record<DetailCode, string>> = {
+  required: "The field is missing.",
+  invalid_type: "The value has another type.",
+  out_of_range: "The number is too small or too large.",
+  too_long: "The text is too long.",
+  too_short: "The text is too short.",
+  too_many: "The list or object has too many entries.",
+  invalid_format: "The text has another form than required.",
+  invalid_enum: "The value is not one of those on offer.",
+  immutable: "The field cannot be changed.",
+  unknown_field: "There is no such field.",
+  duplicate: "The same value stands twice.",
+  not_found: "What the field names does not exist.",
+  invalid_cidr: "It is no block in CIDR notation.",
+  private_address: "The address is not on the public internet.",
+  embedded_credentials: "The URL holds a user name or password.",
+  not_https: "The URL is not https.",
+  unknown_event: "There is no such type of event.",
+  not_incremental: "An upgrade goes to a higher patch or to the next minor version.",
+  not_ascending: "The numbers must ascend.",
+  min_gt_desired: "The minimum is above `desired_nodes`.",
+  desired_gt_max: "`desired_nodes` is above the maximum.",
+  min_gt_max: "The minimum is above the maximum.",
+  below_one_node: "The budget is smaller than one node.",
+  unsupported: "This platform or package does not offer it.",
 };
 
 /** The body of every response that is not 2xx or 3xx. */

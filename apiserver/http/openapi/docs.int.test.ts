@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
@@ -52,7 +53,7 @@ describe("/docs", () => {
 
   test("a search has the policy of the page, and an ETag of its own", async () => {
     const { body: page, headers } = await api.request("GET", "/docs?q=UPGRADE%20post", { as: null });
-    expect([...page.matchAll(/<details id="(.+?)"/g)].map(([, id]) => id)).toEqual(["upgradeCluster"]);
+    expect(/<div class="body" id="(.+?)"/.exec(page)?.[1]).toBe("upgradeCluster");
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");
     const condition = { "if-none-match": headers.get("etag") ?? "" };
     const again = await api.request("GET", "/docs?q=UPGRADE%20post", { as: null, headers: condition });
@@ -66,8 +67,17 @@ describe("/docs", () => {
     const { body: document } = await api.request("GET", "/openapi.json", { as: null });
     const { body: page, headers } = await api.request("GET", "/docs", { as: null });
     for (const path of Object.keys(document.paths)) expect(page).toContain(path);
-    expect(page).not.toMatch(/<script|<link|<iframe|src=|url\(|@import/);
-    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(page).not.toMatch(/<link|<iframe|<img|<script [^>]|url\(|@import|unsafe-/);
+    const policy = headers.get("content-security-policy") ?? "";
+    expect(policy).toMatch(/^default-src 'none'; /);
+    expect(policy).toContain("connect-src 'self'");
+    expect(policy).not.toContain("unsafe-");
+    for (const element of ["style", "script"]) {
+      const [, text = "", ...others] = page.split(new RegExp(`</?${element}>`));
+      expect(others).toHaveLength(1);
+      const digest = createHash("sha256").update(text).digest("base64");
+      expect(policy).toContain(`${element}-src 'sha256-${digest}'`);
+    }
   });
 });
 

@@ -4,10 +4,9 @@ import { isNotModified } from "../contract/etag.ts";
 import type { Router } from "../contract/router.ts";
 import type { HttpEnv } from "../env.ts";
 import { compress, wantsGzip } from "../server/compress.ts";
+import { PAGE_POLICY } from "./docs-assets.ts";
 import { buildReference, MAX_SEARCH_LENGTH, type Reference } from "./docs-page.ts";
 import { buildDocument, type OpenApiDocument } from "./document.ts";
-
-const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
 /** Each has at most the bytes of the entries that a search shows. */
 const KEPT_SEARCHES = 50;
@@ -79,8 +78,12 @@ function serve(c: Context<HttpEnv>, { plain, gzip, tag }: Static, contentType: s
   c.header("ETag", `W/${tag}`);
   if (isNotModified(c.req.header("if-none-match"), tag)) return c.body(null, 304);
   c.header("Content-Type", contentType);
-  if (!wantsGzip(c)) return c.body(plain, 200);
-  c.header("Content-Encoding", "gzip");
-  c.header("Vary", "Accept-Encoding");
-  return c.body(gzip, 200);
+  const isCompressed = wantsGzip(c);
+  const bytes = isCompressed ? gzip : plain;
+  c.header("Content-Length", String(bytes.byteLength));
+  if (isCompressed) {
+    c.header("Content-Encoding", "gzip");
+    c.header("Vary", "Accept-Encoding");
+  }
+  return c.body(bytes, 200);
 }

@@ -129,7 +129,7 @@ function errorsOf(operation: Operation): ErrorCode[] {
     codes.push("conflict");
   if (operation.body !== undefined) {
     if (operation.method === "post") codes.push("idempotency_key_reused");
-    codes.push("payload_too_large", "unsupported_media_type", "validation_failed");
+    codes.push("request_timeout", "payload_too_large", "unsupported_media_type", "validation_failed");
   }
   return codes;
 }

@@ -1,5 +1,6 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
-import { MAX_TIME_LENGTH, toRestWords } from "../contract/fields.ts";
+import { toRestWords } from "../../../shared/crd/rest-words.ts";
+import { MAX_TIME_LENGTH } from "../contract/fields.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { SentEvent } from "../contract/router.ts";
 import { registerParts } from "./components.ts";
@@ -119,6 +120,7 @@ export function buildDocument({ operations, sentEvents }: Declared): OpenApiDocu
   );
   addPageExamples(document);
   completeSchemas(document);
+  describeRepeatedFields(document);
   return document;
 }
 
@@ -133,6 +135,30 @@ function addPageExamples(document: OpenApiDocument): void {
     if (item === undefined || "$ref" in item || item.example === undefined) continue;
     schema.example = { items: [item.example], next_cursor: null };
   }
+}
+
+/**
+ * Gives the fields of a PUT that take any value, since they are ignored or compared, the types that they have in its
+ * response: typed clients send back what they read.
+ */
+function describeRepeatedFields(document: OpenApiDocument): void {
+  const schemas = document.components?.schemas ?? {};
+  const propertiesOf = (one: object | undefined) => {
+    const { $ref = "" } = (one as Content | undefined)?.content?.["application/json"]?.schema ?? {};
+    const schema = schemas[$ref.split("/").at(-1) ?? ""];
+    return schema === undefined || "$ref" in schema ? {} : (schema.properties ?? {});
+  };
+  for (const { put } of Object.values(document.paths ?? {})) {
+    const record = propertiesOf(put?.responses?.[200]);
+    for (const [name, field] of Object.entries(propertiesOf(put?.requestBody))) {
+      const isTyped = Object.keys(field).some((key) => key !== "description");
+      if (!isTyped) Object.assign(field, record[name], { description: field.description });
+    }
+  }
+}
+
+interface Content {
+  content?: Readonly<Record<string, { schema?: { $ref?: string } }>>;
 }
 
 const INT32_MAX = 2_147_483_647;

@@ -1,4 +1,4 @@
-import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
+import { type IncomingMessage, METHODS, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { createId } from "../../../shared/program/id.ts";
 import { type ErrorCode, statusOf } from "../errors.ts";
@@ -7,13 +7,21 @@ import { SECURITY_HEADERS } from "./observe.ts";
 interface Refusal {
   code: ErrorCode;
   message: string;
+  retryAfterSeconds?: number;
 }
 
 const NOT_HTTP: Refusal = { code: "bad_request", message: "The bytes received are not an HTTP request." };
 const UNKNOWN_METHOD: Refusal = { code: "not_implemented", message: "This server does not know the method." };
 
-/** Of a request whose headers or body are not complete in their time. */
+/** The error of a request whose headers or body are not complete in time. */
 const TIMEOUT_CODE = "ERR_HTTP_REQUEST_TIMEOUT";
+
+const STALLED_CODE = "STALLED";
+
+/** Instead of a timeout for which the client may not be blamed. */
+export function serverStalled(): Error {
+  return Object.assign(new Error("this server stood still"), { code: STALLED_CODE });
+}
 
 /** Whether an error of the HTTP server says that a request did not arrive in time. */
 export function isTimeout(error: Error): boolean {
@@ -26,18 +34,24 @@ const FAULTS: Readonly<Record<string, Refusal>> = {
     code: "bad_request",
     message: "The address and the headers together are too long.",
   },
-  [TIMEOUT_CODE]: { code: "bad_request", message: "The request did not arrive in time." },
+  [TIMEOUT_CODE]: { code: "request_timeout", message: "The request did not arrive in time." },
+  [STALLED_CODE]: {
+    code: "dependency_unavailable",
+    message: "The request did not arrive in time, while this server was overloaded; try again.",
+    retryAfterSeconds: 1,
+  },
 };
 
 /** A request line of a method that Node's parser does not know. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) \S+ HTTP\/1\.[01]\r?\n/;
 
 /** The response to bytes that are no HTTP request: the usual error body, and the connection is closed. */
-function renderRefusal({ code, message }: Refusal, requestId: string): string {
+function renderRefusal({ code, message, retryAfterSeconds }: Refusal, requestId: string): string {
   const body = renderBody({ code, message }, requestId);
   const status = statusOf(code);
   return [
-    `HTTP/1.1 ${status} ${status === 501 ? "Not Implemented" : "Bad Request"}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...(retryAfterSeconds === undefined ? [] : [`Retry-After: ${retryAfterSeconds}`]),
     ...Object.entries(headersOf(body, requestId)).map(([name, value]) => `${name}: ${value}`),
     "",
     body,

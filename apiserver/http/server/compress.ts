@@ -7,6 +7,9 @@ import type { HttpEnv } from "../env.ts";
 const MIN_BYTES = 1024;
 const COMPRESSED_TYPES = /^(application\/(json|yaml)|text\/html)\b/;
 
+/** The length in bytes of each body of JSON, set by limitUnread: a body need not be read to be measured. */
+export const jsonLengths = new WeakMap<Response, number>();
+
 /** The bytes in gzip, without blocking the event loop. */
 export const compress = promisify<Buffer, Buffer>(gzip);
 
@@ -28,6 +31,7 @@ export function compressResponses(): MiddlewareHandler<HttpEnv> {
     // Not by c.header(), which makes a stream of the body once there is a response.
     c.res.headers.append("Vary", "Accept-Encoding");
     if (!wantsGzip(c) || c.req.method === "HEAD") return;
+    if ((jsonLengths.get(c.res) ?? MIN_BYTES) < MIN_BYTES) return;
     const { status, headers } = c.res;
     const bytes = Buffer.from(await c.res.arrayBuffer());
     const isLarge = bytes.byteLength >= MIN_BYTES;

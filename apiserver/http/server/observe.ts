@@ -15,9 +15,9 @@ export const SECURITY_HEADERS = {
 const REQUEST_ID_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
 /**
- * The outermost middleware: gives the request an id, which no client can choose, keeps beside it the one that the client sent
- * if it is well formed, sets the source address and the headers of every response; writes one log line, and counts by path
- * pattern.
+ * The outermost middleware: gives the request an id, which no client can choose, keeps beside it the one that the
+ * client sent if it is well formed, sets the source address and the headers of every response; writes one log line, and
+ * counts by path pattern.
  */
 export function observe(
   log: Logger,

@@ -62,12 +62,12 @@ function bodyOf(response: string): { error: { code: string; message: string; req
   return JSON.parse(response.slice(response.lastIndexOf("\r\n\r\n")));
 }
 
-test("headers that never end get 400 in the envelope and are cut off at their deadline", async () => {
+test("headers that never end get 408 in the envelope and are cut off at their deadline", async () => {
   const port = await serve({ headersSeconds: 0.3 });
   const response = await trickle(port, "GET / HTTP/1.1\r\nHost: x\r\n", "X-Slow: 1\r\n");
-  expect(response).toMatch(/^HTTP\/1\.1 400 /);
+  expect(response).toMatch(/^HTTP\/1\.1 408 Request Timeout\r\n/);
   expect(bodyOf(response).error).toMatchObject({
-    code: "bad_request",
+    code: "request_timeout",
     message: "The request did not arrive in time.",
     request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });
@@ -75,13 +75,13 @@ test("headers that never end get 400 in the envelope and are cut off at their de
 
 test("a connection that sends nothing at all is closed", async () => {
   const port = await serve({ headersSeconds: 0.3 });
-  await expect(talk(port)).resolves.toMatch(/^(HTTP\/1\.1 400 |$)/);
+  await expect(talk(port)).resolves.toMatch(/^(HTTP\/1\.1 408 |$)/);
 });
 
 test("a body that trickles is cut off at the deadline of the whole request", async () => {
   const port = await serve({ headersSeconds: 0.2, requestSeconds: 0.5 });
   const response = await trickle(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n", "a");
-  expect(response).toMatch(/^HTTP\/1\.1 400 /);
+  expect(response).toMatch(/^HTTP\/1\.1 408 /);
   expect(response).not.toContain("response /");
 });
 
@@ -91,9 +91,11 @@ function standStill(ms: number): void {
   while (performance.now() < end);
 }
 
+const LATE =
+  /^HTTP\/1\.1 503 Service Unavailable\r\nRetry-After: 1\r\n.*The request did not arrive in time, while/s;
 const POST_HEAD = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\nConnection: close\r\n\r\n";
 
-test("requests whose time was over while the server stood still have it anew, and are then cut off", async () => {
+test("requests whose time was over while the server stood still have it anew, and are then 503 with Retry-After", async () => {
   const port = await serve({ headersSeconds: 1, requestSeconds: 1 });
   const begin = (beginning: string) => {
     const socket = connect({ port, host: "127.0.0.1" });
@@ -111,8 +113,7 @@ test("requests whose time was over while the server stood still have it anew, an
   standStill(2500);
   for (const complete of [body, headers])
     expect(await complete?.response).toMatch(/^HTTP\/1\.1 200 .*response \/ 10$/s);
-  for (const incomplete of [partOfBody, partOfHeaders])
-    expect(await incomplete?.response).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time/s);
+  for (const incomplete of [partOfBody, partOfHeaders]) expect(await incomplete?.response).toMatch(LATE);
 });
 
 test("a request has its time anew once, however often the server stands still", async () => {
@@ -121,7 +122,7 @@ test("a request has its time anew once, however often the server stands still", 
   await talk(port, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   standStill(2500);
   const timer = setInterval(() => standStill(600), 700);
-  expect(await response).toMatch(/^HTTP\/1\.1 400 .*The request did not arrive in time/s);
+  expect(await response).toMatch(LATE);
   clearInterval(timer);
 });
 

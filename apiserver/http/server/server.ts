@@ -5,7 +5,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import type { RequestLimits } from "../limits.ts";
 import { toAddressKey } from "../rate-limits/address-key.ts";
-import { isTimeout, refuseConnect, refuseRequest, respondToClientError } from "./client-error.ts";
+import {
+  isTimeout,
+  refuseConnect,
+  refuseRequest,
+  respondToClientError,
+  serverStalled,
+} from "./client-error.ts";
 import { createProxyCheck, normalizeAddress } from "./source-address.ts";
 
 type FetchHandler = Parameters<typeof getRequestListener>[0];
@@ -88,7 +94,8 @@ function createHttpServer(fetch: FetchHandler, limits: RequestLimits): Server {
 
 /**
  * Responds to bytes that are no request, and to requests that do not arrive in time. One whose time was over while this
- * process stood still gets it anew, once: its bytes may have come and wait to be read.
+ * process stood still gets it anew, once: its bytes may have come and wait to be read. Then it is 503, for clients to
+ * repeat.
  */
 function respondToClientErrors(server: Server, requestMs: number): void {
   const stalls = watchStalls();
@@ -112,7 +119,8 @@ function respondToClientErrors(server: Server, requestMs: number): void {
     late.set(socket, awaited);
     const timer = setTimeout(() => {
       late.delete(socket);
-      if (awaited.request?.complete !== true) respondToClientError(error, socket, pending.get(socket));
+      if (awaited.request?.complete !== true)
+        respondToClientError(serverStalled(), socket, pending.get(socket));
     }, requestMs);
     socket.once("close", () => clearTimeout(timer));
   }
@@ -141,8 +149,8 @@ async function drain(server: Server, deadlineMs: number): Promise<void> {
 }
 
 /**
- * Closes connections of one address (an IPv6 /64) beyond `maxConnectionsPerAddress`, without a response. A trusted proxy
- * has any number, since it carries the connections of everyone.
+ * Closes connections of one address (an IPv6 /64) beyond `maxConnectionsPerAddress`, without a response. A trusted
+ * proxy has any number, since it carries the connections of everyone.
  */
 function limitConnectionsPerAddress(
   server: Server,
@@ -170,7 +178,7 @@ function limitConnectionsPerAddress(
   });
 }
 
-/** How often the event loop is seen to turn; a turn that is late by more than as much again is a stall. */
+/** How often the event loop is checked; a check that is late by more than that is a stall. */
 const TICK_MS = 250;
 
 interface StallWatch {
@@ -190,7 +198,7 @@ function watchStalls(nowMs: () => number = () => performance.now()): StallWatch 
   const timer = setInterval(tick, TICK_MS).unref();
   return {
     hasStalled(ms) {
-      // Of the timers that are due after a stall, this one may be the last.
+      // Among the timers that are due after a stall, this one may be the last.
       tick();
       return nowMs() - stalledMs <= ms;
     },

@@ -34,7 +34,9 @@ export function createSourceFinder(
 
 const WARN_EVERY_MS = 60_000;
 
-/** Warns of a peer that sends X-Forwarded-For and is not trusted, at most once a minute: it may be the platform's proxy. */
+/**
+ * Warns of a peer that sends X-Forwarded-For and is not trusted, at most once a minute: it may be the platform's proxy.
+ */
 export function warnOfUntrusted(
   log: Pick<Logger, "warn">,
   nowMs: () => number = () => performance.now(),

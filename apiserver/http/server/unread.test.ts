@@ -27,17 +27,45 @@ function anOpenStream(): ReadableStream {
   return new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("data: 1\n\n")) });
 }
 
-/** Serves /large and /small to the user in the query; returns how to leave a response unread, and to read one. */
+/** A large body that can be read once the client has closed its connection. */
+function aBodyOnceClosed({ outgoing }: HttpEnv["Bindings"]): ReadableStream {
+  return new ReadableStream({
+    async pull(controller) {
+      if (outgoing?.closed === false) await once(outgoing, "close");
+      controller.enqueue(Buffer.alloc(LARGE_BYTES));
+      controller.close();
+    },
+  });
+}
+
+/**
+ * Serves /large, /sized, which says its length, /json, /left and /small to the user in the query; returns how to leave
+ * a response unread, and to read one.
+ */
 async function serve(responseSeconds: number) {
   const app = new Hono<HttpEnv>();
+  const left = Promise.withResolvers<void>();
   app.use(async (c, next) => {
     c.set("requestId", "r");
     c.header("Cache-Control", "public");
     c.set("principal", { kind: "user", userId: c.req.query("user") } as Principal);
     await next();
   });
+  app.use("/left", async (_, next) => {
+    await next();
+    left.resolve();
+  });
   app.use(limitUnread(createByteBudget({ maxBytes: BUDGET_BYTES, what: "responses" }), responseSeconds));
   app.all("/large", (c) => c.body(new Uint8Array(LARGE_BYTES), 200, { "Content-Type": "text/plain" }));
+  app.get("/sized", (c) =>
+    c.body(new Uint8Array(LARGE_BYTES), 200, {
+      "Content-Type": "text/plain",
+      "Content-Length": String(LARGE_BYTES),
+    }),
+  );
+  // With its quotes.
+  app.get("/json", (c) => c.json("a".repeat(LARGE_BYTES - 2)));
+  app.get("/left", (c) => c.body(aBodyOnceClosed(c.env), 200, { "Content-Type": "text/plain" }));
   app.get("/small", (c) => c.text("small"));
   app.get("/open", (c) => c.body(anOpenStream(), 200, { "Content-Type": "text/event-stream" }));
   app.get("/stream", (c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream" }));
@@ -55,29 +83,38 @@ async function serve(responseSeconds: number) {
       return socket;
     },
     read: (path: string) => fetch(`${address}${path}`),
+    /** Sends a request for /left and leaves before its response; resolves once the server has dealt with it. */
+    leave: async (user: string): Promise<void> => {
+      const socket = connect({ port: Number(new URL(address).port), host: "127.0.0.1" });
+      socket.end(`GET /left?user=${user} HTTP/1.1\r\nHost: x\r\n\r\n`, () => socket.destroy());
+      await left.promise;
+    },
   };
 }
 
-test("reads beyond the bytes that a caller leaves unread are 429, until it has read them; others are served", async () => {
-  const { leaveUnread, read } = await serve(600);
-  const socket = await leaveUnread("GET /large?user=a");
-  const refused = await read("/large?user=a");
-  expect([refused.status, refused.headers.get("retry-after"), refused.headers.get("cache-control")]).toEqual([
-    429,
-    "1",
-    "private, no-cache",
-  ]);
-  expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
-  expect((await read("/small?user=a")).status).toBe(200);
-  const other = await read("/large?user=b");
-  expect([other.status, (await other.arrayBuffer()).byteLength]).toEqual([200, LARGE_BYTES]);
-  socket.destroy();
-  await vi.waitFor(async () => {
-    const again = await read("/large?user=a");
-    await again.arrayBuffer();
-    expect(again.status).toBe(200);
-  }, PATIENT);
-});
+test.each(["/large", "/sized", "/json"])(
+  "reads of %s beyond the bytes that a caller leaves unread are 429, until it has read them; others are served",
+  async (path) => {
+    const { leaveUnread, read } = await serve(600);
+    const socket = await leaveUnread(`GET ${path}?user=a`);
+    const refused = await read(`${path}?user=a`);
+    expect([
+      refused.status,
+      refused.headers.get("retry-after"),
+      refused.headers.get("cache-control"),
+    ]).toEqual([429, "1", "private, no-cache"]);
+    expect(await refused.json()).toMatchObject({ error: { code: "rate_limited" } });
+    expect((await read("/small?user=a")).status).toBe(200);
+    const other = await read(`${path}?user=b`);
+    expect([other.status, (await other.arrayBuffer()).byteLength]).toEqual([200, LARGE_BYTES]);
+    socket.destroy();
+    await vi.waitFor(async () => {
+      const again = await read(`${path}?user=a`);
+      await again.arrayBuffer();
+      expect(again.status).toBe(200);
+    }, PATIENT);
+  },
+);
 
 test("what a write has done is reported to a caller who leaves responses unread, and counts", async () => {
   const { leaveUnread, read } = await serve(600);
@@ -126,6 +163,12 @@ test("a response that waits behind a stream counts until its connection is close
     await again.arrayBuffer();
     expect(again.status).toBe(200);
   }, PATIENT);
+});
+
+test("a response whose client leaves while it is made takes no room", async () => {
+  const { leave, read } = await serve(600);
+  await leave("a");
+  expect((await read("/large?user=a")).status).toBe(200);
 });
 
 test("a stream is neither kept back nor counted", async () => {

@@ -1,9 +1,12 @@
 import type { ServerResponse } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import type { Context, MiddlewareHandler } from "hono";
+import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ByteBudget, findHolders } from "../contract/byte-budget.ts";
+import { JSON_TYPE } from "../contract/download.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
+import { jsonLengths } from "./compress.ts";
 
 /** The headers of a response that do not describe the one that is sent instead. */
 const OWN_HEADERS = ["Content-Disposition", "Content-Encoding", "Content-Length", "ETag", "Location"];
@@ -11,44 +14,76 @@ const STREAM_TYPE = /^text\/event-stream\b/;
 
 /**
  * Counts the bytes of each response until its client has read them: one that still has some after `maxSeconds` is cut
- * off. A read beyond the budget gets 429 or 503 instead of its response; what a write has done is reported all the same.
- * Streams have bounds of their own.
+ * off. A read beyond the budget gets 429 or 503 instead of its response; what a write has done is reported all the
+ * same. Streams have bounds of their own.
  */
 export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
-    await next();
     const { incoming, outgoing } = c.env ?? {};
-    if (incoming === undefined || outgoing === undefined || outgoing.closed || !hasBody(c)) return;
-    const response = await keepWithin(budget, c, outgoing);
-    // Assigned to a response that is there, its headers would be joined with those.
-    c.res = undefined;
-    c.res = response;
+    if (incoming === undefined || outgoing === undefined) return next();
+    rememberJsonLengths(c);
+    await next();
+    if (outgoing.closed || !hasBody(c)) return;
+    const bytes = await readLength(c);
+    // The client may have left meanwhile: then no event ends the account.
+    if (outgoing.closed) return;
+    const refusal = keepWithin(budget, c, { outgoing, bytes });
+    if (refusal !== undefined) replaceResponse(c, refusal);
     // A response that waits behind another one of its connection has no socket itself yet.
     const deadline = setTimeout(() => incoming.socket.destroy(), maxSeconds * 1000);
     outgoing.once("close", () => clearTimeout(deadline));
   };
 }
 
-/** The response with its bytes counted, or the one that refuses a read. */
-async function keepWithin(
-  budget: ByteBudget,
-  c: Context<HttpEnv>,
-  outgoing: ServerResponse | Http2ServerResponse,
-): Promise<Response> {
+/** Has the length of each JSON body remembered: to read a body for it costs more than the rest of a short read. */
+function rememberJsonLengths(c: Context<HttpEnv>): void {
+  const respond = (
+    value: unknown,
+    status?: ContentfulStatusCode,
+    headers?: Record<string, string>,
+  ): Response => {
+    const text = JSON.stringify(value);
+    const response = c.body(text, status, { "Content-Type": JSON_TYPE, ...headers });
+    jsonLengths.set(response, Buffer.byteLength(text));
+    return response;
+  };
+  c.json = respond as typeof c.json;
+}
+
+/** The bytes of the response. A body of unknown length is read whole for it, which copies it several times. */
+async function readLength(c: Context<HttpEnv>): Promise<number> {
+  const known = jsonLengths.get(c.res) ?? Number(c.res.headers.get("content-length") ?? Number.NaN);
+  if (Number.isInteger(known)) return known;
   const { status, headers } = c.res;
   const bytes = new Uint8Array(await c.res.arrayBuffer());
+  replaceResponse(c, new Response(bytes, { status, headers }));
+  return bytes.byteLength;
+}
+
+/** Counts the bytes of a response until it is closed; returns the refusal that is sent instead of a read. */
+function keepWithin(
+  budget: ByteBudget,
+  c: Context<HttpEnv>,
+  { outgoing, bytes }: { outgoing: ServerResponse | Http2ServerResponse; bytes: number },
+): Response | undefined {
   const account = budget.open(findHolders(c));
   outgoing.once("close", () => account.close());
   try {
-    if (c.req.method === "GET" && status < 400) account.add(bytes.byteLength);
-    else account.force(bytes.byteLength);
+    if (c.req.method === "GET" && c.res.status < 400) account.add(bytes);
+    else account.force(bytes);
+    return undefined;
   } catch (error) {
     const refusal = handleError(error, c);
     for (const name of OWN_HEADERS) refusal.headers.delete(name);
     refusal.headers.set("Cache-Control", "private, no-cache");
     return refusal;
   }
-  return new Response(bytes, { status, headers });
+}
+
+/** Hono would merge the headers of the present response into an assigned one: it becomes undefined first. */
+function replaceResponse(c: Context<HttpEnv>, response: Response): void {
+  c.res = undefined;
+  c.res = response;
 }
 
 function hasBody(c: Context<HttpEnv>): boolean {

@@ -88,11 +88,11 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["already_exists", "conflict"],
     },
-    async (c, { origin, readBody, transact }) => {
+    async (c, { author, readBody, transact }) => {
       const { org_id: orgId, ...body } = await readBody();
       const issuers = deps.config.issuers.map(({ issuer }) => issuer);
       return transact(
-        (tx, { id }) => createMapping(tx, origin, issuers, { id, orgId, ...body }),
+        (tx, { id }) => createMapping(tx, author, issuers, { id, orgId, ...body }),
         (mapping) =>
           c.json(presentMapping(mapping), 201, {
             Location: `${COLLECTION}/${mapping.id}`,
@@ -118,7 +118,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
       responses: { 200: { description: "The mapping.", body: groupMappingRecord, headers: ["ETag"] } },
       errors: ["managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { origin, params, readBody, change }) => {
+    async (c, { author, params, readBody, change }) => {
       await requireMapping(deps.db, params.mappingID);
       const body = await readBody();
       const { mapping, isAccessLost } = await change({
@@ -128,7 +128,7 @@ function addUpdate(router: Router, deps: Deps, hooks: MemberHooks): void {
           const { id, issuer, group, org_id } = presentMapping(before);
           return { id, issuer, group, org_id };
         },
-        apply: (tx, before) => changeMappingRole(tx, hooks, origin, before, body.role ?? before.role),
+        apply: (tx, before) => changeMappingRole(tx, hooks, author, before, body.role ?? before.role),
       });
       if (isAccessLost) await hooks.afterClusterAccessLost(mapping.orgId);
       return c.json(presentMapping(mapping), 200, { ETag: versionTag(mapping.version) });
@@ -151,11 +151,11 @@ function addRemove(router: Router, hooks: MemberHooks): void {
       responses: { 204: { description: "Removed." } },
       errors: ["managed_elsewhere", "precondition_failed", "conflict"],
     },
-    async (c, { origin, params, change }) => {
+    async (c, { author, params, change }) => {
       const { mapping, isAccessLost } = await change({
         lock: (tx) => lockMapping(tx, params.mappingID),
         tag: ({ version }) => versionTag(version),
-        apply: (tx, before) => removeMapping(tx, hooks, origin, before),
+        apply: (tx, before) => removeMapping(tx, hooks, author, before),
       });
       if (isAccessLost) await hooks.afterClusterAccessLost(mapping.orgId);
       return c.body(null, 204);

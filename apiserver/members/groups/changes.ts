@@ -1,6 +1,6 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import type { GroupRole } from "../../http/group-roles.ts";
 import { lockOrganization } from "../../organizations/index.ts";
@@ -23,7 +23,7 @@ import type { GroupMappingRow } from "./table.ts";
  */
 export async function createMapping(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   issuers: readonly string[],
   mapping: GroupMapping & { id: string },
 ): Promise<GroupMappingRow> {
@@ -34,7 +34,7 @@ export async function createMapping(
     throw invalidField("org_id", "not_found", "is not an organization");
   });
   const row = await insertMapping(tx, { ...mapping, managedBy: "staff" });
-  await recordChange(tx, origin, "group_mapping.create", { after: row });
+  await recordChange(tx, author, "group_mapping.create", { after: row });
   return row;
 }
 
@@ -56,16 +56,16 @@ interface MappingChange {
 export async function changeMappingRole(
   tx: Queryable,
   hooks: MemberHooks,
-  origin: Origin,
+  author: Author,
   before: GroupMappingRow,
   role: GroupRole,
 ): Promise<MappingChange> {
   if (role === before.role) return { mapping: before, isAccessLost: false };
   requireOfStaff(before);
   const mapping = await updateMapping(tx, before, { role });
-  await recordChange(tx, origin, "group_mapping.update", { before, after: mapping });
+  await recordChange(tx, author, "group_mapping.update", { before, after: mapping });
   const people = await listGrantees(tx, before.orgId, before.id);
-  const place = { orgId: before.orgId, author: origin };
+  const place = { orgId: before.orgId, author };
   const { isAccessLost } = await settleMembers(tx, hooks, place, people.map(toPerson));
   return { mapping, isAccessLost };
 }
@@ -74,14 +74,14 @@ export async function changeMappingRole(
 export async function removeMapping(
   tx: Queryable,
   hooks: MemberHooks,
-  origin: Origin,
+  author: Author,
   before: GroupMappingRow,
 ): Promise<MappingChange> {
   requireOfStaff(before);
   const people = await listGrantees(tx, before.orgId, before.id);
   await deleteMapping(tx, before);
-  await recordChange(tx, origin, "group_mapping.delete", { before });
-  const place = { orgId: before.orgId, author: origin };
+  await recordChange(tx, author, "group_mapping.delete", { before });
+  const place = { orgId: before.orgId, author };
   const { isAccessLost } = await settleMembers(tx, hooks, place, people.map(toPerson));
   return { mapping: before, isAccessLost };
 }
@@ -98,12 +98,12 @@ const toPerson = (userId: string) => ({ userId });
 
 async function recordChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   action: string,
   change: { before: GroupMappingRow; after?: GroupMappingRow } | { before?: never; after: GroupMappingRow },
 ): Promise<void> {
   const { id, orgId } = change.before ?? change.after;
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action,
     orgId,
     target: { kind: "group_mapping", id },

@@ -18,9 +18,9 @@ import { GROUP_MEMBERSHIPS, inOpenOrganization, settleMembers } from "./settle.t
 import type { GroupMappingRow } from "./table.ts";
 
 /**
- * Makes the mappings of the configuration what it says, with the memberships that come of them; one that the staff made of
- * the same group and organization becomes the configuration's. An organization that is not there is a warning: the others
- * go on.
+ * Makes the mappings of the configuration what it says, with the memberships that come of them; one that the staff made
+ * of the same group and organization becomes the configuration's. An organization that is not there is a warning: the
+ * others go on.
  */
 export async function recordConfiguredMappings(
   { db, log }: Pick<Deps, "db" | "log">,

@@ -14,8 +14,8 @@ export interface UserGroups {
 }
 
 /**
- * The organizations, or the one, in which these groups give more than is recorded, ordered by id: a longer time, or, which
- * is urgent, a membership or a role that is not there.
+ * The organizations, or the one, in which these groups give more than is recorded, ordered by id: a longer time, or,
+ * which is urgent, a membership or a role that is not there.
  */
 export async function listDueOrganizations(
   db: Queryable,

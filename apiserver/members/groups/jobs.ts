@@ -14,7 +14,8 @@ const BATCH = 500;
 
 /**
  * The jobs that end memberships by groups, or give them the weaker role that is left, and that make the mappings of the
- * configuration what this process has read, whatever a process of an earlier configuration has recorded since its start.
+ * configuration what this process has read, whatever a process of an earlier configuration has recorded since its
+ * start.
  */
 export function groupMembershipJobs(
   deps: Pick<Deps, "config" | "db" | "log">,

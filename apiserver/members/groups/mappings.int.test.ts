@@ -158,7 +158,7 @@ describe("a mapping of the configuration", () => {
       { issuer: other.config.issuer, groups: [] },
     ]);
 
-  test("is made, changed and removed by what a start reads, with its memberships, and by nobody else", async () => {
+  test("is made, changed and removed by what a start reads, with its memberships, and by no request", async () => {
     const org = await makeOrganization(api, issuer);
     const mapping = { group: `group-${createId()}`, organization: org.id, role: "member" as const };
     await start([mapping]);

@@ -4,14 +4,14 @@ import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { chunk, sendTogether } from "../../db/statement.ts";
-import type { CarriedGroups, Origin, UserPrincipal } from "../../http/authentication/principal.ts";
+import type { Author, CarriedGroups, UserPrincipal } from "../../http/authentication/principal.ts";
 import { hasPermission, type Role } from "../../http/authorization/permissions.ts";
 import { ApiError } from "../../http/errors.ts";
 import { lockOrganization, tryLockOrganization } from "../../organizations/index.ts";
 import type { MemberHooks } from "../hooks.ts";
 import { auditMember } from "../present.ts";
 import type { MemberRow } from "../table.ts";
-import { lockIssuerOf } from "../user-store.ts";
+import { findIssuerOf, insertUser, lockIssuerOf } from "../user-store.ts";
 import {
   deleteGrantsOfOthers,
   listDueOrganizations,
@@ -35,13 +35,13 @@ interface GroupPerson {
 /** An organization of which the row is locked, and who changed the ground of memberships: a request, or the service. */
 interface SettledPlace {
   orgId: string;
-  author: Origin | "system";
+  author: Author | "system";
 }
 
 /**
- * Makes the memberships of these people what their groups give now: the strongest role, until the end of the groups that
- * give it. A direct membership is left as it is. Whoever is no member yet becomes one only with an address. Returns
- * whether someone can no longer access clusters. Runs under the organization's row lock.
+ * Makes the memberships of these people what their groups give now: the strongest role, until the end of the groups
+ * that give it. A direct membership is left as it is. Whoever is no member yet becomes one only with an address.
+ * Returns whether someone can no longer access clusters. Runs under the organization's row lock.
  */
 export async function settleMembers(
   tx: Queryable,
@@ -77,13 +77,13 @@ async function settlePart(
     const granted = strongestOf(grantsOf.get(userId) ?? []);
     const after = await settle(tx, orgId, { userId, before, granted, email: email ?? before?.email });
     if (before?.role === after?.role) continue;
-    const origin = place.author === "system" ? systemOrigin(userId) : place.author;
-    await recordChange(tx, origin, orgId, before, after);
+    const author = place.author === "system" ? systemAuthor(userId) : place.author;
+    await recordChange(tx, author, orgId, before, after);
     const removed = after === undefined ? before : undefined;
     if (removed !== undefined)
       await hooks.onRemove(tx, orgId, { memberId: removed.id, userId, email: removed.email });
     if (!isLost(before?.role, after?.role)) continue;
-    await hooks.onClusterAccessLost(tx, origin, orgId, { userId, ...(removed && { memberId: removed.id }) });
+    await hooks.onClusterAccessLost(tx, author, orgId, { userId, ...(removed && { memberId: removed.id }) });
     isAccessLost = true;
   }
   return { isAccessLost };
@@ -122,7 +122,7 @@ export function isLost(before: Role | undefined, after: Role | undefined): boole
 
 async function recordChange(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   orgId: string,
   before: MemberRow | undefined,
   after: MemberRow | undefined,
@@ -130,7 +130,7 @@ async function recordChange(
   const member = after ?? before;
   if (member === undefined) return;
   const verb = before === undefined ? "add" : after === undefined ? "remove" : "update";
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: `member.${verb}`,
     orgId,
     target: { kind: "member", id: member.id },
@@ -141,7 +141,7 @@ async function recordChange(
 }
 
 /** The service as the author of what a user's groups cause: no request and no token stands for it. */
-function systemOrigin(userId: string): Origin {
+function systemAuthor(userId: string): Author {
   const rights = { emailVerified: false, emailTrusted: false, roles: [], expiresAtMs: 0 };
   return {
     principal: { kind: "user", userId, issuer: "", ...rights },
@@ -176,11 +176,11 @@ const turns = createKeyedSlots(1);
 
 /**
  * Makes a person who signs in a member of the organizations that the groups of the token are mapped to, or lets such a
- * membership live longer. A token without an e-mail address gives none. A group that a token lacks ends nothing: what an
- * earlier one gave ends in its own time. Where the person is a member already and the organization is being changed, its
- * time is prolonged by a later request instead. Uses the organization's share of the connections.
+ * membership live longer. A token without an e-mail address gives none. A group that a token lacks ends nothing: what
+ * an earlier one gave ends in its own time. Where the person is a member already and the organization is being changed,
+ * its time is prolonged by a later request instead. Uses the organization's share of the connections.
  */
-export async function takeGroups(
+async function takeGroups(
   db: Database,
   hooks: MemberHooks,
   { userId, issuer, email }: UserPrincipal,
@@ -225,7 +225,7 @@ async function takeGroupsIn(
 export async function endGroupsOfOtherIssuers(
   tx: Queryable,
   hooks: MemberHooks,
-  author: Origin,
+  author: Author,
   { userId, issuer }: { userId: string; issuer: string },
 ): Promise<{ lostIn: string[] }> {
   const lostIn: string[] = [];
@@ -239,4 +239,20 @@ export async function endGroupsOfOtherIssuers(
     if (isAccessLost) lostIn.push(orgId);
   }
   return { lostIn };
+}
+
+/**
+ * Records a user who signs in for the first time, and returns the issuer that the id belongs to. If that is the
+ * token's, the user is a member of what the token's groups are mapped to.
+ */
+export async function bindUser(
+  { db, hooks }: { db: Database; hooks: MemberHooks },
+  user: UserPrincipal,
+  groups: CarriedGroups,
+): Promise<string> {
+  await insertUser(db, user);
+  const issuer = await findIssuerOf(db, user.userId);
+  if (issuer === undefined) throw new Error("a user was deleted between insert and read");
+  if (issuer === user.issuer) await takeGroups(db, hooks, user, groups);
+  return issuer;
 }

@@ -65,7 +65,10 @@ export async function startGroupService(
   };
 }
 
-/** Maps a new group of an issuer to an organization, as the platform's staff does. Returns the group and the mapping's id. */
+/**
+ * Maps a new group of an issuer to an organization, as the platform's staff does. Returns the group and the mapping's
+ * id.
+ */
 export async function mapGroup(
   { db }: Pick<Deps, "db">,
   issuer: string,

@@ -40,7 +40,9 @@ afterAll(async () => {
   await api.close();
 });
 
-/** As the operator reports them, in the Kubernetes API and in the projection; the real one may report otherwise soon. */
+/**
+ * As the operator reports them, in the Kubernetes API and in the projection; the real one may report otherwise soon.
+ */
 async function reportMachines() {
   const pool = await requirePool();
   const status = { machines: MACHINES };

@@ -71,9 +71,9 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
 }
 
 /**
- * Requests the replacement of one node of a pool, by an annotation that the operator removes when it has acted. A repeated
- * request changes nothing while that is under way. Throws 404 when the pool has no such node, 409 conflict when it is
- * being deleted, and what `changeObject` throws.
+ * Requests the replacement of one node of a pool, by an annotation that the operator removes when it has acted. A
+ * repeated request changes nothing while that is under way. Throws 404 when the pool has no such node, 409 conflict
+ * when it is being deleted, and what `changeObject` throws.
  */
 async function replaceNode(
   deps: Deps,
@@ -90,7 +90,7 @@ async function replaceNode(
       if (isReplacing(current.object, machine)) return { spec: {} };
       return {
         spec: {},
-        annotations: { [`${ANNOTATION_REPLACE_PREFIX}${node}`]: caller.origin.requestId },
+        annotations: { [`${ANNOTATION_REPLACE_PREFIX}${node}`]: caller.author.requestId },
         after: { node },
       };
     },

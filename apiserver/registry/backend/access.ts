@@ -15,8 +15,8 @@ const RETRY_SECONDS = 10;
 export type UseRegistry = <T>(work: (backend: RegistryBackend) => Promise<T>) => Promise<T>;
 
 /**
- * Access to the configured registry. `marina_apiserver_registry_failures_total{reason}` of this process says why it could
- * not be used.
+ * Access to the configured registry. `marina_apiserver_registry_failures_total{reason}` of this process says why it
+ * could not be used.
  */
 export function createRegistryAccess(
   { config, log, now }: Pick<Deps, "config" | "log" | "now">,

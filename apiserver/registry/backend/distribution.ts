@@ -19,7 +19,10 @@ import {
 } from "./oci.ts";
 
 const SUBJECT = "marina";
-/** How long a token of Marina's own is used again: a page of repositories needs 51, and a signature takes as long as a request. */
+/**
+ * How long a token of Marina's own is used again: a page of repositories needs 51, and a signature takes as long as a
+ * request.
+ */
 const REUSE_MS = 60_000;
 /** Tenants choose the names of repositories: without a bound the tokens of a minute could fill the memory. */
 const MAX_KEPT_TOKENS = 1000;
@@ -60,7 +63,10 @@ export function createDistribution(
   };
 }
 
-/** Signs a token for each access once a minute. All are forgotten together: when the minute is over, or when they are too many. */
+/**
+ * Signs a token for each access once a minute. All are forgotten together: when the minute is over, or when they are
+ * too many.
+ */
 function createAuthorize(
   sign: (access: RegistryAccess) => Promise<string>,
   now: () => Date,

@@ -129,7 +129,7 @@ export function testRegistryContract(open: () => Promise<RegistryUnderTest>): vo
     expect(await backend.deleteTag(`${await createPrefix()}web`, "1")).toBe(false);
   });
 
-  test("an image that nobody asked to scan has no result; a request is pending until it has one", async () => {
+  test("an image whose scan was not requested has no result; a request is pending until it has one", async () => {
     const orgId = await registry.createOrganization();
     const repository = `org-${orgId}/web`;
     const { digest } = await push(repository, "1");

@@ -27,8 +27,9 @@ export const ROBOT = { username: "robot$marina", password: "secret" };
 const BASIC = `Basic ${Buffer.from(`${ROBOT.username}:${ROBOT.password}`).toString("base64")}`;
 
 /**
- * A server that responds as Harbor 2 documents it, as far as the adapter asks: projects, repositories in pages, deletion of
- * tags, scans, tokens, and the distribution specification. Written from its documentation, for Harbor itself cannot run here.
+ * A server that responds as Harbor 2 documents it, as far as the adapter asks: projects, repositories in pages,
+ * deletion of tags, scans, tokens, and the distribution specification. Written from its documentation, for Harbor
+ * itself cannot run here.
  */
 export async function startTestHarbor(): Promise<TestHarbor> {
   const projects: TestHarbor["projects"] = new Map();

@@ -1,15 +1,22 @@
-import { mintToken } from "../../api-tokens/index.ts";
+import type { z } from "@hono/zod-openapi";
+import { mintToken, toTokenPrefix } from "../../api-tokens/index.ts";
 import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import { versionTag } from "../../http/contract/etag.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { isClusterServed } from "../../resources/project/index.ts";
 import { requireRegistry } from "../backend/access.ts";
-import { CREDENTIAL_TAG, presentCreated, presentCredential } from "./present.ts";
-import { createCredentialBody, createdCredentialRecord, credentialPage } from "./schema.ts";
+import {
+  createCredentialBody,
+  createdCredentialRecord,
+  credentialPage,
+  type credentialRecord,
+} from "./schema.ts";
 import { countCredentials, insertCredential, listCredentials, removeCredential } from "./store.ts";
+import type { CredentialRow } from "./table.ts";
 import { CREDENTIAL_PREFIX } from "./verify.ts";
 
 const tag = "Registry";
@@ -46,7 +53,7 @@ function addCreate(router: Router, deps: Deps): void {
       },
       errors: ["quota_exceeded"],
     },
-    async (c, { orgId, origin, readBody, transact }) => {
+    async (c, { orgId, author, readBody, transact }) => {
       const { host } = requireRegistry(deps.config);
       const { cluster_id: clusterId } = await readBody();
       return transact(
@@ -58,7 +65,7 @@ function addCreate(router: Router, deps: Deps): void {
           const { text, hash } = mintToken(id, CREDENTIAL_PREFIX);
           const row = { id, orgId, clusterId, secretHash: hash, createdAt: deps.now(), lastUsedAt: null };
           await insertCredential(tx, row);
-          await recordAudit(tx, origin, {
+          await recordAudit(tx, author, {
             action: "registry_credential.create",
             orgId,
             target: { kind: "registry_credential", id },
@@ -113,12 +120,12 @@ function addDelete(router: Router): void {
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, origin, params: { credentialID }, change }) => {
+    async (c, { orgId, author, params: { credentialID }, change }) => {
       await change({
         lock: (tx) => removeCredential(tx, orgId, credentialID),
         tag: () => CREDENTIAL_TAG,
         apply: (tx, { id, clusterId }) =>
-          recordAudit(tx, origin, {
+          recordAudit(tx, author, {
             action: "registry_credential.delete",
             orgId,
             target: { kind: "registry_credential", id },
@@ -129,4 +136,30 @@ function addDelete(router: Router): void {
       return c.body(null, 204);
     },
   );
+}
+
+/** The wire form of a credential, without its password. */
+export function presentCredential(row: CredentialRow): z.output<typeof credentialRecord> {
+  return {
+    id: row.id,
+    cluster_id: row.clusterId,
+    username: toTokenPrefix(row.id, CREDENTIAL_PREFIX),
+    created_at: row.createdAt.toISOString(),
+    last_used_at: row.lastUsedAt?.toISOString() ?? null,
+  };
+}
+
+/** The entity tag of a credential, which never changes but for its last use. */
+export const CREDENTIAL_TAG = versionTag(1);
+
+/** The wire form of a new credential, with its password and the content of a pull secret for the registry at `host`. */
+export function presentCreated(
+  row: CredentialRow,
+  password: string,
+  host: string,
+): z.output<typeof createdCredentialRecord> {
+  const record = presentCredential(row);
+  const auth = Buffer.from(`${record.username}:${password}`).toString("base64");
+  const config = { auths: { [host]: { username: record.username, password, auth } } };
+  return { ...record, password, docker_config_json: JSON.stringify(config) };
 }

@@ -15,7 +15,7 @@ const collectionOf = (orgId: string) => `/api/v1/organizations/${orgId}/registry
 async function addCluster(orgId: string) {
   const object = projected(orgId, 1);
   await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
-  const remove = () => api.deps.db.transaction((tx) => projectObservations(tx, [{ object, gone: true }]));
+  const remove = () => api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: true }]));
   return { cluster_id: object.id, remove };
 }
 

@@ -16,7 +16,7 @@ const STATUS_TIMEOUT_MS = 30_000;
 const DOWNLOAD_PREFIX = "grype-db-download";
 /** No download lasts longer, not one of another process either. */
 const ABANDONED_AFTER_MS = 2 * UPDATE_TIMEOUT_MS;
-/** In a container every process may have the same number: when it began tells one from the one before it. */
+/** In a container every process may have the same number: when it began distinguishes it from the one before. */
 const OWN_PREFIX = `marina-grype-${process.pid}-${Math.round(performance.timeOrigin)}-`;
 const WORK_FOLDER = /^marina-grype-(\d+)-\d+-/;
 const importSchema = z.object({ digest: z.string().min(1) });
@@ -49,7 +49,10 @@ export async function readDatabaseBuiltAt(config: DatabaseConfig): Promise<Date>
   }
 }
 
-/** Downloads the newest database, if it is another one; scans that run go on with the one that they began with. Throws ScanError. */
+/**
+ * Downloads the newest database, if it is another one; scans that run go on with the one that they began with. Throws
+ * ScanError.
+ */
 export async function updateDatabase(
   config: DatabaseConfig & { databaseUrl: string },
   signal: AbortSignal,

@@ -45,8 +45,8 @@ export const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const run = promisify(execFile);
 
 /**
- * Scans one image with grype, which is killed when `signal` aborts or a limit is exceeded; returns its report in JSON. Throws
- * ScanError.
+ * Scans one image with grype, which is killed when `signal` aborts or a limit is exceeded; returns its report in JSON.
+ * Throws ScanError.
  */
 export async function readReport(
   options: ScannerOptions,

@@ -41,8 +41,8 @@ const indexManifest = z.object({
 });
 
 /**
- * What to scan of a manifest (OCI image specification 1.1, or Docker schema 2). Signatures, attestations and other attached
- * artifacts are no images, nor is one that no builder makes.
+ * What to scan of a manifest (OCI image specification 1.1, or Docker schema 2). Signatures, attestations and other
+ * attached artifacts are no images, nor is one that no builder makes.
  */
 export function findScanTarget(manifest: unknown): ScanTarget {
   if (typeof manifest === "object" && manifest !== null) {

@@ -23,7 +23,7 @@ test.each([
   ],
   ["a blob", { action: "push", target: { ...target, mediaType: "application/octet-stream" } }, []],
   ["a deletion", { action: "delete", target }, []],
-  ["a repository of nobody", { action: "push", target: { ...target, repository: "web" } }, []],
+  ["a repository of no organization", { action: "push", target: { ...target, repository: "web" } }, []],
   ["a name that can be none", { action: "push", target: { ...target, repository: `org-${orgId}/../x` } }, []],
   ["no digest", { action: "push", target: { ...target, digest: "sha256:1" } }, []],
 ])("what a notification of %s tells", (_what, event, expected) => {

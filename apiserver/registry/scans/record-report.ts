@@ -7,8 +7,8 @@ import { type ClaimedScan, completeScan } from "./claim-store.ts";
 import { findReportTimes, findScan, replaceReport, type ScannedImage } from "./store.ts";
 
 /**
- * Stores what Marina's scanner found, with a row in the audit log when more of it is critical than in the report before;
- * nothing when the claim has ended.
+ * Stores what Marina's scanner found, with a row in the audit log when more of it is critical than in the report
+ * before; nothing when the claim has ended.
  */
 export async function recordReport(
   db: Database,
@@ -45,7 +45,9 @@ export async function keepReport(
   return scan;
 }
 
-/** Keeps the reports of a registry that scans its images itself which are new, of one repository, until `signal` aborts. */
+/**
+ * Keeps the reports of a registry that scans its images itself which are new, of one repository, until `signal` aborts.
+ */
 export async function keepNewReports(
   db: Database,
   scans: OwnScans,

@@ -1,8 +1,9 @@
 import { messageOf } from "../../../shared/program/errors.ts";
 
 /**
- * Why an image could not be scanned: `scanner_unavailable` when the vulnerability database or the scanner itself is missing,
- * damaged or too old, `image_gone` when the image is not in the registry any more, `failed` when the scanner refused it.
+ * Why an image could not be scanned: `scanner_unavailable` when the vulnerability database or the scanner itself is
+ * missing, damaged or too old, `image_gone` when the image is not in the registry any more, `failed` when the scanner
+ * refused it.
  */
 export const SCAN_FAULTS = [
   "scanner_unavailable",
@@ -37,8 +38,8 @@ export function toScannerUnavailable(error: unknown): ScanError {
 }
 
 /**
- * What the last words of grype mean (read from v0.120.1: "failed to load vulnerability db", "failed to catalog" with the
- * registry's error codes of the OCI distribution specification).
+ * What the last words of grype mean (read from v0.120.1: "failed to load vulnerability db", "failed to catalog" with
+ * the registry's error codes of the OCI distribution specification).
  */
 export function toScanError(errorText: string): ScanError {
   const message = errorText.slice(-MAX_MESSAGE_LENGTH).toWellFormed().trim();

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseEnvironment } from "../../../shared/program/config.ts";
+import { parseEnvironment, warnOfUnknownVariables } from "../../../shared/program/config.ts";
 import { createLogger } from "../../../shared/program/log.ts";
 import { reportFatalError, stopOnSignals, untilAborted } from "../../../shared/program/process.ts";
 import { serveScanner } from "./scanner-server.ts";
@@ -10,8 +10,8 @@ const variables = z.object({
 });
 
 /**
- * Grype in a container of its own, which reads what tenants push and has no secret: neither the database's address nor the key
- * that signs tokens of the registry is in its reach. Serves until SIGTERM or SIGINT.
+ * Grype in a separate container, which reads what tenants push and has no secret: neither the database's address nor
+ * the key that signs tokens of the registry is in its reach. Serves until SIGTERM or SIGINT.
  */
 async function run(): Promise<void> {
   const { MARINA_SCANNER_SOCKET: socketPath, MARINA_LOG_LEVEL: level } = parseEnvironment(
@@ -19,6 +19,7 @@ async function run(): Promise<void> {
     process.env,
   );
   const log = createLogger({ name: "scanner", level });
+  warnOfUnknownVariables(log, variables);
   const stopping = stopOnSignals(log);
   const server = await serveScanner(socketPath);
   log.info({ socketPath }, "listening");

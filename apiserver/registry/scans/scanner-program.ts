@@ -8,7 +8,7 @@ import { readDatabaseBuiltAt, updateDatabase } from "./database.ts";
 import { MAX_OUTPUT_BYTES, type PullableImage, readReport, type ScannerOptions } from "./grype.ts";
 import { SCAN_FAULTS, ScanError, toScannerUnavailable } from "./scan-error.ts";
 
-/** Grype, as a child process or in a container of its own. All throw ScanError. */
+/** Grype, as a child process or in a separate container. All throw ScanError. */
 export interface ScannerProgram {
   /** Throws when it is not there. */
   requireThere(): Promise<void>;

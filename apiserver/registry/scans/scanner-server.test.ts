@@ -1,8 +1,17 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { type ChildProcess, spawn } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import type { ScannerConfig } from "../config.ts";
 import { createScannerProgram } from "./scanner-program.ts";
@@ -94,26 +103,43 @@ test("a scan ends in the other process when the process that asked for it stops"
   await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), PATIENT);
 });
 
-test("without the other process the fault is the platform's; when it is killed in a scan, that counts against the image", async () => {
+test("without the other process the fault is the platform's", async () => {
   const config = configOf("exec sleep 600");
   await expect(createScannerProgram(config).requireThere()).rejects.toMatchObject({
     fault: "scanner_unavailable",
   });
   await expect(scan(config)).rejects.toMatchObject({ fault: "scanner_unavailable" });
-  server = await serveScanner(socket);
-  await createScannerProgram(config).requireThere();
-  const outcome = scan(config).catch((error: unknown) => error);
-  await vi.waitFor(async () => {
-    const connections = await new Promise<number>((resolve) => {
-      server?.getConnections((_error, count) => resolve(count));
-    });
-    expect(connections).toBeGreaterThan(0);
+});
+
+/** The program of the container, until it takes calls. */
+async function startScanner(): Promise<ChildProcess> {
+  const env = { ...process.env, MARINA_SCANNER_SOCKET: socket };
+  const child = spawn(process.execPath, [join(import.meta.dirname, "scanner-main.ts")], {
+    env,
+    stdio: "ignore",
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await vi.waitFor(() => scan(configOf(`echo '{"matches": []}'`)), PATIENT);
+  return child;
+}
+
+test("that the other process is killed in a scan counts against the image, and the next one deletes what it left", async () => {
+  const listWorkFolders = () => readdirSync(folder).filter((name) => name.startsWith("marina-grype-"));
+  const scanner = await startScanner();
+  const pidFile = join(folder, "pid");
+  const outcome = scan(configOf(`echo $$ > "${pidFile}"; exec sleep 600`)).catch((error: unknown) => error);
+  const pid = await vi.waitFor(() => {
+    const found = Number(readFileSync(pidFile, "utf8"));
+    expect(found).toBeGreaterThan(0);
+    return found;
   }, PATIENT);
-  server.closeAllConnections();
+  scanner.kill("SIGKILL");
   expect(await outcome).toMatchObject({ fault: "out_of_memory" });
-  // One that starts again takes the place of the socket that is left.
-  server = await serveScanner(socket);
-  expect(await scan(configOf(`echo '{"matches": []}'`))).toEqual([]);
+  expect(listWorkFolders()).toHaveLength(1);
+  // With its container it would have ended too.
+  process.kill(pid, "SIGKILL");
+  await startScanner();
+  expect(listWorkFolders()).toEqual([]);
 });
 
 test.each([

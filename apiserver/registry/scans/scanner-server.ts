@@ -21,8 +21,8 @@ const CALLS: Readonly<Record<ScannerCall, (body: CallBody, signal: AbortSignal) 
 };
 
 /**
- * Runs grype for the process at the other end of a Unix socket, whose configuration it takes and trusts. A call ends when its
- * connection does. Resolves once it listens.
+ * Runs grype for the process at the other end of a Unix socket, whose configuration it takes and trusts. A call ends
+ * when its connection does. Resolves once it listens.
  */
 export async function serveScanner(socketPath: string): Promise<Server> {
   // A process that was killed leaves its socket and what it scanned.
@@ -37,13 +37,13 @@ export async function serveScanner(socketPath: string): Promise<Server> {
 }
 
 async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  const disconnected = new AbortController();
+  response.once("close", () => disconnected.abort());
   try {
     const name = SCANNER_CALLS.find((one) => request.url === `/${one}`);
     if (name === undefined) throw new ScanError("scanner_unavailable", "there is no such call");
     // The process at the other end makes it: see scanner-program.ts.
-    response.end(await CALLS[name]((await json(request)) as CallBody, gone.signal));
+    response.end(await CALLS[name]((await json(request)) as CallBody, disconnected.signal));
   } catch (error) {
     const { fault, message } = error instanceof ScanError ? error : toScannerUnavailable(error);
     response.writeHead(500).end(JSON.stringify({ fault, message: message.slice(0, 2000) }));

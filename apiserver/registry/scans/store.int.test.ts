@@ -69,7 +69,7 @@ describe("the pending scans of an organization", () => {
     expect(await countPending(other)).toBe(2);
   });
 
-  test("leave room for pushed images beside those that a sweep finds", async () => {
+  test("leave room for pushed images after those that a sweep finds", async () => {
     await requestMissing(digestsTo(MAX_PENDING), "sweep");
     expect(await countPending()).toBe(MAX_UNASKED);
     await requestMissing(digestsTo(MAX_PENDING + 1, MAX_PENDING), "pushed");

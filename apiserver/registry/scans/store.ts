@@ -58,8 +58,8 @@ async function findRoom(tx: Queryable, orgId: string, priority: ScanRequest["pri
 }
 
 /**
- * Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row. Throws 429 when
- * too many scans of the organization are pending.
+ * Requests a scan, also of what was scanned before; one that is pending or runs goes on. Returns its row. Throws 429
+ * when too many scans of the organization are pending.
  */
 export async function requestScan(tx: Queryable, request: ScanRequest): Promise<ScanRow> {
   const { orgId, digest, repository, priority, at } = request;
@@ -89,8 +89,8 @@ export async function requestScan(tx: Queryable, request: ScanRequest): Promise<
 }
 
 /**
- * Requests a scan of digests of one organization that have none, as many as may be pending, and notes that the others are
- * in use.
+ * Requests a scan of digests of one organization that have none, as many as may be pending, and notes that the others
+ * are in use.
  */
 export async function requestMissingScans(
   tx: Queryable,
@@ -210,8 +210,8 @@ export interface ScannedImage {
 }
 
 /**
- * Keeps the report of a registry that scans its images itself, in place of the one of `replacedAt` (null for none); false
- * when another one is there, and nothing is kept.
+ * Keeps the report of a registry that scans its images itself, in place of the one of `replacedAt` (null for none);
+ * false when another one is there, and nothing is kept.
  */
 export async function replaceReport(
   tx: Queryable,

@@ -129,7 +129,10 @@ async function requestScansOf(
   await requestMissingScans(db, orgId, requests);
 }
 
-/** Reads the tags of an organization until `signal` aborts, and requests the scans that are missing, or keeps new reports. */
+/**
+ * Reads the tags of an organization until `signal` aborts, and requests the scans that are missing, or keeps new
+ * reports.
+ */
 async function readTaggedImages(
   { db, now }: SweepDeps,
   backend: RegistryBackend,

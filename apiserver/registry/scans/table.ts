@@ -54,12 +54,4 @@ export const registryScans = pgTable(
   ],
 );
 
-/** When the last scan of each organization started; kept after its images are deleted. */
-export const registryScanTurns = pgTable("registry_scan_turns", {
-  orgId: uuid("org_id")
-    .primaryKey()
-    .references(() => organizations.id),
-  startedAt: time("started_at").notNull(),
-});
-
 export type ScanRow = typeof registryScans.$inferSelect;

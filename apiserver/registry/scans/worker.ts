@@ -1,26 +1,18 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { messageOf } from "../../../shared/program/errors.ts";
 import type { Deps } from "../../deps.ts";
+import { runLoop } from "../../work/loop.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
+import { createDistribution } from "../backend/distribution.ts";
 import { toPull } from "../backend/oci.ts";
 import type { ScannerConfig } from "../config.ts";
 import { repositoryPrefix } from "../names.ts";
 import { mergeReport, type Vulnerability } from "../report.ts";
-import {
-  type ClaimedScan,
-  claimScan,
-  deleteScan,
-  extendClaim,
-  failScan,
-  markUnsupported,
-  postponeScan,
-} from "./claim-store.ts";
+import { type ClaimedScan, claimScan, endedAs, scanClaims } from "./claim-store.ts";
 import { readDatabaseVersion, removeAbandonedWorkFolders } from "./database.ts";
 import { findScanTarget } from "./manifest.ts";
-import type { ScannerMetrics } from "./metrics.ts";
+import { createScannerMetrics, type ScannerMetrics } from "./metrics.ts";
 import { recordReport } from "./record-report.ts";
 import { ScanError, toScannerUnavailable } from "./scan-error.ts";
-import type { ScannerProgram } from "./scanner-program.ts";
+import { createScannerProgram, type ScannerProgram } from "./scanner-program.ts";
 import { requestOutdatedScans } from "./store.ts";
 
 /** What scanning one digest came to. */
@@ -34,7 +26,7 @@ interface ScanSteps {
   scanManifest: (digest: string) => Promise<Vulnerability[]>;
 }
 
-export interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
+interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
   config: ScannerConfig;
   backend: RegistryBackend;
   /** `<host>[:<port>]` of the registry, and whether it speaks plain HTTP. */
@@ -46,8 +38,8 @@ export interface WorkerDeps extends Pick<Deps, "db" | "log" | "now"> {
 const IDLE_MS = 2000;
 /** While there is no database, or no scanner. */
 const UNAVAILABLE_MS = 10_000;
-const PLATFORM_RETRY_MS = 60_000;
-const IMAGE_RETRY_MS = 30_000;
+const PLATFORM_RETRY_SECONDS = 60;
+const IMAGE_RETRY_SECONDS = 30;
 /** One retry. */
 const MAX_ATTEMPTS = 2;
 /** A claim outlives one image's time by this. */
@@ -60,7 +52,7 @@ const OUTDATED_EVERY_MS = 60_000;
 const USED_WITHIN_MS = 30 * 24 * 3_600_000;
 
 /** Scans what is due, some images at once, until `signal` aborts; then what it has begun is pending again. */
-export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
+function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: Promise<void> } {
   const { concurrency, databaseUrl, socket } = deps.config;
   const loops = Array.from({ length: concurrency }, () => repeat(deps, signal, scanNext));
   loops.push(repeat(deps, signal, createRefresh()));
@@ -71,19 +63,14 @@ export function startScanner(deps: WorkerDeps, signal: AbortSignal): { stopped: 
   return { stopped: Promise.all(loops).then(() => undefined) };
 }
 
-/** Runs `work` again and again, after the pause that it returns. A failure is one of the platform: it is tried again. */
-async function repeat(
+/** A failure is one of the platform: the work is tried again. */
+function repeat(
   deps: WorkerDeps,
   signal: AbortSignal,
   work: (deps: WorkerDeps, signal: AbortSignal) => Promise<number>,
 ): Promise<void> {
-  while (!signal.aborted) {
-    const pauseMs = await work(deps, signal).catch((error: unknown) => {
-      deps.log.warn({ message: messageOf(error) }, "scanning is not possible");
-      return UNAVAILABLE_MS;
-    });
-    if (pauseMs > 0) await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-  }
+  const options = { log: deps.log, signal, failure: "scanning is not possible", retryMs: UNAVAILABLE_MS };
+  return runLoop(options, () => work(deps, signal));
 }
 
 async function scanNext(deps: WorkerDeps, signal: AbortSignal): Promise<number> {
@@ -116,15 +103,15 @@ async function runScan(
   const repository = `${repositoryPrefix(scan.orgId)}${scan.repository}`;
   const limits = { memoryBytes: config.memoryMiB * 1024 ** 2, diskBytes: config.diskMiB * 1024 ** 2 };
   const scanManifest = async (digest: string) => {
-    const endsAt = new Date(now().getTime() + leaseSecondsOf(config) * 1000);
-    if (!(await extendClaim(db, scan, endsAt))) throw new ScanError("timeout", "the claim has ended");
+    if (!(await scanClaims.extend(db, scan, leaseSecondsOf(config), now())))
+      throw new ScanError("timeout", "the claim has ended");
     const access = [toPull(repository)];
     const { token } = await backend.issueToken({ subject: "scanner", access, now: now() });
     return program.scan({ ...config, ...limits }, { ...deps.registry, repository, digest, token }, signal);
   };
   const outcome = await scanImage({ backend, scanManifest }, repository, scan.digest);
   if (outcome.kind === "unsupported") {
-    await markUnsupported(db, scan, outcome.reason);
+    await scanClaims.complete(db, scan, endedAs("unsupported", null, outcome.reason));
     return;
   }
   const report = mergeReport(outcome.vulnerabilities);
@@ -139,20 +126,25 @@ async function settleFailure(
   signal: AbortSignal,
 ): Promise<void> {
   const { db, log, now } = deps;
-  const at = now().getTime();
-  if (signal.aborted) return postponeScan(db, scan, { attempts: scan.attempts, dueAt: new Date(at) });
+  const postpone = (seconds: number, attempts: number) =>
+    scanClaims.postpone(db, scan, seconds, { at: now(), set: { state: "pending", attempts } });
+  if (signal.aborted) {
+    await postpone(0, scan.attempts);
+    return;
+  }
   const error = toScanError(thrown);
-  deps.metrics.onScan(error.fault, undefined);
-  if (error.fault === "image_gone") return deleteScan(db, scan);
-  log.warn(
-    { orgId: scan.orgId, digest: scan.digest, fault: error.fault, message: error.message },
-    "an image was not scanned",
-  );
-  if (error.isOfPlatform)
-    return postponeScan(db, scan, { attempts: scan.attempts, dueAt: new Date(at + PLATFORM_RETRY_MS) });
+  const { fault, message } = error;
+  deps.metrics.onScan(fault, undefined);
+  if (fault === "image_gone") {
+    await scanClaims.remove(db, scan);
+    return;
+  }
+  log.warn({ orgId: scan.orgId, digest: scan.digest, fault, message }, "an image was not scanned");
   const attempts = scan.attempts + 1;
-  if (attempts >= MAX_ATTEMPTS) return failScan(db, scan, error);
-  return postponeScan(db, scan, { attempts, dueAt: new Date(at + IMAGE_RETRY_MS) });
+  if (error.isOfPlatform) await postpone(PLATFORM_RETRY_SECONDS, scan.attempts);
+  else if (attempts < MAX_ATTEMPTS) await postpone(IMAGE_RETRY_SECONDS, attempts);
+  // The last report stays.
+  else await scanClaims.complete(db, scan, endedAs("error", fault, message));
 }
 
 function toScanError(error: unknown): ScanError {
@@ -220,4 +212,26 @@ async function findTarget(backend: ScanSteps["backend"], repository: string, dig
   const manifest = await backend.findManifest(repository, digest);
   if (manifest === undefined) throw new ScanError("image_gone", `${digest} is not in the registry`);
   return findScanTarget(manifest.content);
+}
+
+/** Scans images until the signal aborts; nothing happens where no scanner is configured. */
+export function startImageScanner(deps: Deps, signal: AbortSignal): { stopped: Promise<void> } {
+  const { db, log, now, config, metrics } = deps;
+  const { registry } = config;
+  if (registry?.kind !== "distribution" || registry.scanner === undefined)
+    return { stopped: Promise.resolve() };
+  const { protocol, host } = new URL(registry.url);
+  return startScanner(
+    {
+      db,
+      log,
+      now,
+      config: registry.scanner,
+      backend: createDistribution(registry, now),
+      registry: { authority: host, isPlainHttp: protocol === "http:" },
+      metrics: createScannerMetrics(metrics),
+      program: createScannerProgram(registry.scanner),
+    },
+    signal,
+  );
 }

@@ -13,8 +13,8 @@ const SCOPE_PATTERN = /^repository:([^:]+):([a-z,*]+)$/;
 const MAX_SCOPES = 16;
 
 /**
- * The scopes of a token request (Docker token specification: `repository:<name>:<actions>`, several in one parameter with
- * spaces between, or in several parameters). What is no repository of an organization is left out.
+ * The scopes of a token request (Docker token specification: `repository:<name>:<actions>`, several in one parameter
+ * with spaces between, or in several parameters). What is no repository of an organization is left out.
  */
 export function parseScopes(parameters: readonly string[]): RequestedScope[] {
   return parameters

@@ -31,8 +31,8 @@ export async function beginMeasurement(
 }
 
 /**
- * Reads the images that were not read before and writes what the organization's images take. When `signal` aborts, those
- * that were read count, and the next measurement goes on with the others.
+ * Reads the images that were not read before and writes what the organization's images take. When `signal` aborts,
+ * those that were read count, and the next measurement goes on with the others.
  */
 export async function completeMeasurement(
   db: Deps["db"],
@@ -64,8 +64,8 @@ type Backend = Pick<RegistryBackend, "findManifest" | "findBlobSize">;
 
 /**
  * The stored bytes of an image, or of an index with its images, by the digest of the blob. Sizes are what the registry
- * stores, for a manifest may claim others. `known` holds sizes that were read before and gets the new ones. undefined: the
- * image is not there any more.
+ * stores, for a manifest may claim others. `known` holds sizes that were read before and gets the new ones. undefined:
+ * the image is not there any more.
  */
 export async function readBlobs(
   backend: Backend,

@@ -1,18 +1,22 @@
-import { and, eq, inArray, isNull, lt, or, sql } from "drizzle-orm";
+import { and, eq, gt, inArray, isNotNull, isNull, lt, or, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import type { RegistryLimits } from "../config.ts";
 import { registryImages, registryUsage, type UsageRow } from "./table.ts";
 
-/** What an organization's images take; undefined before anything was pushed. */
+/** What an organization's images take; undefined: it was never given a token to push. */
 export async function findUsage(db: Queryable, orgId: string): Promise<UsageRow | undefined> {
   const [row] = await db.select().from(registryUsage).where(eq(registryUsage.orgId, orgId));
   return row;
 }
 
-/** The figures of all organizations that were ever measured. */
+/** The figures of all organizations that were ever measured, or that have pushed since. */
 export async function listUsage(db: Queryable): Promise<UsageRow[]> {
-  return db.select().from(registryUsage);
+  const { measuredAt, pushedBytes } = registryUsage;
+  return db
+    .select()
+    .from(registryUsage)
+    .where(or(isNotNull(measuredAt), gt(pushedBytes, 0)));
 }
 
 /** Counts blobs that were pushed until the next measurement includes them. */
@@ -27,7 +31,9 @@ export async function addPushedBytes(tx: Queryable, orgId: string, bytes: number
     });
 }
 
-/** Organizations at a limit, by what was measured or pushed since, of which no measurement began after `measuredBefore`. */
+/**
+ * Organizations at a limit, by what was measured or pushed since, of which no measurement began after `measuredBefore`.
+ */
 export async function listFullOrganizations(
   db: Queryable,
   { sizeGiB, tags }: RegistryLimits,
@@ -63,16 +69,16 @@ export async function deleteImagesExcept(
     .select({ digest: registryImages.digest })
     .from(registryImages)
     .where(eq(registryImages.orgId, orgId));
-  const gone = rows.map(({ digest }) => digest).filter((digest) => !keep.has(digest));
-  for (const digests of chunk(gone))
+  const dropped = rows.map(({ digest }) => digest).filter((digest) => !keep.has(digest));
+  for (const digests of chunk(dropped))
     await db
       .delete(registryImages)
       .where(and(eq(registryImages.orgId, orgId), inArray(registryImages.digest, digests)));
 }
 
 /**
- * Writes the figures of an organization: the bytes of the images that have been read, each blob once. `before` is its row
- * when the measurement began: what was pushed meanwhile still counts as pushed.
+ * Writes the figures of an organization: the bytes of the images that have been read, each blob once. `before` is its
+ * row when the measurement began: what was pushed meanwhile still counts as pushed.
  */
 export async function storeMeasurement(
   db: Queryable,

@@ -1,7 +1,11 @@
 import { bigint, integer, jsonb, pgTable, primaryKey, text, timestamp, uuid } from "drizzle-orm/pg-core";
+import { time } from "../../db/columns.ts";
 import { organizations } from "../../organizations/table.ts";
 
-/** What the images of each organization take, as the last measurement found it, and what was pushed since. */
+/**
+ * One row per organization that may have images, written before it is first given a token to push: what its images
+ * take, as the last measurement found it and what was pushed since, and whose turn it is to be scanned.
+ */
 export const registryUsage = pgTable("registry_usage", {
   orgId: uuid("org_id")
     .primaryKey()
@@ -13,6 +17,9 @@ export const registryUsage = pgTable("registry_usage", {
   measuredAt: timestamp("measured_at", { withTimezone: true, mode: "date", precision: 3 }),
   /** The sum of the blobs that the registry has reported since then; one may be counted twice. */
   pushedBytes: bigint("pushed_bytes", { mode: "number" }).notNull().default(0),
+  /** When the last scan of its images started; null before the first one. */
+  scanStartedAt: time("scan_started_at"),
+  createdAt: time("created_at").notNull().defaultNow(),
 });
 
 /** The blobs of each tagged image, read once, for a digest stands for its content. */

@@ -1,10 +1,13 @@
+import type { z } from "@hono/zod-openapi";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireRegistry } from "../backend/access.ts";
-import { presentRegistryUsage } from "./present.ts";
+import type { RegistryLimits } from "../config.ts";
+import { GIB } from "./limit.ts";
 import { registryUsageRecord } from "./schema.ts";
 import { findUsage } from "./store.ts";
+import type { UsageRow } from "./table.ts";
 
 /** Adds the operation that returns what an organization stores in the registry. */
 export function addUsageRoutes(router: Router, deps: Deps): void {
@@ -26,4 +29,19 @@ export function addUsageRoutes(router: Router, deps: Deps): void {
       return c.json(presentRegistryUsage(await findUsage(deps.db, orgId), limits), 200);
     },
   );
+}
+
+/** The wire form of what an organization takes in the registry; undefined: it has nothing. */
+function presentRegistryUsage(
+  usage: UsageRow | undefined,
+  { sizeGiB, tags }: RegistryLimits,
+): z.output<typeof registryUsageRecord> {
+  return {
+    stored_bytes: usage?.storedBytes ?? 0,
+    tag_count: usage?.tagCount ?? 0,
+    measured_at: usage?.measuredAt?.toISOString() ?? null,
+    pushed_bytes: usage?.pushedBytes ?? 0,
+    limit_bytes: sizeGiB === undefined ? null : sizeGiB * GIB,
+    limit_tags: tags ?? null,
+  };
 }

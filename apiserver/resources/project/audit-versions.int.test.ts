@@ -119,7 +119,10 @@ async function readPool(): Promise<NodePool> {
   return found;
 }
 
-/** After some scales the Kubernetes API names nobody as the manager of the count; of whom it does not name, nothing is known. */
+/**
+ * After some scales the Kubernetes API names no manager of the count; of whom it does not name, nothing is
+ * known.
+ */
 function nameOf(writer: string, { metadata }: NodePool): string {
   const counts = metadata.managedFields?.some(({ fieldsV1 }) =>
     JSON.stringify(fieldsV1).includes("f:desiredNodes"),

@@ -12,9 +12,10 @@ import { auditedVersions } from "./table.ts";
 import { findGap, findVersionChanges } from "./version-changes.ts";
 
 /**
- * Compares the versions of these objects that the watches delivered, each with the one before it, and writes what others than
- * Marina's programs changed to the audit log, each change once: what was compared last is stored with the rows. An object that
- * is not projected, for it has no id or another has it, keeps its versions. `isProjected`: the latest are projected.
+ * Compares the versions of these objects that the watches delivered, each with the one before it, and writes what
+ * others than Marina's programs changed to the audit log, each change once: what was compared last is stored with the
+ * rows. An object that is not projected, for it has no id or another has it, keeps its versions. `isProjected`: the
+ * latest are projected.
  */
 export async function auditVersions(
   deps: Pick<Deps, "db">,
@@ -35,7 +36,10 @@ export async function auditVersions(
   }
 }
 
-/** False when they have to wait: for their object to be projected, or for the projection of older ones, as after a restore. */
+/**
+ * False when they have to wait: for their object to be projected, or for the projection of older ones, as after a
+ * restore.
+ */
 async function compareVersions(
   tx: Queryable,
   uid: string,
@@ -65,8 +69,8 @@ async function compareVersions(
 }
 
 /**
- * What an object is compared with that was never audited: its first version, which has an audit row as its creation; or what
- * was projected, by a version of this program that compared nothing else.
+ * What an object is compared with that was never audited: its first version, which has an audit row as its creation; or
+ * what was projected, by a version of this program that compared nothing else.
  */
 function findFirst({ object }: ProjectedObject, first: Cluster | NodePool): AuditedState {
   const [projected, delivered] = [object, first].map(toAuditedState);
@@ -117,8 +121,9 @@ export async function purgeAudited(db: Queryable): Promise<void> {
 }
 
 /**
- * Of one object that cannot be projected yet; those between the first and the latest are dropped, which the audit log tells.
- * The first and the last are kept in any case: with the cache that is three times what the Kubernetes API stores of it.
+ * Versions of one object that cannot be projected yet; those between the first and the latest are dropped, which the
+ * audit log says. The first and the last are kept in any case: with the cache that is three times what the Kubernetes
+ * API stores of it.
  */
 const MAX_VERSIONS = 100;
 const MAX_CHARACTERS = 200_000;

@@ -26,8 +26,8 @@ export interface AuditedState {
 
 /** Marina's annotations; those of other domains have no effect here. */
 const OWN_DOMAIN = /(^|\.)cloud\.marina\.dev(\/|$)/;
-/** Notes of Marina's own, which nobody acts on. */
-const MARKS: readonly string[] = [
+/** Annotations that Marina keeps for its own bookkeeping: no controller of others acts on them. */
+const BOOKKEEPING: readonly string[] = [
   ANNOTATION_REQUEST_ID,
   ANNOTATION_NETWORK_REQUEST_ID,
   ANNOTATION_IDENTITY,
@@ -38,7 +38,7 @@ const MARKS: readonly string[] = [
 export function toAuditedState({ metadata, spec }: Cluster | NodePool): AuditedState {
   const { annotations = {}, labels = {}, finalizers = [], managedFields = [] } = metadata;
   const acting = Object.entries(annotations).filter(
-    ([name]) => OWN_DOMAIN.test(name) && !MARKS.includes(name),
+    ([name]) => OWN_DOMAIN.test(name) && !BOOKKEEPING.includes(name),
   );
   return {
     resourceVersion: metadata.resourceVersion ?? "0",

@@ -15,9 +15,9 @@ function aCluster(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
 
 /** Numbers of the observations in each batch, negative for deleted objects. */
 function batchesOf(...observations: Observation[]): number[][] {
-  return toBatches(observations).map(({ gone, present }) =>
+  return toBatches(observations).map(({ deleted, present }) =>
     [
-      ...gone.map((observation) => -observations.indexOf(observation) - 1),
+      ...deleted.map((observation) => -observations.indexOf(observation) - 1),
       ...present.map((observation) => observations.indexOf(observation) + 1),
     ].sort((left, right) => left - right),
   );
@@ -39,7 +39,7 @@ describe("observations", () => {
   ])("of the same %s are in successive batches, in order", (_, shared) => {
     const other = aCluster(shared);
     expect(batchesOf({ object: other }, { object: aCluster() }, { object: one })).toEqual([[1, 2], [3]]);
-    expect(batchesOf({ object: one, gone: true }, { object: other })).toEqual([[-1], [2]]);
+    expect(batchesOf({ object: one, deleted: true }, { object: other })).toEqual([[-1], [2]]);
   });
 
   test("of a chain are each in the batch after the one they depend on", () => {

@@ -5,7 +5,7 @@ export interface Observation {
   /** The first version that a watch delivered, as it was created. */
   first?: ProjectedObject["object"] | undefined;
   /** The object is deleted; `object` is its last known state. */
-  gone?: boolean;
+  deleted?: boolean;
   /** Read with a quorum after the stored row was; see `mayReplace`. */
   authoritative?: boolean;
 }
@@ -13,14 +13,14 @@ export interface Observation {
 /** Independent observations of one kind, ordered by id. */
 export interface Batch {
   kind: "cluster" | "node_pool";
-  gone: Observation[];
+  deleted: Observation[];
   present: Observation[];
 }
 
 /**
  * Divides observations into batches that are written one after another, clusters before pools. An observation that
- * shares an object, an id or a namespaced name with an earlier one comes in a later batch, so that the result is the same
- * as of single observations.
+ * shares an object, an id or a namespaced name with an earlier one comes in a later batch, so that the result is the
+ * same as of single observations.
  */
 export function toBatches(observations: readonly Observation[]): Batch[] {
   return [
@@ -50,8 +50,8 @@ function toBatchesOfKind(kind: Batch["kind"], observations: readonly Observation
     const sorted = batch.toSorted((left, right) => (left.object.id < right.object.id ? -1 : 1));
     return {
       kind,
-      gone: sorted.filter(({ gone }) => gone === true),
-      present: sorted.filter(({ gone }) => gone !== true),
+      deleted: sorted.filter(({ deleted }) => deleted === true),
+      present: sorted.filter(({ deleted }) => deleted !== true),
     };
   });
 }

@@ -27,7 +27,6 @@ export {
   findNodePool,
   findServedClusterIds,
   isClusterServed,
-  isClusterStaying,
   listAllNodePools,
   listClusters,
   listNodePools,

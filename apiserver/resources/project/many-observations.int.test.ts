@@ -193,7 +193,7 @@ test("a rebuild reads no more of the tables for each object as they fill", async
       );
       const [read] = await tx.execute<{ rows: number }>(
         sql`select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as rows
-          from pg_stat_xact_user_tables where relname in ('projected_clusters', 'cluster_records')`,
+          from pg_stat_xact_user_tables where relname in ('projected_clusters', 'object_records')`,
       );
       return read?.rows ?? 0;
     });

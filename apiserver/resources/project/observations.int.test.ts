@@ -45,7 +45,7 @@ function anObject(change: Partial<ProjectedCluster> = {}): ProjectedCluster {
   return { ...projected, ...change };
 }
 
-function observe(object: ProjectedCluster, how: { gone?: boolean; authoritative?: boolean } = {}) {
+function observe(object: ProjectedCluster, how: { deleted?: boolean; authoritative?: boolean } = {}) {
   return api.deps.db.transaction((tx) => projectObservations(tx, [{ object, ...how }]));
 }
 
@@ -77,7 +77,7 @@ describe("an observation", () => {
   test("is not restored by a late report once it is deleted", async () => {
     const object = anObject();
     await observe(object);
-    await observe(object, { gone: true });
+    await observe(object, { deleted: true });
     await observe({ ...object, resourceVersion: object.resourceVersion + 10n });
     expect(await findCluster(api.deps.db, orgId, object.id)).toBeUndefined();
     expect(await readTransitionTypes(api.deps.db, object.id)).toEqual(["created", "deleted"]);
@@ -90,7 +90,7 @@ describe("an observation", () => {
     await observe(old);
     const restored = { ...old, uid: crypto.randomUUID(), resourceVersion: 3n };
     await observe(restored);
-    await observe(old, { gone: true });
+    await observe(old, { deleted: true });
     expect((await findCluster(api.deps.db, orgId, old.id))?.uid).toBe(restored.uid);
     expect(await readTransitionTypes(api.deps.db, old.id)).toEqual(["created"]);
   });
@@ -153,7 +153,7 @@ describe("a name", () => {
     const object = anObject({ displayName: "Wanted" });
     await observe(object);
     expect(await isNameFree(api.deps.db, orgId, "wANTED")).toBe(false);
-    await observe(object, { gone: true });
+    await observe(object, { deleted: true });
     expect(await isNameFree(api.deps.db, orgId, "wanted")).toBe(true);
   });
 
@@ -171,12 +171,12 @@ describe("a name", () => {
     const second = anObject({ displayName: "same" });
     await observe(second);
     expect((await findCluster(api.deps.db, orgId, second.id))?.displayName).toBe("same");
-    await observe(first, { gone: true });
+    await observe(first, { deleted: true });
     expect(await isNameFree(api.deps.db, orgId, "same")).toBe(false);
   });
 });
 
-test("transitions that nobody observed while the status listed them are named in the audit log, once", async () => {
+test("transitions that were not observed while the status listed them are named in the audit log, once", async () => {
   const cluster = anObject();
   const observeListing = (...sequences: number[]) => {
     const transitions = sequences.map((sequence) => ({

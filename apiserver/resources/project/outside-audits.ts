@@ -14,8 +14,8 @@ import {
 import { projectedClusters } from "./table.ts";
 
 /**
- * The audit of an object observed for the first time, unless it was created (and audited) by REST. `first` is how it was
- * created, if a version before the observed one was seen.
+ * The audit of an object observed for the first time, unless it was created (and audited) by REST. `first` is how it
+ * was created, if a version before the observed one was seen.
  */
 export function auditsOfCreation(object: ProjectedObject, first?: ProjectedObject["object"]): OutsideAudit[] {
   if (object.object.metadata.annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return [];
@@ -56,9 +56,9 @@ export function isNewlyDeleted(
 }
 
 /**
- * Those of these deletions that were requested directly in the Kubernetes API: a request by REST has
- * committed its intent, and then its audit row in the intent's place. A pool that ends with its cluster is not among them, nor
- * what waits for the name of its deleter.
+ * Those of these deletions that were requested directly in the Kubernetes API: a request by REST has committed its
+ * intent, and then its audit row in the intent's place. A pool that ends with its cluster is not among them, nor what
+ * waits for the name of its deleter.
  */
 export async function findOutsideDeletions(
   tx: Queryable,

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { judgeCluster, sortPools } from "./records.ts";
+import { classifyCluster, sortPools } from "./records.ts";
 import { projected, projectedPool } from "./testing.ts";
 
 const orgId = createId();
@@ -15,7 +15,7 @@ test.each([
   ["it is in another Namespace", { ...place, namespace: "org-other" }, "foreign"],
   ["it has another name", { ...place, objectName: "other" }, "foreign"],
 ])("a pool's cluster, when %s", (_, recorded, verdict) => {
-  expect(judgeCluster(pool, recorded)).toBe(verdict);
+  expect(classifyCluster(pool, recorded)).toBe(verdict);
 });
 
 test("clusters are written whatever is recorded, and pools only with their own cluster", () => {

@@ -10,7 +10,7 @@ import type { Deps } from "../../deps.ts";
 import { auditVersions, type VersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
-import { giveWords, needsWord } from "./identity-words.ts";
+import { confirmIdentities, needsVerdict } from "./identity-verdicts.ts";
 import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
@@ -20,15 +20,17 @@ import { projectObservations } from "./upsert.ts";
 export type Work =
   | { kind: "Cluster" | "NodePool"; key: string }
   | { kind: "missing" }
-  | { gone: Cluster | NodePool };
+  | { deleted: Cluster | NodePool };
 
 /** The key under which work is queued once. */
 export function keyOf(work: Work): string {
-  if ("gone" in work) return `gone ${work.gone.metadata.uid}`;
+  if ("deleted" in work) return `deleted ${work.deleted.metadata.uid}`;
   return "key" in work ? `${work.kind} ${work.key}` : work.kind;
 }
 
-/** Objects in one transaction: each takes a lock, of which Postgres has a few thousand, and a part of each statement. */
+/**
+ * Objects in one transaction: each takes a lock, of which Postgres has a few thousand, and a part of each statement.
+ */
 const TRANSACTION_SIZE = 100;
 
 interface Known {
@@ -54,10 +56,10 @@ export async function projectBatch(
   await auditVersions(deps, versions, uids, { isProjected: false });
   await projectFound(deps, caches, { batch, found, versions });
   await auditVersions(deps, versions, uids, { isProjected: true });
-  // Of an object that was never projected nothing will be compared any more.
-  for (const { object, gone } of found) {
+  // Nothing will be compared any more with an object that was never projected.
+  for (const { object, deleted } of found) {
     const { uid = "" } = object.metadata;
-    if (gone) versions.remove(uid, versions.of(uid));
+    if (deleted) versions.remove(uid, versions.of(uid));
   }
 }
 
@@ -71,20 +73,26 @@ async function projectFound(
   }: { batch: readonly Work[]; found: readonly CachedObject[]; versions: VersionLog },
 ): Promise<void> {
   const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
-  const isSilent = ({ object, gone }: CachedObject) => !gone && needsWord(object);
-  await giveWords(
+  const awaitsVerdict = ({ object, deleted }: CachedObject) => !deleted && needsVerdict(object);
+  await confirmIdentities(
     deps,
     caches,
-    found.filter(isSilent).map(({ object }) => object),
+    found.filter(awaitsVerdict).map(({ object }) => object),
   );
-  const cached = found.filter((one) => !isSilent(one));
+  const cached = found.filter((one) => !awaitsVerdict(one));
   const known = await findKnown(
     deps,
     cached.map(({ object }) => object.metadata.uid ?? ""),
   );
   const observations: Observation[] = batch.some(isSearch) ? await findMissingObjects(deps, caches) : [];
-  for (const { object, gone } of cached) {
-    const observation = await toObservation(deps, caches, object, gone, known.get(object.metadata.uid ?? ""));
+  for (const { object, deleted } of cached) {
+    const observation = await toObservation(
+      deps,
+      caches,
+      object,
+      deleted,
+      known.get(object.metadata.uid ?? ""),
+    );
     if (observation === undefined) continue;
     observations.push({ ...observation, first: versions.of(observation.object.uid)[0] });
   }
@@ -107,31 +115,31 @@ async function projectFound(
 function missedTransitionsOf(registry: Registry): Counter {
   const name = "marina_apiserver_transitions_missed_total";
   const help =
-    "Transitions that nobody saw while the status of their object listed them: no webhook is told of them";
+    "Transitions that nobody saw while the status of their object listed them: no webhook receives them";
   const known = registry.getSingleMetric(name) as Counter | undefined;
   return known ?? new Counter({ name, help, registers: [registry] });
 }
 
 interface CachedObject {
   object: Cluster | NodePool;
-  gone: boolean;
+  deleted: boolean;
 }
 
 function toCachedObject(caches: Caches, work: Work): CachedObject | undefined {
-  if ("gone" in work) return { object: work.gone, gone: true };
+  if ("deleted" in work) return { object: work.deleted, deleted: true };
   if (work.kind === "missing") return undefined;
   const object = (work.kind === "Cluster" ? caches.clusters : caches.nodePools).get(work.key);
-  return object === undefined ? undefined : { object, gone: false };
+  return object === undefined ? undefined : { object, deleted: false };
 }
 
 async function toObservation(
   deps: Deps,
   caches: Caches,
   object: Cluster | NodePool,
-  gone: boolean,
+  deleted: boolean,
   known: Known | undefined,
 ): Promise<Observation | undefined> {
-  if (gone) return toDeletion(deps, caches, object);
+  if (deleted) return toDeletion(deps, caches, object);
   const projected = project(caches, object);
   if (projected === undefined) return undefined;
   if (known === undefined) return { object: projected };
@@ -148,8 +156,8 @@ async function toObservation(
 }
 
 /**
- * The stored row determines where the object belonged; what it was at last is the newer of both. One that was never stored
- * gets a tombstone too.
+ * The stored row determines where the object belonged; what it was at last is the newer of both. One that was never
+ * stored gets a tombstone too.
  */
 async function toDeletion(
   deps: Deps,
@@ -158,7 +166,7 @@ async function toDeletion(
 ): Promise<Observation | undefined> {
   const stored = await findByUid(deps.db, object.metadata.uid ?? "");
   const last = stored === undefined ? project(caches, object) : withLastState(stored, object);
-  return last === undefined ? undefined : { object: last, gone: true };
+  return last === undefined ? undefined : { object: last, deleted: true };
 }
 
 function withLastState(stored: ProjectedObject, object: Cluster | NodePool): ProjectedObject {
@@ -213,8 +221,8 @@ function isNodePool(object: Cluster | NodePool): object is NodePool {
 }
 
 /**
- * Objects that are still projected but missing in the Kubernetes API: deleted while no watch was open. Each is confirmed
- * by a live read, since it may have been created after the list in which it is missing.
+ * Objects that are still projected but missing in the Kubernetes API: deleted while no watch was open. Each is
+ * confirmed by a live read, since it may have been created after the list in which it is missing.
  */
 async function findMissingObjects(deps: Deps, caches: Caches): Promise<Observation[]> {
   const objects = await listObjectNames(deps.db);
@@ -236,7 +244,7 @@ async function confirmMissing<T extends KubeObject>(
     const live = await deps.kube.get(kind, namespace, name);
     if (live?.metadata.uid === uid) continue;
     const stored = await findByUid(deps.db, uid);
-    if (stored !== undefined) observations.push({ object: stored, gone: true });
+    if (stored !== undefined) observations.push({ object: stored, deleted: true });
   }
   return observations;
 }

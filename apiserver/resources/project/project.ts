@@ -170,8 +170,8 @@ export function clusterStatusOf(
 }
 
 /**
- * The status of a node pool in REST, by the same rules as a cluster's. A change that the operator has not reported on yet
- * leaves no pool ready or failed: it is scaling, as during the change.
+ * The status of a node pool in REST, by the same rules as a cluster's. A change that the operator has not reported on
+ * yet leaves no pool ready or failed: it is scaling, as during the change.
  */
 export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): NodePoolStatusName {
   if (pool.metadata.deletionTimestamp !== undefined) return "deleting";
@@ -180,8 +180,8 @@ export function nodePoolStatusOf(pool: Pick<NodePool, "metadata" | "status">): N
 }
 
 /**
- * Settings of a pool, by default its own, with the number of nodes that it keeps where nobody sets it any more: the default of the
- * definition, which is stored then, removes none.
+ * The settings of a pool, by default its own. With a released count (`CountReleased` in shared/crd/conditions.ts)
+ * `desiredNodes` is the number of nodes that the pool keeps, instead of the default that is stored.
  */
 export function withKeptNodes(
   { spec: own, status }: Pick<NodePool, "spec" | "status">,
@@ -193,7 +193,10 @@ export function withKeptNodes(
   return { ...spec, desiredNodes: status?.nodes ?? spec.desiredNodes };
 }
 
-/** What an object waits for, or what went wrong and how to fix it, as its operator words it; undefined = nothing is under way. */
+/**
+ * What an object waits for, or what went wrong and how to fix it, as its operator words it; undefined = nothing is
+ * under way.
+ */
 export function statusMessageOf(object: Pick<Cluster | NodePool, "metadata" | "status">): string | undefined {
   const { metadata, status } = object;
   const isDeleting = metadata.deletionTimestamp !== undefined;

@@ -68,7 +68,9 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
   await queue.stopped;
 }
 
-/** `marina_apiserver_projection_failing_objects`, of the replica that projects; the metric of a former term is replaced. */
+/**
+ * `marina_apiserver_projection_failing_objects`, of the replica that projects; the metric of a former term is replaced.
+ */
 function observeFailing(registry: Registry, queue: Pick<BatchQueue<Work>, "failing">): void {
   const name = "marina_apiserver_projection_failing_objects";
   registry.removeSingleMetric(name);
@@ -148,7 +150,7 @@ function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflec
       keepManagedFields: true,
       onChange({ type, object, previous }) {
         if (type !== "deleted") versions.add(object, previous);
-        queue.add(type === "deleted" ? { gone: object } : { kind: "NodePool", key: objectKey(object) });
+        queue.add(type === "deleted" ? { deleted: object } : { kind: "NodePool", key: objectKey(object) });
       },
       onRelist,
     }),
@@ -156,8 +158,8 @@ function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflec
 }
 
 /**
- * A pool is projected with the id of its cluster, so a cluster that is new, or whose id is given or confirmed, has its pools
- * projected too.
+ * A pool is projected with the id of its cluster, so a cluster that is new, or whose id is given or confirmed, has its
+ * pools projected too.
  */
 function onClusterChange(
   caches: Caches,
@@ -165,7 +167,7 @@ function onClusterChange(
   queue: BatchQueue<Work>,
 ): void {
   const key = objectKey(object);
-  queue.add(type === "deleted" ? { gone: object } : { kind: "Cluster", key });
+  queue.add(type === "deleted" ? { deleted: object } : { kind: "Cluster", key });
   if (type === "deleted") return;
   if (type === "updated" && previous !== undefined && findConfirmedId(previous) === findConfirmedId(object))
     return;

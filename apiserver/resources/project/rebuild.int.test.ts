@@ -107,8 +107,7 @@ async function readAll() {
   return {
     clusters: await objects("projected_clusters"),
     nodePools: await objects("projected_node_pools"),
-    clusterRecords: await read("select * from cluster_records where org_id = $1 order by id"),
-    nodePoolRecords: await read("select * from node_pool_records where org_id = $1 order by id"),
+    records: await read("select * from object_records where org_id = $1 order by id"),
     transitionLog: await read(
       "select object_id, type, at, details from transitions where org_id = $1 order by object_id, at, type",
     ),
@@ -263,7 +262,7 @@ describe("what is over is purged, and nothing else", () => {
     const live = await api.deps.kube.get(clusterKind, namespace, name);
     const object = live && toProjectedCluster(live, orgId);
     if (object === undefined) throw new Error("not projected");
-    await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, gone: true }]));
+    await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: true }]));
     const count = async () =>
       (await api.deps.db.select().from(projectedClusters).where(eq(projectedClusters.id, id))).length;
     await run();

@@ -1,14 +1,14 @@
-import { and, eq, gte, inArray, isNull, or, type SQL, sql } from "drizzle-orm";
+import { and, eq, gte, inArray, isNotNull, isNull, or, type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import type { Batch } from "./batches.ts";
 import { clusterIdOf, isPool, type ProjectedNodePool, type ProjectedObject } from "./project.ts";
-import { clusterRecords, nodePoolRecords } from "./table.ts";
+import { clusterRecords, nodePoolRecords, objectRecords } from "./table.ts";
 
-const TABLES = { cluster: clusterRecords, node_pool: nodePoolRecords };
+const VIEWS = { cluster: clusterRecords, node_pool: nodePoolRecords };
 
 /**
  * Creates or updates the durable records of objects, and returns by id which it was. An object whose id belongs to an
- * object with another namespaced name is left out.
+ * object with another namespaced name, or of the other kind, is left out.
  */
 export async function upsertRecords(
   tx: Queryable,
@@ -16,23 +16,23 @@ export async function upsertRecords(
   objects: readonly ProjectedObject[],
 ): Promise<Map<string, "created" | "updated">> {
   if (objects.length === 0) return new Map();
-  const records = TABLES[kind];
   const rows = await tx
-    .insert(records)
-    .values(objects.map(toRecord))
+    .insert(objectRecords)
+    .values(objects.map((object) => toRecord(kind, object)))
     .onConflictDoUpdate({
-      target: records.id,
+      target: objectRecords.id,
       set: {
         name: sql`excluded.name`,
         nameKey: sql`excluded.name_key`,
         deletedAt: null,
-        ...(kind === "node_pool" ? { clusterId: sql`excluded.cluster_id` } : {}),
+        clusterId: sql`excluded.cluster_id`,
       },
-      setWhere: sql`(${records.orgId}, ${records.namespace}, ${records.objectName})
-        = (excluded.org_id, excluded.namespace, excluded.object_name)`,
+      setWhere: sql`(${objectRecords.orgId}, ${objectRecords.namespace}, ${objectRecords.objectName},
+        ${objectRecords.clusterId} is null)
+        = (excluded.org_id, excluded.namespace, excluded.object_name, excluded.cluster_id is null)`,
     })
     // A row version that no transaction has locked or replaced was inserted by this statement.
-    .returning({ id: records.id, isNew: sql<boolean>`xmax = 0` });
+    .returning({ id: objectRecords.id, isNew: sql<boolean>`xmax = 0` });
   return new Map(rows.map(({ id, isNew }) => [id, isNew ? "created" : "updated"]));
 }
 
@@ -43,20 +43,21 @@ export async function closeRecords(
   objects: readonly ProjectedObject[],
 ): Promise<Set<string>> {
   if (objects.length === 0) return new Set();
-  const records = TABLES[kind];
-  const isOneOfThese = objects.map(({ id, orgId, namespace, name }) =>
+  const { id: recordId, orgId, namespace, objectName, clusterId, deletedAt } = objectRecords;
+  const isOfKind = kind === "cluster" ? isNull(clusterId) : isNotNull(clusterId);
+  const isOneOfThese = objects.map((object) =>
     and(
-      eq(records.id, id),
-      eq(records.orgId, orgId),
-      eq(records.namespace, namespace),
-      eq(records.objectName, name),
+      eq(recordId, object.id),
+      eq(orgId, object.orgId),
+      eq(namespace, object.namespace),
+      eq(objectName, object.name),
     ),
   );
   const rows = await tx
-    .update(records)
+    .update(objectRecords)
     .set({ deletedAt: sql`now()` })
-    .where(and(isNull(records.deletedAt), or(...isOneOfThese)))
-    .returning({ id: records.id });
+    .where(and(isNull(deletedAt), isOfKind, or(...isOneOfThese)))
+    .returning({ id: recordId });
   return new Set(rows.map(({ id }) => id));
 }
 
@@ -67,7 +68,7 @@ export async function hasRecord(
   orgId: string,
   id: string,
 ): Promise<boolean> {
-  const records = TABLES[kind];
+  const records = VIEWS[kind];
   const rows = await db
     .select({ id: records.id })
     .from(records)
@@ -144,21 +145,21 @@ export async function findRecordedPlaces(
   const places = new Map<string, RecordedPlace>();
   if (ids.length === 0) return places;
   for (const kind of kinds) {
-    const { id, orgId, namespace, objectName } = TABLES[kind];
+    const { id, orgId, namespace, objectName } = VIEWS[kind];
     const rows = await db
       .select({ id, orgId, namespace, objectName })
-      .from(TABLES[kind])
+      .from(VIEWS[kind])
       .where(inArray(id, [...new Set(ids)]));
     for (const { id: found, ...place } of rows) places.set(found, place);
   }
   return places;
 }
 
-function toRecord(object: ProjectedObject) {
+function toRecord(kind: Batch["kind"], object: ProjectedObject): typeof objectRecords.$inferInsert {
   return {
     id: object.id,
     orgId: object.orgId,
-    clusterId: clusterIdOf(object),
+    clusterId: kind === "cluster" ? null : clusterIdOf(object),
     namespace: object.namespace,
     objectName: object.name,
     name: object.displayName,
@@ -172,7 +173,7 @@ function toRecord(object: ProjectedObject) {
  * Whether a pool belongs to the cluster that it is projected under: the records have that cluster under the name by which the
  * pool's spec refers to it, in the pool's organization and Namespace. The label of a Cluster may hold any cluster's id.
  */
-export function judgeCluster(
+export function classifyCluster(
   { orgId, namespace, object }: Pick<ProjectedNodePool, "orgId" | "namespace" | "object">,
   recorded: RecordedPlace | undefined,
 ): "own" | "foreign" | "unrecorded" {
@@ -198,9 +199,9 @@ export function sortPools<T extends { object: ProjectedObject }>(
   const sorted: SortedPools<T> = { writable: [], foreign: [], unrecorded: [] };
   for (const step of steps) {
     const { object } = step;
-    const verdict = isPool(object) ? judgeCluster(object, recorded.get(object.clusterId)) : "own";
-    if (verdict === "own") sorted.writable.push(step);
-    else sorted[verdict].push(object.id);
+    const ownership = isPool(object) ? classifyCluster(object, recorded.get(object.clusterId)) : "own";
+    if (ownership === "own") sorted.writable.push(step);
+    else sorted[ownership].push(object.id);
   }
   return sorted;
 }

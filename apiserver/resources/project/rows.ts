@@ -70,7 +70,7 @@ export async function writeRows(
     .onConflictDoUpdate({ target: table.uid, set: setExcluded(table) });
 }
 
-/** Of a cluster none: each counts as one. */
+/** What a pool counts against the quotas; a cluster has no amounts, for each counts as one. */
 function quotaColumns(object: ProjectedObject) {
   if (!isPool(object)) return {};
   const { nodes, vcpus, memoryGB } = poolAmounts(withKeptNodes(object.object));

@@ -1,4 +1,5 @@
 import {
+  type AnyColumn,
   and,
   asc,
   eq,
@@ -7,7 +8,6 @@ import {
   ilike,
   inArray,
   isNull,
-  ne,
   type Placeholder,
   type SQL,
   sql,
@@ -15,6 +15,7 @@ import {
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import { prepareStatement } from "../../db/statement.ts";
+import { compileSelector, type LabelRequirement } from "../../http/contract/label-selector.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
 import { writeIntents } from "../table.ts";
 import type { ClusterStatusName, ProjectedCluster, ProjectedNodePool } from "./project.ts";
@@ -36,6 +37,11 @@ export interface ClusterFilter extends PageRequest {
   status?: ClusterStatusName | undefined;
   /** The whole name, ignoring case. */
   name?: string | undefined;
+  labels?: readonly LabelRequirement[] | undefined;
+}
+
+export interface NodePoolFilter extends PageRequest {
+  labels?: readonly LabelRequirement[] | undefined;
 }
 
 const selectCluster = prepareStatement(["orgId", "clusterId"], (db, { orgId, clusterId }) =>
@@ -68,6 +74,8 @@ export async function listClusters(
   if (filter.status !== undefined) conditions.push(eq(projectedClusters.status, filter.status));
   if (filter.name !== undefined)
     conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
+  if (filter.labels !== undefined && filter.labels.length > 0)
+    conditions.push(compileSelector(labelsOf(projectedClusters.object), filter.labels));
   const rows = await db
     .select(clusterColumns)
     .from(projectedClusters)
@@ -113,8 +121,17 @@ export async function listNodePools(
   db: Queryable,
   orgId: string,
   clusterId: string,
-  { cursor = NIL_ID, limit }: PageRequest,
+  { cursor = NIL_ID, limit, labels = [] }: NodePoolFilter,
 ): Promise<ProjectedNodePool[]> {
+  if (labels.length > 0) {
+    const isSelected = compileSelector(labelsOf(projectedNodePools.object), labels);
+    return db
+      .select(nodePoolColumns)
+      .from(projectedNodePools)
+      .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor), isSelected))
+      .orderBy(asc(projectedNodePools.id))
+      .limit(limit + 1);
+  }
   return selectNodePools(db, { orgId, clusterId, cursor, limit: limit + 1 });
 }
 
@@ -130,22 +147,6 @@ export async function listAllNodePools(
     .where(isLivePool(orgId, clusterId))
     .orderBy(asc(projectedNodePools.id));
   return rows;
-}
-
-/** Whether there is a cluster with this object name that is not being deleted. */
-export async function isClusterStaying(db: Queryable, namespace: string, name: string): Promise<boolean> {
-  const rows = await db
-    .select({ id: projectedClusters.id })
-    .from(projectedClusters)
-    .where(
-      and(
-        eq(projectedClusters.namespace, namespace),
-        eq(projectedClusters.name, name),
-        isNull(projectedClusters.deletedAt),
-        ne(projectedClusters.status, "deleting"),
-      ),
-    );
-  return rows.length > 0;
 }
 
 /** Whether the organization has this cluster and it is not deleted. */
@@ -183,8 +184,8 @@ export async function findClusterStates(
 }
 
 /**
- * A query of the quota use of an organization's objects and of the writes under way: object_id, clusters, node_pools, nodes,
- * vcpus, memory_gb. An object counts until it is deleted, however it was created.
+ * A query of the quota use of an organization's objects and of the writes under way: object_id, clusters, node_pools,
+ * nodes, vcpus, memory_gb. An object counts until it is deleted, however it was created.
  */
 export function selectQuotaUse(orgId: string): SQL {
   return sql`
@@ -195,6 +196,11 @@ export function selectQuotaUse(orgId: string): SQL {
     from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null
     union all
     select object_id, clusters, node_pools, nodes, vcpus, memory_gb from ${writeIntents} where org_id = ${orgId}`;
+}
+
+/** The labels that its owner gave an object. */
+function labelsOf(object: AnyColumn): SQL {
+  return sql`(${object} -> 'spec' -> 'labels')`;
 }
 
 function isLiveCluster(orgId: string | Placeholder) {

@@ -14,12 +14,12 @@ test.each<[(typeof clusterPhases)[number], string]>([
   ["Degraded", "degraded"],
   ["Deleting", "deleting"],
   ["Failed", "failed"],
-])("a cluster in phase %s is %s (section 3)", (phase, status) => {
+])("a cluster in phase %s is %s", (phase, status) => {
   expect(clusterStatusOf({ metadata, spec, status: { phase, observedGeneration: 1 } })).toBe(status);
 });
 
 test.each(nodePoolPhases.map((phase) => [phase, phase.toLowerCase()] as const))(
-  "a pool in phase %s is %s (section 3)",
+  "a pool in phase %s is %s",
   (phase, status) => {
     expect(nodePoolStatusOf({ metadata, status: { phase, observedGeneration: 1 } })).toBe(status);
   },

@@ -78,8 +78,8 @@ export interface ProjectedPlace {
 }
 
 /**
- * The place of each of these objects, tombstones included, by metadata.uid. Left out are unknown ones, and those whose cluster
- * is not recorded as one of their organization.
+ * The place of each of these objects, tombstones included, by metadata.uid. Left out are unknown ones, and those whose
+ * cluster is not recorded as one of their organization.
  */
 export async function findProjectedPlaces(
   db: Queryable,

@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { isNotNull, isNull, sql } from "drizzle-orm";
 import {
   bigint,
   check,
@@ -6,6 +6,7 @@ import {
   integer,
   jsonb,
   pgTable,
+  pgView,
   text,
   timestamp,
   uniqueIndex,
@@ -17,8 +18,8 @@ import type { AuditedState } from "./audited-state.ts";
 import type { ClusterStatusName, NodePoolStatusName, OutsideWriter } from "./project.ts";
 
 /**
- * Columns of both projections: the last observed custom resource (without managedFields) and what lists filter and order
- * by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late observation cannot restore it.
+ * Columns of both projections: the last observed custom resource (without managedFields) and what lists filter and
+ * order by. The key is metadata.uid; a deleted object stays as a tombstone, so that a late observation cannot restore it.
  */
 const projectionColumns = <Status extends string>() => ({
   uid: uuid().primaryKey(),
@@ -27,7 +28,7 @@ const projectionColumns = <Status extends string>() => ({
   namespace: text().notNull(),
   name: text().notNull(),
   displayName: text("display_name").notNull(),
-  /** Written only by the projection, from the closed lists of status.ts. */
+  /** Written only by the projection, from the phase (`clusterStatusOf` and `nodePoolStatusOf` in project.ts). */
   status: text().$type<Status>().notNull(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
@@ -75,9 +76,8 @@ export const projectedNodePools = pgTable(
   ],
 );
 
-/** The permanent record of an object: tickets, usage, events and invoices refer to it. */
 const recordColumns = () => ({
-  id: uuid().primaryKey(),
+  id: uuid().notNull(),
   orgId: uuid("org_id").notNull(),
   namespace: text().notNull(),
   objectName: text("object_name").notNull(),
@@ -88,20 +88,41 @@ const recordColumns = () => ({
   deletedAt: timestamp("deleted_at", { withTimezone: true }),
 });
 
-export const clusterRecords = pgTable("cluster_records", recordColumns(), (table) => [
-  index("cluster_records_org_idx").on(table.orgId, table.id),
-  index("cluster_records_name_idx").on(table.orgId, table.nameKey).where(sql`${table.deletedAt} is null`),
-]);
-
-export const nodePoolRecords = pgTable(
-  "node_pool_records",
-  { ...recordColumns(), clusterId: uuid("cluster_id").notNull() },
+/**
+ * The permanent record of a cluster or a node pool: tickets, usage, events and invoices refer to it. It is written here
+ * and read by the views of the kinds.
+ */
+export const objectRecords = pgTable(
+  "object_records",
+  {
+    ...recordColumns(),
+    id: uuid().primaryKey(),
+    /** The cluster of a node pool; null for a cluster. */
+    clusterId: uuid("cluster_id"),
+  },
   (table) => [
-    index("node_pool_records_cluster_idx").on(table.clusterId, table.id),
-    index("node_pool_records_name_idx")
+    index("object_records_org_idx").on(table.orgId, table.id).where(isNull(table.clusterId)),
+    index("object_records_cluster_idx").on(table.clusterId, table.id).where(isNotNull(table.clusterId)),
+    index("object_records_cluster_name_idx")
+      .on(table.orgId, table.nameKey)
+      .where(sql`${table.clusterId} is null and ${table.deletedAt} is null`),
+    index("object_records_pool_name_idx")
       .on(table.clusterId, table.nameKey)
-      .where(sql`${table.deletedAt} is null`),
+      .where(sql`${table.clusterId} is not null and ${table.deletedAt} is null`),
   ],
+);
+
+export const clusterRecords = pgView("cluster_records", recordColumns()).as(
+  sql`select id, org_id, namespace, object_name, name, name_key, created_at, deleted_at
+    from ${objectRecords} where cluster_id is null`,
+);
+
+export const nodePoolRecords = pgView("node_pool_records", {
+  ...recordColumns(),
+  clusterId: uuid("cluster_id").notNull(),
+}).as(
+  sql`select id, org_id, namespace, object_name, name, name_key, created_at, deleted_at, cluster_id
+    from ${objectRecords} where cluster_id is not null`,
 );
 
 /** The durable log of transitions of clusters and node pools; each one once, whichever process observed it first. */

@@ -94,8 +94,8 @@ const STATUSES = ["provisioning", "running", "degraded"] as const;
 const CLUSTERS = 5;
 
 /**
- * Observations of five clusters with a pool each of a new organization: changes, stale observations, deletions, the same
- * namespaced name with another uid, and the same id with another namespaced name.
+ * Observations of five clusters with a pool each of a new organization: changes, stale observations, deletions, the
+ * same namespaced name with another uid, and the same id with another namespaced name.
  */
 export function createObservations(orgId: string, random: (below: number) => number): Observation[] {
   const clusters = Array.from({ length: CLUSTERS }, (_, n) => projected(orgId, n));
@@ -110,7 +110,7 @@ export function createObservations(orgId: string, random: (below: number) => num
     if (before === undefined) throw new Error("no such object");
     version += 1n;
     const what = random(10);
-    if (what === 0) return { object: before, gone: true };
+    if (what === 0) return { object: before, deleted: true };
     if (what === 1) return { object: { ...before, resourceVersion: before.resourceVersion - 1n } };
     if (what === 2) return { object: { ...before, uid: crypto.randomUUID(), name: `impostor-${n}` } };
     if (what === 3) objects[n] = { ...before, uid: crypto.randomUUID(), resourceVersion: version };

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { z } from "zod";
 import { recordSystemAudits } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import { type NewEvent, newEvent } from "../../events/emit.ts";
+import { type NewWebhookEvent, newEvent } from "../../events/emit.ts";
 import {
   clusterCreated,
   clusterDegraded,
@@ -39,7 +39,7 @@ interface ObjectTransitions {
 export async function recordTransitions(
   tx: Queryable,
   objects: readonly ObjectTransitions[],
-): Promise<{ events: NewEvent[]; missed: number }> {
+): Promise<{ events: NewWebhookEvent[]; missed: number }> {
   const rows = objects.flatMap(({ object, entries }) =>
     entries.map((entry) => ({
       ...entry,
@@ -144,7 +144,7 @@ function toSnakeCase(type: string): string {
   return type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** The status that a cluster enters by a transition, and the webhook event for it (spec 6.1). */
+/** The status that a cluster enters by a transition, and the webhook event for it. */
 const CLUSTER_EVENTS = {
   created: { definition: clusterCreated, status: "provisioning" },
   ready: { definition: clusterReady, status: "running" },
@@ -157,14 +157,14 @@ const CLUSTER_EVENTS = {
 export function webhookEventOf(
   object: ProjectedObject,
   entry: Pick<TransitionEntry, "type" | "at" | "details">,
-): NewEvent | undefined {
+): NewWebhookEvent | undefined {
   return isPool(object) ? eventOfPool(object, entry) : eventOfCluster(object, entry);
 }
 
 function eventOfCluster(
   { id, orgId, displayName, object }: ProjectedCluster,
   { type, at, details }: Pick<TransitionEntry, "type" | "at" | "details">,
-): NewEvent | undefined {
+): NewWebhookEvent | undefined {
   if (!isClusterEvent(type)) return undefined;
   const { definition, status } = CLUSTER_EVENTS[type];
   const { version, previousVersion, reason } = details;
@@ -187,7 +187,7 @@ function isClusterEvent(type: string): type is keyof typeof CLUSTER_EVENTS {
 function eventOfPool(
   { id, orgId, clusterId }: ProjectedNodePool,
   { type, at, details }: Pick<TransitionEntry, "type" | "at" | "details">,
-): NewEvent | undefined {
+): NewWebhookEvent | undefined {
   if (type !== "node_replaced") return undefined;
   const { oldNode, newNode, reason } = details;
   const data = {

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import { recordOutsideAudits, recordOutsideDeletions } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import { emitEvents, type NewEvent } from "../../events/emit.ts";
+import { emitWebhookEvents, type NewWebhookEvent } from "../../events/emit.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
 import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation, findOutsideDeletions, isNewlyDeleted } from "./outside-audits.ts";
@@ -43,13 +43,13 @@ export async function projectObservations(
   const unrecorded: string[] = [];
   const written = new Map<string, RecordedPlace>();
   const events: NewStatusEvent[] = [];
-  const webhookEvents: NewEvent[] = [];
+  const webhookEvents: NewWebhookEvent[] = [];
   let missedTransitions = 0;
-  for (const { kind, gone, present } of toBatches(observations)) {
+  for (const { kind, deleted, present } of toBatches(observations)) {
     const deletions = await remove(
       tx,
       kind,
-      gone.map(({ object }) => object),
+      deleted.map(({ object }) => object),
       isDeleterAwaited,
     );
     const outcome = await upsert(tx, { kind, present, isDeleterAwaited }, events, written);
@@ -59,7 +59,7 @@ export async function projectObservations(
     missedTransitions += outcome.missedTransitions;
     webhookEvents.push(...deletions, ...outcome.webhookEvents);
   }
-  await emitEvents(tx, webhookEvents);
+  await emitWebhookEvents(tx, webhookEvents);
   await appendEvents(tx, events);
   return { refused, unrecorded, missedTransitions };
 }
@@ -92,7 +92,7 @@ async function upsert(
   { kind, present: observations, isDeleterAwaited }: Pick<Batch, "kind" | "present"> & Awaits,
   eventsBefore: readonly NewStatusEvent[],
   written: Map<string, RecordedPlace>,
-): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewEvent[] }> {
+): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
   if (observations.length === 0)
     return { refused: [], unrecorded: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
@@ -144,8 +144,8 @@ async function upsert(
 }
 
 /**
- * A pool that is new or comes under another cluster is compared with the record of that cluster. `written` are the records that
- * this transaction has written.
+ * A pool that is new or comes under another cluster is compared with the record of that cluster. `written` are the
+ * records that this transaction has written.
  */
 async function takeOutForeignPools(
   tx: Queryable,
@@ -230,15 +230,15 @@ function subjectOf(object: ProjectedObject) {
 
 /**
  * Writes tombstones of deleted objects. Unless another object replaced one, its record is marked as deleted, which
- * frees its name, and its deletion is recorded in the transition log, and in the audit log when it was requested directly in
- * the Kubernetes API and has not been seen before. Returns the webhook events of the deletions.
+ * frees its name, and its deletion is recorded in the transition log, and in the audit log when it was requested
+ * directly in the Kubernetes API and has not been seen before. Returns the webhook events of the deletions.
  */
 async function remove(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],
   isDeleterAwaited: boolean,
-): Promise<NewEvent[]> {
+): Promise<NewWebhookEvent[]> {
   if (objects.length === 0) return [];
   const stored = await findStored(tx, kind, objects);
   const undeleted = objects.filter(({ uid }) => (stored.get(uid)?.deletedAt ?? null) === null);
@@ -253,16 +253,16 @@ async function remove(
     kind,
     objects.filter(({ id }) => !served.has(id)),
   );
-  const gone = objects.filter(({ id }) => closed.has(id));
-  if (gone.length === 0) return [];
+  const deleted = objects.filter(({ id }) => closed.has(id));
+  if (deleted.length === 0) return [];
   const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
     object.metadata.deletionTimestamp !== undefined;
-  const unseen = gone.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object));
+  const unseen = deleted.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object));
   await recordOutsideDeletions(tx, await findOutsideDeletions(tx, unseen), { isAwaited: isDeleterAwaited });
   const { events } = await recordTransitions(
     tx,
-    gone.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
+    deleted.map((object) => ({ object, entries: [deletedEntry(new Date())] })),
   );
-  await notifyReaders(tx, [...new Set(gone.map(clusterIdOf))]);
+  await notifyReaders(tx, [...new Set(deleted.map(clusterIdOf))]);
   return events;
 }

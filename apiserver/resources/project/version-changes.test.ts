@@ -97,7 +97,7 @@ describe("a change from one version to the next is in the audit log", () => {
       ],
     ],
     [
-      "that sets a field which nobody manages then, and names no writer of other fields",
+      "that sets a field which has no manager then, and names no writer of other fields",
       aVersion([anEntry("gitops", ["label:team"], { time: LATER })], { spec: { desiredNodes: 5 } }),
       [["unknown", { desiredNodes: 1 }, { desiredNodes: 5 }]],
     ],

@@ -18,9 +18,10 @@ interface FieldChange {
 }
 
 /**
- * What others than Marina's programs changed from one version of an object to the next, one entry for each field manager.
- * A field is attributed to whoever manages it in the next version: a write that changes a value makes its writer the manager,
- * also in the second of another write. What REST writes has its own audit rows, and a new request id.
+ * What others than Marina's programs changed from one version of an object to the next, one entry for each field
+ * manager. A field is attributed to whoever manages it in the next version: a write that changes a value makes its
+ * writer the manager, also in the second of another write. What REST writes has its own audit rows, and a new request
+ * id.
  */
 export function findVersionChanges(before: AuditedState, next: Cluster | NodePool): OutsideChange[] {
   const after = toAuditedState(next);
@@ -81,21 +82,21 @@ function findWriter(
   { part, path, after }: FieldChange,
   isOfRest: boolean,
 ): string | undefined {
-  // The status has a writer of its own, who changes nothing else.
+  // The status has another writer, who changes nothing else.
   const entries = (metadata.managedFields ?? [])
     .filter(({ subresource }) => subresource !== "status")
     .sort((one, other) => (one.time ?? "").localeCompare(other.time ?? ""));
   const owner = entries.findLast((entry) => path.length > 0 && holds(entry.fieldsV1, path));
   if (owner !== undefined) return isOwn(owner, isOfRest) ? undefined : owner.manager;
   if (part === "spec" && isOfRest) return undefined;
-  // After some writes of the scale subresource nobody manages the field that they have set.
+  // After some writes of the scale subresource the field that they have set has no manager.
   const isSet = path.length > 0 && after !== undefined;
   return isSet ? UNKNOWN_MANAGER : findRemover(entries, part);
 }
 
 /**
- * Who removed a field: nobody manages it any more, and who only removes leaves no entry. The latest writer is named if it is
- * none of Marina's; the operator removes annotations that it has acted on.
+ * Who removed a field: it has no manager any more, and who only removes leaves no entry. The latest writer is named if
+ * it is none of Marina's; the operator removes annotations that it has acted on.
  */
 function findRemover(entries: readonly ManagedFieldsEntry[], part: FieldChange["part"]): string | undefined {
   const latest = entries.filter(({ time }) => time === entries.at(-1)?.time);
@@ -111,7 +112,7 @@ function holds(node: unknown, [first, ...rest]: readonly string[]): boolean {
   return holds((node as Fields)[first], rest);
 }
 
-/** No program of Marina's scales, and REST writes nothing without a request id of its own. */
+/** No program of Marina's scales, and REST writes nothing without its request id. */
 function isOwn({ manager, subresource }: ManagedFieldsEntry, isOfRest: boolean): boolean {
   if (!manager.startsWith(MANAGER_PREFIX) || subresource !== undefined) return false;
   return isOfRest || !manager.startsWith(MANAGER_APISERVER);

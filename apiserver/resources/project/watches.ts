@@ -1,9 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { desc, sql } from "drizzle-orm";
-import { messageOf } from "../../../shared/program/errors.ts";
 import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
+import { runLoop } from "../../work/loop.ts";
 import { projectionWatches } from "./table.ts";
 
 const EVERY_MS = 10_000;
@@ -20,23 +19,18 @@ export async function recordWatches(
   { isCurrent, settle }: { isCurrent: () => boolean; settle: () => Promise<void> },
 ): Promise<void> {
   let watch: { id: string; seenAt: Date } | undefined;
-  while (!signal.aborted) {
-    try {
-      const seenAt = now();
-      if (isCurrent()) {
-        await settle();
-        if (signal.aborted) return;
-        const gapMs = watch === undefined ? Infinity : Math.abs(seenAt.getTime() - watch.seenAt.getTime());
-        const id: string = watch !== undefined && gapMs <= MAX_GAP_MS ? watch.id : createId();
-        await writeWatch(db, id, seenAt);
-        watch = { id, seenAt };
-      }
-    } catch (error) {
-      const message = messageOf(error);
-      log.warn({ message }, "the time of the projection is not recorded");
-    }
-    await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
-  }
+  const failure = "the time of the projection is not recorded";
+  await runLoop({ log, signal, failure, retryMs: EVERY_MS }, async () => {
+    const seenAt = now();
+    if (!isCurrent()) return EVERY_MS;
+    await settle();
+    if (signal.aborted) return 0;
+    const gapMs = watch === undefined ? Infinity : Math.abs(seenAt.getTime() - watch.seenAt.getTime());
+    const id: string = watch !== undefined && gapMs <= MAX_GAP_MS ? watch.id : createId();
+    await writeWatch(db, id, seenAt);
+    watch = { id, seenAt };
+    return EVERY_MS;
+  });
 }
 
 async function writeWatch(db: Queryable, id: string, seenAt: Date): Promise<void> {

@@ -11,7 +11,7 @@ const cluster = projected(orgId, 1);
 const pool = projectedPool(cluster, 1);
 const common = { cluster_id: cluster.id, org_id: orgId, name: "Name 1" };
 
-describe("a transition of a cluster is told as", () => {
+describe("a transition of a cluster is published as", () => {
   test.each<[string, Record<string, string>, string | undefined, object?]>([
     ["created", {}, "cluster.created", { status: "provisioning", k8s_version: "1.34.2" }],
     ["ready", { version: "1.34.3" }, "cluster.ready", { status: "running", k8s_version: "1.34.3" }],
@@ -56,7 +56,7 @@ test.each<[string, Record<string, string>, object | undefined]>([
   ["ready", {}, undefined],
   ["created", {}, undefined],
   ["deleted", {}, undefined],
-])("a pool's transition %s %o is told only when a node was replaced", (type, details, data) => {
+])("a pool's transition %s %o is published only when a node was replaced", (type, details, data) => {
   const event = webhookEventOf(pool, { type, at, details });
   expect(event).toEqual(
     data && {

@@ -7,7 +7,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { updateNodePool } from "../../node-pools/write.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
@@ -151,20 +151,20 @@ function delayPatches({ deps }: TestApp, delayMs: number): void {
   });
 }
 
-/** Sends each request when the one before it waits for its turn or has it. */
+/** Sends each request when the one before it waits for its lock or has it. */
 async function sendInOrder(
   { deps }: TestApp,
   requests: readonly (() => Promise<TestResponse>)[],
 ): Promise<TestResponse[]> {
-  const { writerTurns } = deps;
+  const { writeLocks } = deps;
   let arrive: () => void = () => undefined;
-  const tryTake: typeof writerTurns.tryTake = (key) => {
+  const tryTake: typeof writeLocks.tryTake = (key) => {
     arrive();
-    return writerTurns.tryTake(key);
+    return writeLocks.tryTake(key);
   };
-  deps.writerTurns = { ...writerTurns, tryTake };
+  deps.writeLocks = { ...writeLocks, tryTake };
   onTestFinished(() => {
-    deps.writerTurns = writerTurns;
+    deps.writeLocks = writeLocks;
   });
   const sent: Promise<TestResponse>[] = [];
   for (const send of requests) {
@@ -245,23 +245,23 @@ test("a status that changes between the read and the write breaks no write", asy
   expect([status, body.desired_nodes, patches]).toEqual([200, 2, 1]);
 });
 
-test("a client that disconnects while it waits for its turn can repeat the request with its key", async () => {
+test("a client that disconnects while it waits for its lock can repeat the request with its key", async () => {
   const clusterId = await createCluster();
   const cluster = await findCluster(api.deps.db, orgId, clusterId);
-  const turn = `Cluster ${cluster?.namespace}/${cluster?.name}`;
-  const end = api.deps.writerTurns.tryTake(turn);
+  const lock = `Cluster ${cluster?.namespace}/${cluster?.name}`;
+  const end = api.deps.writeLocks.tryTake(lock);
   const path = `${clusters}/${clusterId}/credentials/rotate`;
   const headers = { "idempotency-key": createId() };
   const client = new AbortController();
   const gone = api.request("POST", path, { headers, signal: client.signal });
-  await waitFor("the request to wait", () => api.deps.writerTurns.countWaiting(turn) === 1);
+  await waitFor("the request to wait", () => api.deps.writeLocks.countWaiting(lock) === 1);
   client.abort();
   await gone;
   end?.();
   expect((await api.request("POST", path, { headers })).status).toBe(202);
 });
 
-const origin: Origin = {
+const author: Author = {
   principal: {
     kind: "user",
     userId: createId(),
@@ -289,7 +289,7 @@ test("a dry run of an object that keeps changing is not tried again once its cli
   const deps = { ...api.deps, kube: { ...api.deps.kube, jsonPatch } };
   const change = { settings: { desiredNodes: 2 }, fixed: {} };
   const dryRun = runForTenant({ tenant: orgId, signal: client.signal }, () =>
-    updateNodePool(deps, asAuthorized(origin), pool, change, { dryRun: true }),
+    updateNodePool(deps, asAuthorized(author), pool, change, { dryRun: true }),
   );
   await expect(dryRun).rejects.toMatchObject({ isAborted: true });
   expect(attempts).toBe(2);

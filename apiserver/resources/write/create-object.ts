@@ -38,7 +38,7 @@ interface NewObject<T extends KubeObject = KubeObject> {
   id: string;
   object: T;
   name: string;
-  /** What it counts. */
+  /** What it uses of the quotas. */
   amounts: QuotaAmounts;
 }
 
@@ -54,12 +54,12 @@ interface CreateRequest<T extends KubeObject, P, E>
 }
 
 /**
- * Creates a custom resource, after its parts, exactly once. The intents, which reserve names and quotas, are committed before
- * any object is written; the object is created last: once it exists, the create will be completed. Then projection and audit
- * row are committed together. Safe to repeat with the same id, also after a crash at any point: what an earlier attempt has
- * begun is completed as that one has fixed it. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
- * and `requireFreeName` throw, 409 conflict when the object was deleted since, or its object name belongs to another one, and the
- * KubeError of a write that is not confirmed.
+ * Creates a custom resource, after its parts, exactly once. The intents, which reserve names and quotas, are committed
+ * before any object is written; the object is created last: once it exists, the create will be completed. Then
+ * projection and audit row are committed together. Safe to repeat with the same id, also after a crash at any point:
+ * what an earlier attempt has begun is completed as that one has fixed it. Throws 422 for what the Kubernetes API
+ * refuses, what `caller.confirm`, `check` and `requireFreeName` throw, 409 conflict when the object was deleted since,
+ * or its object name belongs to another one, and the KubeError of a write that is not confirmed.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,
@@ -87,8 +87,8 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
 }
 
 /**
- * Confirms the caller's right, makes every check and commits the intents, in one transaction; those of an earlier attempt are
- * returned as they are. Undefined when the object exists or existed.
+ * Confirms the caller's right, makes every check and commits the intents, in one transaction; those of an earlier
+ * attempt are returned as they are. Undefined when the object exists or existed.
  */
 async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   { db }: CreateDeps,
@@ -119,7 +119,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
       metadata: one.object.metadata,
       entry: own,
     });
-    return insertIntents(tx, caller.origin, [
+    return insertIntents(tx, caller.author, [
       ...parts.map((part) => toWrite(part, null)),
       toWrite({ ...created, resource }, entry),
     ]);
@@ -151,7 +151,9 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
   }
 }
 
-/** Creates the objects in their order, or finds that they exist. Throws 409 conflict for a part that is being deleted. */
+/**
+ * Creates the objects in their order, or finds that they exist. Throws 409 conflict for a part that is being deleted.
+ */
 async function createAll(
   kube: KubeClient,
   planned: readonly Pick<WriteIntent, "kind" | "object">[],
@@ -191,9 +193,9 @@ export async function completeCreate(
 }
 
 /**
- * Undoes a create that no request has worked on for so long: deletes those of its parts that exist, and leaves an audit row. The
- * last object must not exist. A repeated request waits for that, and then begins anew. False when it was resumed or completed
- * before; throws, and changes nothing in the database, when a part could not be deleted.
+ * Undoes a create that no request has worked on for so long: deletes those of its parts that exist, and leaves an audit
+ * row. The last object must not exist. A repeated request waits for that, and then begins anew. False when it was
+ * resumed or completed before; throws, and changes nothing in the database, when a part could not be deleted.
  */
 export async function abandonStaleCreate(
   { db, kube }: Pick<Deps, "db" | "kube">,
@@ -204,8 +206,8 @@ export async function abandonStaleCreate(
     const intents = await lockStaleCreate(tx, groupId, olderThanSeconds);
     if (intents.length === 0) return false;
     await deleteParts(kube, intents);
-    for (const { origin, entry } of await removeIntents(tx, intents))
-      if (entry !== null) await recordAudit(tx, origin, { ...entry, result: "failed" });
+    for (const { author, entry } of await removeIntents(tx, intents))
+      if (entry !== null) await recordAudit(tx, author, { ...entry, result: "failed" });
     return true;
   });
 }
@@ -237,8 +239,8 @@ const RANDOM_LENGTH = 5;
 const RANDOM_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 
 /**
- * A new metadata.name for an object with a display name: its slug (`fallback` when the name has no Latin letter or digit)
- * and five random characters, without vowels.
+ * A new metadata.name for an object with a display name: its slug (`fallback` when the name has no Latin letter or
+ * digit) and five random characters, without vowels.
  */
 export function createObjectName(displayName: string, fallback: string): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () =>

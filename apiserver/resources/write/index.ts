@@ -5,6 +5,7 @@ export { isNotApplied } from "./kube-write.ts";
 export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
 export {
   dryRunQuery,
+  patchOfMap,
   RETRY_AFTER,
   requireCluster,
   requireNodePool,

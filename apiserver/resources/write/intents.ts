@@ -5,7 +5,7 @@ import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { type AuditEntry, recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import type { Origin } from "../../http/authentication/principal.ts";
+import type { Author } from "../../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { selectNameHolders } from "../project/index.ts";
 import { type WriteIntent, writeIntents } from "../table.ts";
@@ -31,12 +31,12 @@ export interface IntendedWrite {
 }
 
 /**
- * Commits with the transaction what is about to be written, after the caller's right was confirmed in it and everything was
- * checked. Several are the objects of one create, in their order.
+ * Commits with the transaction what is about to be written, after the caller's right was confirmed in it and everything
+ * was checked. Several are the objects of one create, in their order.
  */
 export async function insertIntents(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   writes: readonly IntendedWrite[],
 ): Promise<WriteIntent[]> {
   const group = writes.length > 1 ? writes.at(-1)?.objectId : undefined;
@@ -57,10 +57,10 @@ export async function insertIntents(
       name: metadata.name,
       uid: metadata.uid ?? null,
       resourceVersion: metadata.resourceVersion ?? null,
-      requestId: origin.requestId,
+      requestId: author.requestId,
       previousRequestId: verb === "create" ? null : (metadata.annotations?.[ANNOTATION_REQUEST_ID] ?? null),
       object: object ?? null,
-      origin,
+      author,
       entry,
     };
   });
@@ -70,10 +70,10 @@ export async function insertIntents(
 type Named = Pick<Resource<never, never>, "noun" | "parent" | "takenNameCode">;
 
 /**
- * Throws unless a name is free in the parent, letter case aside, for an object that is about to take it: 409 already_exists or
- * 422 validation_failed, as the resource says, when another object has it, and 409 operation_in_progress while another one is
- * being written with it. Under the organization's row lock, to the end of which the caller inserts the intent. An earlier
- * write of the same object gives the name up.
+ * Throws unless a name is free in the parent, letter case aside, for an object that is about to take it: 409
+ * already_exists or 422 validation_failed, as the resource says, when another object has it, and 409
+ * operation_in_progress while another one is being written with it. Under the organization's row lock, to the end of
+ * which the caller inserts the intent. An earlier write of the same object gives the name up.
  */
 export async function requireFreeName(
   tx: Queryable,
@@ -123,13 +123,13 @@ export async function removeIntents(
 
 /** Removes the intents of one create and writes its audit row, unless that has been done. */
 export async function recordCreate(tx: Queryable, intents: readonly WriteIntent[]): Promise<void> {
-  for (const { origin, entry } of await removeIntents(tx, intents))
-    if (entry !== null) await recordAudit(tx, origin, entry);
+  for (const { author, entry } of await removeIntents(tx, intents))
+    if (entry !== null) await recordAudit(tx, author, entry);
 }
 
 /**
- * Removes the intent of a change or deletion that has had its effect, and those that its write built on, and writes their
- * audit rows. Each row is written once: the transaction that removes an intent writes its row.
+ * Removes the intent of a change or deletion that has had its effect, and those that its write built on, and writes
+ * their audit rows. Each row is written once: the transaction that removes an intent writes its row.
  */
 export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
   const removed = await tx
@@ -139,9 +139,9 @@ export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<v
   const isOwn = ({ id }: WriteIntent) => id === intent.id;
   for (const earlier of removed.filter((one) => !isOwn(one))) {
     await recordWrite(tx, earlier);
-    if (earlier.entry !== null) await recordAudit(tx, earlier.origin, earlier.entry);
+    if (earlier.entry !== null) await recordAudit(tx, earlier.author, earlier.entry);
   }
-  if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.origin, intent.entry);
+  if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.author, intent.entry);
 }
 
 /** The write that made the version which this one builds on. */
@@ -155,7 +155,10 @@ function isBefore({ objectId, uid, previousRequestId, resourceVersion }: WriteIn
   );
 }
 
-/** The intents of a create that an earlier attempt has begun, whose time starts anew: the object that is written last comes last. */
+/**
+ * The intents of a create that an earlier attempt has begun, whose time starts anew: the object that is written last
+ * comes last.
+ */
 export async function resumeCreate(tx: Queryable, groupId: string): Promise<WriteIntent[]> {
   const rows = await tx
     .update(writeIntents)
@@ -171,8 +174,8 @@ export async function listCreate(db: Queryable, groupId: string): Promise<WriteI
 }
 
 /**
- * Locks the intents of a create until the end of the transaction: a repeated request waits. None when it was completed, or
- * resumed since.
+ * Locks the intents of a create until the end of the transaction: a repeated request waits. None when it was completed,
+ * or resumed since.
  */
 export async function lockStaleCreate(
   tx: Queryable,

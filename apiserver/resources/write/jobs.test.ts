@@ -30,7 +30,7 @@ function anIntent(change: Partial<WriteIntent>): WriteIntent {
     requestId: "intent",
     previousRequestId: null,
     object: null,
-    origin: {} as WriteIntent["origin"],
+    author: {} as WriteIntent["author"],
     entry: { action: "any", orgId: null, target: { kind: "node_pool", id: ID }, result: "done" },
     startedAt: new Date(0),
     ...change,

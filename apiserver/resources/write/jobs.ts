@@ -39,7 +39,9 @@ async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** A create whose last object exists or existed is completed; another is undone when no request can resume it any more. */
+/**
+ * A create whose last object exists or existed is completed; another is undone when no request can resume it any more.
+ */
 async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
   const { db, log } = deps;
   const id = last.objectId;
@@ -65,7 +67,9 @@ async function readObject(
   return live !== undefined && idOf(live) === intent.objectId ? live : undefined;
 }
 
-/** How long a create may stay unfinished. One of a single object has left nothing, so that a repeated one begins anew. */
+/**
+ * How long a create may stay unfinished. One of a single object has left nothing, so that a repeated one begins anew.
+ */
 async function findPatienceSeconds(
   { db }: Pick<Deps, "db">,
   intents: readonly WriteIntent[],

@@ -7,7 +7,7 @@ import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../../http/errors.ts";
 
-/** The client has waited for the lost response already. */
+/** Short: the write before it has already used up its own timeout. */
 const READ_BACK_MS = 5_000;
 
 /** With `dryRun` the Kubernetes API makes every check and stores nothing. */
@@ -60,7 +60,7 @@ export async function patchLive<T extends KubeObject>(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.isConflict || error.isNotFound) return undefined;
-    // A test that fails is reported as an invalid request, like a setting that is refused.
+    // A failed `test` of a JSON Patch is 422 Invalid, like a field that is refused: a read tells them apart.
     if (error.isInvalid && (await hasChanged(kube, kind, live))) return undefined;
     if (dryRun || !error.isUnavailable || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, live.metadata, error);
@@ -82,19 +82,20 @@ function requestIdOf({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[ANNOTATION_REQUEST_ID];
 }
 
-/** Deletes an object and returns its state after that; `gone` is true when it no longer exists. */
+/** Deletes an object and returns its state after that; `deleted` is true when it no longer exists. */
 export async function deleteLive<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   live: T,
   { dryRun, now }: DryRunOption & { now: Date },
-): Promise<{ object: T; gone: boolean }> {
+): Promise<{ object: T; deleted: boolean }> {
   const { namespace, name, uid } = live.metadata;
   await kube.delete(kind, namespace, name, { uid, dryRun });
-  if (dryRun) return { object: asDeleting(live, now), gone: false };
+  if (dryRun) return { object: asDeleting(live, now), deleted: false };
   const left = await kube.get(kind, namespace, name);
-  if (left === undefined || left.metadata.uid !== uid) return { object: asDeleting(live, now), gone: true };
-  return { object: left, gone: false };
+  if (left === undefined || left.metadata.uid !== uid)
+    return { object: asDeleting(live, now), deleted: true };
+  return { object: left, deleted: false };
 }
 
 /** The given object, marked as the Kubernetes API marks one that is being deleted: that is a new generation. */

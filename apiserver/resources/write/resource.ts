@@ -69,7 +69,7 @@ export interface Resource<T extends KubeObject, P extends ObjectRef> {
 
 /** `isDeleterAwaited` as of projectObservations. */
 interface SaveOptions {
-  gone: boolean;
+  deleted: boolean;
   isDeleterAwaited: boolean;
 }
 
@@ -100,9 +100,9 @@ export interface WritePlan<E> {
 export async function saveProjection(
   tx: Queryable,
   object: ProjectedObject,
-  { gone, isDeleterAwaited }: SaveOptions,
+  { deleted, isDeleterAwaited }: SaveOptions,
 ): Promise<void> {
-  await projectObservations(tx, [{ object, gone }], { isDeleterAwaited });
+  await projectObservations(tx, [{ object, deleted }], { isDeleterAwaited });
 }
 
 /** Query of an operation that has a dry run. */
@@ -183,4 +183,14 @@ async function readNodePool(
   ]);
   if (pool === undefined) throw notFound("node pool");
   return { cluster, pool };
+}
+
+/** The merge patch that makes a map of a `spec` another one: just what changes, a removed key as null. */
+export function patchOfMap(
+  current: Readonly<Record<string, string>> = {},
+  desired: Readonly<Record<string, string>> = {},
+): Record<string, string | null> {
+  const removed = Object.keys(current).filter((key) => !Object.hasOwn(desired, key));
+  const set = Object.entries(desired).filter(([key, value]) => current[key] !== value);
+  return Object.fromEntries([...removed.map((key) => [key, null]), ...set]);
 }

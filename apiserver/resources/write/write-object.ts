@@ -19,9 +19,9 @@ import {
   toRefusal,
 } from "./kube-write.ts";
 import type { ObjectRef, Resource, WritePlan, WriteRequest, WriteResult } from "./resource.ts";
-import { beingChanged, runInTurn } from "./turn.ts";
+import { beingChanged, withWriteLock } from "./write-lock.ts";
 
-type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writerTurns">;
+type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
 
 type AuditedPlan<E> = WritePlan<E> & Pick<AuditEntry, "before" | "after">;
 
@@ -32,7 +32,7 @@ interface Write<T, E> extends WriteRequest, AuditedPlan<E>, Pick<ChangePlan<E>, 
   /** The metadata of the object that was read. */
   metadata: ObjectMeta;
   /** Undefined when the object has changed since it was read. */
-  apply: (options: { dryRun: boolean }) => Promise<{ object: T; gone?: boolean } | undefined>;
+  apply: (options: { dryRun: boolean }) => Promise<{ object: T; deleted?: boolean } | undefined>;
 }
 
 /** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
@@ -59,8 +59,8 @@ interface DeleteRequest<P, E> extends WriteRequest {
 }
 
 /**
- * A last attempt that begins then ends within the 55 s of a request, and the 60 s lease of its Idempotency-Key: one Kubernetes
- * write takes at most 25 s, and a read after it 5 s.
+ * A last attempt that begins then ends within the 55 s of a request, and the 60 s lease of its Idempotency-Key: one
+ * Kubernetes write takes at most 25 s, and a read after it 5 s.
  */
 const RETRY_FOR_MS = 25_000;
 
@@ -70,10 +70,11 @@ const RETRY_BASE_MS = 50;
 const RETRY_CAP_MS = 200;
 
 /**
- * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its spec
- * is the one that was read. Concurrent changes all succeed: those of one process in the order in which they came, those of
- * several in some order, for what has changed since it was read is read and decided again, for at most 25 s. Throws 404,
- * 412 for If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `runInTurn` and `writeObject` throw.
+ * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its
+ * spec is the one that was read. Changes of one process are made in the order in which they came. A change by another
+ * process or client leads to another read and decision, for at most 25 s, then 409.
+ * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `withWriteLock` and
+ * `writeObject` throw.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -86,7 +87,7 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   const change = () => retryChange(deps, caller, resource, known, request, retryUntil);
   // A dry run changes nothing that others wait for.
   if (request.dryRun === true) return change();
-  return runInTurn(deps, caller, resource, { ...known, withinMs: RETRY_FOR_MS }, change);
+  return withWriteLock(deps, caller, resource, { ...known, withinMs: RETRY_FOR_MS }, change);
 }
 
 async function retryChange<T extends KubeObject, P extends ObjectRef, E>(
@@ -106,7 +107,7 @@ async function retryChange<T extends KubeObject, P extends ObjectRef, E>(
     if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
       return projectUnchanged(deps, caller, resource, live, { ...request, ...plan });
     requireUnmanaged(live.metadata.managedFields, fields, resource.wireNames);
-    const patch = { spec, annotations, requestId: caller.origin.requestId };
+    const patch = { spec, annotations, requestId: caller.author.requestId };
     const written = await writeObject(deps, caller, resource, {
       ...request,
       ...plan,
@@ -125,9 +126,9 @@ async function retryChange<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * Requests the deletion of a custom resource, after the changes that came before; it is served with status deleting until
- * its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404, 412 for If-Match, and what
- * `runInTurn` and `writeObject` throw.
+ * Requests the deletion of a custom resource, after the changes that came before; it is served with status deleting
+ * until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404, 412 for
+ * If-Match, and what `withWriteLock` and `writeObject` throw.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -138,7 +139,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
 ): Promise<WriteResult<P, E>> {
   const remove = () => deleteLiveObject(deps, caller, resource, known, request);
   if (request.dryRun === true) return remove();
-  return runInTurn(deps, caller, resource, { ...known, withinMs: RETRY_FOR_MS }, remove);
+  return withWriteLock(deps, caller, resource, { ...known, withinMs: RETRY_FOR_MS }, remove);
 }
 
 async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
@@ -161,16 +162,16 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
     metadata: live.metadata,
     apply: ({ dryRun }) => deleteLive(deps.kube, resource.kind, live, { dryRun, now: deps.now() }),
   });
-  if (written === undefined) throw new Error("a deletion depends on no version");
+  if (written === undefined) throw new Error("a deletion ended with a conflict of versions");
   return written;
 }
 
 /**
- * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the object
- * is written, then audit row and projection are committed together; what a crash leaves between them is completed by the sweep.
- * A write that certainly had no effect leaves nothing. Undefined when the object has changed since it was read. Throws 422 for
- * what the Kubernetes API refuses, what `caller.confirm`, `check` and `requireFreeName` throw, and the KubeError of a write
- * that is not confirmed.
+ * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the
+ * object is written, then audit row and projection are committed together; what a crash leaves between them is
+ * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the object has changed
+ * since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check` and
+ * `requireFreeName` throw, and the KubeError of a write that is not confirmed.
  */
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -193,10 +194,10 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
     return undefined;
   }
   const object = resource.project(written.object);
-  const { gone = false } = written;
+  const { deleted = false } = written;
   await db.transaction(async (tx) => {
     await recordWrite(tx, intent);
-    await resource.save(tx, object, { gone, isDeleterAwaited: isDeleterAwaited(deps.config) });
+    await resource.save(tx, object, { deleted, isDeleterAwaited: isDeleterAwaited(deps.config) });
   });
   return { object, effects: undefined };
 }
@@ -220,7 +221,7 @@ async function openIntent<T extends KubeObject, P extends ObjectRef, E>(
   return transactAs(db, caller, async (tx) => {
     await write.check?.(tx);
     if (write.name !== undefined) await requireFreeName(tx, resource, write.name, objectId);
-    const [intent] = await insertIntents(tx, caller.origin, [{ ...write, resource, entry }]);
+    const [intent] = await insertIntents(tx, caller.author, [{ ...write, resource, entry }]);
     if (intent === undefined) throw new Error("an insert returned no row");
     return intent;
   });
@@ -246,7 +247,9 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   }
 }
 
-/** The result of a request that changes nothing. Throws what `caller.confirm` throws: nobody else is shown the record. */
+/**
+ * The result of a request that changes nothing. Throws what `caller.confirm` throws: nobody else is shown the record.
+ */
 async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
@@ -266,7 +269,7 @@ async function readLive<T extends KubeObject, P extends ObjectRef>(
 ): Promise<T> {
   const live = await deps.kube.get(resource.kind, known.namespace, known.name);
   if (live?.metadata.uid === known.uid) return live;
-  const options = { gone: true, isDeleterAwaited: isDeleterAwaited(deps.config) };
+  const options = { deleted: true, isDeleterAwaited: isDeleterAwaited(deps.config) };
   await deps.db.transaction((tx) => resource.save(tx, known, options));
   throw notFound(resource.noun);
 }

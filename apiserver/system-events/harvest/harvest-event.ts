@@ -13,7 +13,9 @@ export interface HarvestedEvent {
   eventCount: number;
   /** The Namespace that holds the Event: who writes there has no say over objects elsewhere. */
   namespace: string;
-  /** metadata.uid of the Cluster or NodePool that the Event regards; with the Namespace it determines who may read it. */
+  /**
+   * metadata.uid of the Cluster or NodePool that the Event regards; with the Namespace it determines who may read it.
+   */
   regardingUid: string;
   /** From a label, so it must be checked against the cluster's own pools. */
   nodePoolId: string | undefined;

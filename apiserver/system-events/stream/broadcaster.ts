@@ -2,7 +2,7 @@ import type { Logger } from "../../../shared/program/log.ts";
 import { runForAll } from "../../../shared/program/tenant-context.ts";
 import type { Database, Sql } from "../../db/client.ts";
 import { describeDatabaseError } from "../../db/errors.ts";
-import { EVENTS_CHANNEL, type EventRange, type FeedKey } from "../../events/feed.ts";
+import { type EventRange, FEED_CHANNEL, type FeedKey } from "../../events/feed.ts";
 import { findServedClusterIds } from "../../resources/project/index.ts";
 import type { Chunk, EventReader } from "./event-reader.ts";
 
@@ -65,7 +65,7 @@ export function createBroadcaster(
       channel.hasNews = true;
       schedule(GATHER_MS);
     };
-    deps.sql.listen(EVENTS_CHANNEL, onNotification, readAll).catch((error: unknown) => {
+    deps.sql.listen(FEED_CHANNEL, onNotification, readAll).catch((error: unknown) => {
       isListening = false;
       warn(deps.log, error, "cannot listen for events");
     });

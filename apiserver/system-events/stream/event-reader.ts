@@ -39,8 +39,8 @@ interface Request extends EventPosition {
 
 /**
  * Reads the table for all streams of this process: concurrent requests share one query, and each position is read and
- * serialized once, which counts for no tenant. When much is to be read, the result is cut: requests that it did not reach are put in front of all
- * others, so that memory does not grow with their number.
+ * serialized once, which counts for no tenant. When much is to be read, the result is cut: requests that it did not
+ * reach are put in front of all others, so that memory does not grow with their number.
  */
 export function createEventReader(db: Database): EventReader {
   let waiting = new Map<string, Request>();

@@ -42,9 +42,10 @@ export interface EventStream {
 }
 
 /**
- * One client's stream: the present state, the events it missed, then new events, and at the end `deleted` (the cluster is deleted) or
- * `bye`. A client that is slower than the events is served from the table at its own pace; one that reads nothing for
- * 30 s is disconnected. While the database is unavailable the stream waits. Rejects when it cannot start.
+ * One client's stream: the present state, the events it missed, then new events, and at the end `deleted` (the cluster
+ * is deleted) or `bye`. A client that is slower than the events is served from the table at its own pace; one that
+ * reads nothing for 30 s is disconnected. While the database is unavailable the stream waits. Rejects when it cannot
+ * start.
  */
 export async function openEventStream(deps: StreamDeps, request: FeedRequest): Promise<EventStream> {
   const { orgId, clusterId, lastEventId } = request;

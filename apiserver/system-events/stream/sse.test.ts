@@ -20,7 +20,7 @@ const at = "2026-11-21T09:00:00.000Z";
 const place = { id: 7, clusterId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11", nodePoolId: null };
 const shownPlace = { id: 7, cluster_id: place.clusterId, node_pool_id: null };
 
-test("a system event has the fields of the interface and no other (section 6.2)", () => {
+test("a system event has the fields of the interface and no other", () => {
   const payload: SystemEventPayload = {
     type: "Warning",
     reason: "MachineMarkedUnhealthy",

@@ -12,9 +12,9 @@ export interface SseMessage {
 export const HEARTBEAT: Uint8Array = Buffer.from(": ping\n\n");
 
 /**
- * The start of a stream: how long its client waits before it reconnects, and the id to resume after. A block without data
- * is no event, but sets the last event id (WHATWG HTML, section 9.2.6): a client that reconnects before its first event
- * misses none. `position` is absent where the client has sent an id itself.
+ * The start of a stream: how long its client waits before it reconnects, and the id to resume after. A block without
+ * data is no event, but sets the last event id (WHATWG HTML, section 9.2.6): a client that reconnects before its first
+ * event misses none. `position` is absent where the client has sent an id itself.
  */
 export function encodeStart(position?: number): Uint8Array {
   return Buffer.from(`retry: 3000\n${position === undefined ? "" : `id: ${position}\n`}\n`);
@@ -34,8 +34,9 @@ export function encodeMessage(message: SseMessage): Uint8Array {
 const MAX_EVENT_ID_LENGTH = 255;
 
 /**
- * The id in a Last-Event-ID header; undefined when it is missing or empty. One that is no position of this feed is beyond
- * the newest, so that its client gets a `gap` instead of a silent start. Throws bad_request above 255 characters.
+ * The id in a Last-Event-ID header; undefined when it is missing or empty. One that is no position of this feed is
+ * beyond the newest, so that its client gets a `gap` instead of a silent start. Throws bad_request above 255
+ * characters.
  */
 export function parseLastEventId(text: string | undefined): number | undefined {
   if (text === undefined || text === "") return undefined;

@@ -99,7 +99,7 @@ describe("the number of streams", () => {
 });
 
 describe("a client that does not read", () => {
-  test("is cut off after 30 s, with one that reads beside it going on", async () => {
+  test("is cut off after 30 s, and one that reads goes on", async () => {
     const deep = await feed.createCluster("deep");
     // More than the sockets between both can hold.
     await one.deps.sql`with rows as (select n from generate_series(1, 10000) as n), counter as (
@@ -142,7 +142,7 @@ describe("a client that does not read", () => {
   });
 });
 
-test("a client is told not to use the connection of a stream again, and of a refusal how long it is kept", async () => {
+test("the response of a stream says that its connection is not used again, and a refusal how long it is kept", async () => {
   const limits = other.deps.config.limits;
   const server = await listen(other.app.fetch, {
     address: "127.0.0.1",
@@ -165,7 +165,7 @@ test("a client is told not to use the connection of a stream again, and of a ref
   await stream.body?.cancel();
 });
 
-describe("a stream ends with bye (section 4.20)", () => {
+describe("a stream ends with bye", () => {
   test("within 30 s after access was withdrawn", async () => {
     const { person, memberId } = await feed.makeMember();
     const [withdrawn, stays] = [await feed.open(other, person), await feed.open(other, owner)];
@@ -204,7 +204,7 @@ describe("a stream ends with bye (section 4.20)", () => {
   });
 });
 
-describe("with the harvester switched off (section 4.20)", () => {
+describe("with the harvester switched off", () => {
   test("the feed, its history and its tickets are 503, after 401, 404, 403 and 400", async () => {
     feed.setConfig(other, { isEnabled: false });
     const { person } = await feed.makeMember("billing");

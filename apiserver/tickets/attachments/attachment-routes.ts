@@ -49,7 +49,7 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
       },
       errors: ["conflict", "quota_exceeded", "attachments_unavailable"],
     },
-    async (c, { origin, caller, membership, params, readBody, runOnce }) => {
+    async (c, { author, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
       await requireTicket(deps.db, scope, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
@@ -60,10 +60,10 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
         const upload = await signUpload(store.use, { ...place, ...file }, at);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
-          const seen = attachmentScope(origin, ticket, "tenant");
+          const seen = attachmentScope(author, ticket, "tenant");
           const { ticketLimits: limits } = deps.config;
           await requireRoomForAttachment(tx, { at, limits }, ticket, sizeBytes);
-          return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
+          return announceAttachment(tx, author, ticket, seen, { id, at, ...file });
         });
         return c.json({ ...presentAttachment(row), upload }, 201, {
           Location: RECORD.replace("{orgID}", scope.orgId)
@@ -84,21 +84,21 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
       operationId: "completeTicketAttachment",
       tag,
       summary: "Complete the upload of an attachment",
-      description: "Compares what was uploaded with what was announced. From then on a message can have it.",
+      description: "Compares what was uploaded with what was announced. After that a message can have it.",
       access: "tickets:attach",
       responses: { 200: { description: "Completed.", body: attachmentRecord } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, caller, membership, params, runOnce }) => {
+    async (c, { author, caller, membership, params, runOnce }) => {
       const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
-      const seen = attachmentScope(origin, before, "tenant");
+      const seen = attachmentScope(author, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
-          return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
+          return confirmAttachment(tx, author, ticket, seen, { id: announced.id, at: deps.now() });
         });
         return c.json(presentAttachment(row), 200);
       });
@@ -120,9 +120,9 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
     },
-    async (c, { origin, membership, params, query }) => {
+    async (c, { author, membership, params, query }) => {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
-      const rows = await listAttachments(deps.db, attachmentScope(origin, ticket, "tenant"), query);
+      const rows = await listAttachments(deps.db, attachmentScope(author, ticket, "tenant"), query);
       return c.json(toPage(rows, query.limit, presentAttachment), 200);
     },
   );
@@ -143,9 +143,9 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
       },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, membership, params }) => {
+    async (c, { author, membership, params }) => {
       const ticket = await requireTicket(deps.db, ticketScopeOf(membership), params.ticketID);
-      const scope = attachmentScope(origin, ticket, "tenant");
+      const scope = attachmentScope(author, ticket, "tenant");
       store.requireConfigured();
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
       const location = await signDownload(store.use, row);
@@ -183,7 +183,7 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
       },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, caller, params, readBody, runOnce }) => {
+    async (c, { author, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
@@ -193,8 +193,8 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
         const upload = await signUpload(store.use, { ...place, ...file }, at);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
-          const seen = attachmentScope(origin, ticket, "provider");
-          return announceAttachment(tx, origin, ticket, seen, { id, at, ...file });
+          const seen = attachmentScope(author, ticket, "provider");
+          return announceAttachment(tx, author, ticket, seen, { id, at, ...file });
         });
         return c.json({ ...presentAttachment(row), upload }, 201, {
           Location: ADMIN_RECORD.replace("{ticketID}", params.ticketID).replace("{attachmentID}", id),
@@ -213,20 +213,20 @@ function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void 
       operationId: "completeAdminTicketAttachment",
       tag: ADMIN_TAG,
       summary: "Complete the upload of an attachment of any ticket",
-      description: "Compares what was uploaded with what was announced. From then on a message can have it.",
+      description: "Compares what was uploaded with what was announced. After that a message can have it.",
       access: "platform-admin",
       responses: { 200: { description: "Completed.", body: attachmentRecord } },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, caller, params, runOnce }) => {
+    async (c, { author, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
-      const seen = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
+      const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
-          return confirmAttachment(tx, origin, ticket, seen, { id: announced.id, at: deps.now() });
+          return confirmAttachment(tx, author, ticket, seen, { id: announced.id, at: deps.now() });
         });
         return c.json(presentAttachment(row), 200);
       });
@@ -249,11 +249,11 @@ function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
       query: pageQuery,
       responses: { 200: { description: "A page, the oldest first.", body: attachmentPage } },
     },
-    async (c, { origin, params, query }) => {
+    async (c, { author, params, query }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const rows = await listAttachments(
         deps.db,
-        attachmentScope(origin, { id: params.ticketID, orgId }, "provider"),
+        attachmentScope(author, { id: params.ticketID, orgId }, "provider"),
         query,
       );
       return c.json(toPage(rows, query.limit, presentAttachment), 200);
@@ -276,10 +276,10 @@ function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
       },
       errors: ["conflict", "attachments_unavailable"],
     },
-    async (c, { origin, params }) => {
+    async (c, { author, params }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       store.requireConfigured();
-      const scope = attachmentScope(origin, { id: params.ticketID, orgId }, "provider");
+      const scope = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const row = await requireAttachment(deps.db, scope, params.attachmentID);
       const location = await signDownload(store.use, row);
       return c.body(null, 302, { Location: location, "Cache-Control": "no-store" });

@@ -1,6 +1,6 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import { type Origin, principalKey } from "../../http/authentication/principal.ts";
+import { type Author, principalKey } from "../../http/authentication/principal.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../../http/errors.ts";
 import { authorIdOf } from "../changes.ts";
 import type { AuthorType, TicketRow } from "../table.ts";
@@ -25,7 +25,7 @@ export interface AnnouncedFile {
 
 /** What the caller of a request sees of the attachments of a ticket. */
 export function attachmentScope(
-  { principal }: Pick<Origin, "principal">,
+  { principal }: Pick<Author, "principal">,
   { id: ticketId, orgId }: Pick<TicketRow, "id" | "orgId">,
   side: AuthorType,
 ): AttachmentScope {
@@ -35,7 +35,7 @@ export function attachmentScope(
 /** Adds an attachment to a locked ticket, to be uploaded. Throws 409 conflict for a closed ticket. */
 export async function announceAttachment(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   ticket: TicketRow,
   scope: AttachmentScope,
   { id, at, ...file }: AnnouncedFile & { id: string; at: Date },
@@ -46,7 +46,7 @@ export async function announceAttachment(
     id,
     ...place,
     authorType: side,
-    createdBy: authorIdOf(origin),
+    createdBy: authorIdOf(author),
     ...file,
     createdAt: at,
   });
@@ -79,7 +79,7 @@ export async function moveUpload(useStore: UseStore, row: AttachmentRow): Promis
  */
 export async function confirmAttachment(
   tx: Queryable,
-  origin: Origin,
+  author: Author,
   ticket: TicketRow,
   scope: AttachmentScope,
   { id, at }: { id: string; at: Date },
@@ -88,7 +88,7 @@ export async function confirmAttachment(
   const row = await completeAttachment(tx, scope, id, at);
   if (row === undefined) throw alreadyCompleted();
   const { filename, contentType, sizeBytes, sha256 } = row;
-  await recordAudit(tx, origin, {
+  await recordAudit(tx, author, {
     action: "ticket.add_attachment",
     // One of the staff may end in an internal note, so that it is in no organization's log.
     orgId: scope.side === "tenant" ? scope.orgId : null,

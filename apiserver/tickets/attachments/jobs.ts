@@ -1,4 +1,5 @@
 import type { Deps } from "../../deps.ts";
+import { drain } from "../../work/loop.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import { deleteDiscarded, discardUnbound, listUploadsToRemove, markUploadRemoved } from "./store.ts";
@@ -12,8 +13,8 @@ const BATCH = 100;
 type JobDeps = Pick<Deps, "config" | "db" | "now">;
 
 /**
- * Removes attachments that no message has taken within an hour, with their objects, and the uploaded objects of all others.
- * Without a store there are none. While the store is not available the jobs fail and are tried again.
+ * Removes attachments that no message has taken within an hour, with their objects, and the uploaded objects of all
+ * others. Without a store there are none. While the store is not available the jobs fail and are tried again.
  */
 export function attachmentJobs(deps: JobDeps): PeriodicJob[] {
   const { attachmentStorage } = deps.config;
@@ -34,27 +35,27 @@ export function attachmentJobs(deps: JobDeps): PeriodicJob[] {
 }
 
 async function sweepUnbound({ db, now }: JobDeps, store: ObjectStore, signal: AbortSignal): Promise<void> {
-  for (;;) {
+  await drain(BATCH, signal, async () => {
     const at = now();
     const rows = await discardUnbound(db, new Date(at.getTime() - UNBOUND_MS), at, BATCH);
     for (const row of rows) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       await store.remove(uploadKey(row));
       await store.remove(finalKey(row));
       await deleteDiscarded(db, row);
     }
-    if (rows.length < BATCH) return;
-  }
+    return rows.length;
+  });
 }
 
 async function sweepUploads({ db, now }: JobDeps, store: ObjectStore, signal: AbortSignal): Promise<void> {
-  for (;;) {
+  await drain(BATCH, signal, async () => {
     const rows = await listUploadsToRemove(db, new Date(now().getTime() - UNBOUND_MS), BATCH);
     for (const row of rows) {
-      if (signal.aborted) return;
+      if (signal.aborted) break;
       await store.remove(uploadKey(row));
       await markUploadRemoved(db, row);
     }
-    if (rows.length < BATCH) return;
-  }
+    return rows.length;
+  });
 }

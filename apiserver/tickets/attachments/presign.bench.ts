@@ -1,6 +1,9 @@
 import { createObjectStore } from "./objects/object-store.ts";
 
-/** Prints the milliseconds of CPU that one presigned upload and one presigned download take; `npm run bench support` runs it. */
+/**
+ * Prints the milliseconds of CPU that one presigned upload and one presigned download take; `npm run bench support`
+ * runs it.
+ */
 const WARM_UP = 500;
 const COUNT = 2000;
 const DAY_SECONDS = 86_400;

@@ -57,8 +57,8 @@ afterAll(async () => {
 });
 
 /**
- * AssumeRoleWithWebIdentity as AWS documents it: it gives the keys of the stack's store for a token that the cluster has
- * signed for it, and nothing for another one. Without a session token, for the stack's store refuses each.
+ * AssumeRoleWithWebIdentity as AWS documents it: it gives the keys of the stack's store for a token that the cluster
+ * has signed for it, and nothing for another one. Without a session token, for the stack's store refuses each.
  */
 async function startTokenService(): Promise<Server> {
   const { accessKeyId, secretAccessKey } = await waitForObjectStore();

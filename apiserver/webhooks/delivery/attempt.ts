@@ -1,7 +1,7 @@
 import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
-import type { Attempted, Held, Released } from "./completion-store.ts";
+import type { Attempted, Postponed, Released } from "./completion-store.ts";
 
 /** What sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
 export interface AttemptSender {
@@ -31,11 +31,11 @@ export interface AttemptParts {
   signal: AbortSignal;
 }
 
-/** Makes one attempt of a delivery. Never rejects: a fault of Marina's own holds the delivery. */
+/** Makes one attempt of a delivery. Never rejects: a fault of Marina's own postpones the delivery. */
 export async function attempt(
   { sender, signerOf, now, log, signal }: AttemptParts,
   delivery: ClaimedDelivery,
-): Promise<Attempted | Held | Released> {
+): Promise<Attempted | Postponed | Released> {
   try {
     const at = now();
     const headers = signerOf(delivery.webhookId)(delivery, at);
@@ -46,7 +46,7 @@ export async function attempt(
     if (signal.aborted) return { kind: "released" };
     const { id: deliveryId, webhookId } = delivery;
     const message = messageOf(error);
-    log.error({ deliveryId, webhookId, message }, "a delivery cannot be sent; held for a minute");
-    return { kind: "held" };
+    log.error({ deliveryId, webhookId, message }, "a delivery cannot be sent; postponed for a minute");
+    return { kind: "postponed" };
   }
 }

@@ -167,7 +167,7 @@ describe("a claim of a process that died", () => {
     expect(await store.findAttempts(delivery?.id ?? "")).toHaveLength(1);
   });
 
-  test("that lives on completes what nobody has taken over", async () => {
+  test("that lives on completes what no other has taken over", async () => {
     await store.addDeliveries(webhookId, 1);
     const claimed = await claim();
     await store.makeDue(webhookId);

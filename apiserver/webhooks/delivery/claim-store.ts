@@ -50,24 +50,24 @@ interface DueQueue {
 type DueDelivery = Omit<ClaimedDelivery, "claimId" | "orgId">;
 
 /**
- * Claims due deliveries of enabled webhooks, of the webhook that has waited longest first. Its cost depends on the number
- * of deliveries that it claims, not on how many are pending. A claim that is not completed ends after 60 s.
+ * Claims due deliveries of enabled webhooks, of the webhook that has waited longest first. Its cost depends on the
+ * number of deliveries that it claims, not on how many are pending. A claim that is not completed ends after 60 s.
  */
 export async function claimDeliveries(db: Database, options: ClaimOptions): Promise<ClaimedDelivery[]> {
   return db.transaction(async (tx) => {
     const queues = await lockDueQueues(tx, options);
     if (queues.length === 0) return [];
-    const places = queues.map((queue) => toPlace(queue, options.endpointConcurrency));
-    const due = await findDueDeliveries(tx, places, options.limit);
+    const capacities = queues.map((queue) => toCapacity(queue, options.endpointConcurrency));
+    const due = await findDueDeliveries(tx, capacities, options.limit);
     const admitted = admit(due, queues, options.roomOf);
     const admittedOf = Map.groupBy(admitted, ({ webhookId }) => webhookId);
     const claimId = createId();
     await saveClaims(
       tx,
-      queues.slice(0, countLooked(queues, due, options.limit)).map((queue, index) => {
+      queues.slice(0, countExaminedQueues(queues, due, options.limit)).map((queue, index) => {
         const deliveryIds = (admittedOf.get(queue.webhookId) ?? []).map(({ id }) => id);
-        const live = places[index]?.live ?? [];
-        const room = (places[index]?.room ?? 0) - deliveryIds.length;
+        const live = capacities[index]?.live ?? [];
+        const room = (capacities[index]?.room ?? 0) - deliveryIds.length;
         const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };
         return {
           webhookId: queue.webhookId,
@@ -101,13 +101,13 @@ async function lockDueQueues(
     order by due_at limit ${limit} for update skip locked`);
 }
 
-interface Place {
+interface QueueCapacity {
   webhookId: string;
   live: DeliveryClaim[];
   room: number;
 }
 
-function toPlace(queue: DueQueue, endpointConcurrency: number): Place {
+function toCapacity(queue: DueQueue, endpointConcurrency: number): QueueCapacity {
   const live = queue.claims.filter(({ endsAtMs }) => endsAtMs > queue.nowMs);
   const inFlight = live.reduce((sum, { deliveryIds }) => sum + deliveryIds.length, 0);
   const cap = isPausedAfterFailures(queue) ? 1 : endpointConcurrency;
@@ -117,10 +117,10 @@ function toPlace(queue: DueQueue, endpointConcurrency: number): Place {
 /** A separate statement after the lock, so that it sees what was committed before the lock was granted. */
 async function findDueDeliveries(
   tx: Queryable,
-  places: readonly Place[],
+  capacities: readonly QueueCapacity[],
   limit: number,
 ): Promise<DueDelivery[]> {
-  const input = places.map(({ webhookId, live, room }, position) => ({
+  const input = capacities.map(({ webhookId, live, room }, position) => ({
     webhook_id: webhookId,
     position,
     room,
@@ -131,18 +131,18 @@ async function findDueDeliveries(
       due.attempts, due.max_attempts as "maxAttempts",
       (extract(epoch from due.created_at) * 1000)::float8 as "createdAtMs", due.url, event.body
     from (
-      select place.position, webhook.url, delivery.*
+      select capacity.position, webhook.url, delivery.*
       from json_to_recordset(${JSON.stringify(input)}::text::json)
-        as place(webhook_id uuid, position int, room int, claimed uuid[])
-      join webhooks webhook on webhook.id = place.webhook_id
+        as capacity(webhook_id uuid, position int, room int, claimed uuid[])
+      join webhooks webhook on webhook.id = capacity.webhook_id
         and webhook.enabled and (webhook.deleted_at is null or webhook.deleted_at > now())
       cross join lateral (
         select * from webhook_deliveries
-        where webhook_id = place.webhook_id and status = 'pending' and next_attempt_at <= now()
-          and id <> all (place.claimed)
-        order by next_attempt_at limit place.room
+        where webhook_id = capacity.webhook_id and status = 'pending' and next_attempt_at <= now()
+          and id <> all (capacity.claimed)
+        order by next_attempt_at limit capacity.room
       ) delivery
-      order by place.position, delivery.next_attempt_at limit ${limit}
+      order by capacity.position, delivery.next_attempt_at limit ${limit}
     ) due
     join webhook_events event on event.id = due.event_id
     order by due.position, due.next_attempt_at`);
@@ -164,8 +164,12 @@ function admit(
   });
 }
 
-/** How many queues were looked into before the limit was reached; the others keep their place in the line. */
-function countLooked(queues: readonly DueQueue[], due: readonly DueDelivery[], limit: number): number {
+/** How many queues were examined before the limit was reached; the others keep their place in the line. */
+function countExaminedQueues(
+  queues: readonly DueQueue[],
+  due: readonly DueDelivery[],
+  limit: number,
+): number {
   if (due.length < limit) return queues.length;
   return queues.findIndex(({ webhookId }) => webhookId === due.at(-1)?.webhookId) + 1;
 }

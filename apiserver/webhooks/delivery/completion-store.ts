@@ -14,7 +14,7 @@ import { saveQueues } from "./queue-store.ts";
 import { planRetry } from "./schedule.ts";
 
 /** How long deliveries wait that Marina itself could not send. */
-const HOLD_MS = 60_000;
+const POSTPONE_MS = 60_000;
 const GONE = 410;
 
 /** What was sent, and what came back. */
@@ -33,8 +33,8 @@ export interface Attempted {
 }
 
 /** Nothing was sent, through a fault of Marina's own: the webhook waits for a minute. */
-export interface Held {
-  kind: "held";
+export interface Postponed {
+  kind: "postponed";
 }
 
 /** The process drains: the delivery is due again at once. */
@@ -44,11 +44,11 @@ export interface Released {
 
 export interface Completion {
   delivery: ClaimedDelivery;
-  outcome: Attempted | Held | Released;
+  outcome: Attempted | Postponed | Released;
 }
 
 /** What became of a completion: `lost` when its claim had ended and another process may have taken the delivery. */
-export type CompletionResult = "delivered" | "retried" | "failed" | "held" | "released" | "lost";
+export type CompletionResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "lost";
 
 interface LockedQueue extends EndpointHealth {
   webhookId: string;
@@ -64,9 +64,9 @@ interface DeliveryChange {
 }
 
 /**
- * Writes attempts, what becomes of their deliveries and how the endpoints do, in one transaction, and ends the claims.
- * A completion whose claim another process has taken over changes nothing: that process writes its own attempt. Returns
- * the result of each completion, in order.
+ * Writes attempts, what becomes of their deliveries and the health of the endpoints, in one transaction, and ends the
+ * claims. A completion whose claim another process has taken over changes nothing: that process writes its own attempt.
+ * Returns the result of each completion, in order.
  */
 export async function completeDeliveries(
   db: Database,
@@ -83,8 +83,8 @@ export async function completeDeliveries(
       const { delivery, outcome } = completion;
       const queue = queues.get(delivery.webhookId);
       if (queue === undefined || !endClaim(queue, delivery)) return "lost";
-      if (outcome.kind === "held")
-        queue.pausedUntilMs = Math.max(queue.pausedUntilMs ?? 0, queue.nowMs + HOLD_MS);
+      if (outcome.kind === "postponed")
+        queue.pausedUntilMs = Math.max(queue.pausedUntilMs ?? 0, queue.nowMs + POSTPONE_MS);
       if (outcome.kind !== "attempted") return outcome.kind;
       const change = decide(queue, delivery, outcome, random());
       changes.push(change);

@@ -1,8 +1,7 @@
 import { and, eq, sql } from "drizzle-orm";
 import { type AuditEntry, recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
-import { webhooks } from "../../events/table.ts";
-import { webhookQueues } from "../table.ts";
+import { webhookQueues, webhooks } from "../table.ts";
 import { classifyFailure } from "./endpoint-health.ts";
 
 type DisabledReason = "gone" | "failing";

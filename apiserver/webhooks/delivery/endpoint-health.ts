@@ -7,7 +7,7 @@ const REPORTED_AFTER_MS = 4 * DAY_MS;
 const DISABLED_AFTER_MS = 5 * DAY_MS;
 const DISABLING_EVENTS = 2;
 
-/** How an endpoint does; times in milliseconds since 1970. */
+/** The health of an endpoint; times in milliseconds since 1970. */
 export interface EndpointHealth {
   consecutiveFailures: number;
   /** Events whose retries are exhausted, since the last success. */
@@ -41,7 +41,7 @@ export function isPausedAfterFailures({
   return consecutiveFailures >= PAUSING_FAILURES;
 }
 
-/** How an endpoint does after one more attempt that ended at `nowMs`. Any success clears its failures. */
+/** The health of an endpoint after one more attempt that ended at `nowMs`. Any success clears its failures. */
 export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, nowMs: number): EndpointHealth {
   const last = { lastDeliveryAtMs: attempt.atMs, lastStatusCode: attempt.statusCode };
   if (attempt.isSuccess)

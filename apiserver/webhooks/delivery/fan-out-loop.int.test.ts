@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../../../shared/program/log.ts";
-import { emitEvents } from "../../events/emit.ts";
+import { emitWebhookEvents } from "../../events/emit.ts";
+import { createWakeup } from "../../work/loop.ts";
 import { aReplacement } from "../testing.ts";
-import { createWakeup, runFanOut } from "./fan-out-loop.ts";
+import { runFanOut } from "./fan-out-loop.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
 
 let deliveries: TestDeliveries;
@@ -13,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => deliveries.end());
 
 const emit = (orgId: string) =>
-  deliveries.db.transaction((tx) => emitEvents(tx, [aReplacement({ id: orgId })]));
+  deliveries.db.transaction((tx) => emitWebhookEvents(tx, [aReplacement({ id: orgId })]));
 
 async function addSubscriber(): Promise<{ orgId: string; webhookId: string }> {
   const orgId = await deliveries.addOrganization();

@@ -1,10 +1,9 @@
 import { and, eq, isNotNull } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import type { Database, Queryable } from "../../db/client.ts";
-import { emitEvents } from "../../events/emit.ts";
-import { webhookEvents, type webhooks } from "../../events/table.ts";
-import { webhookDeliveries, webhookQueues } from "../table.ts";
+import { emitWebhookEvents } from "../../events/emit.ts";
+import { webhookEvents } from "../../events/table.ts";
+import { webhookDeliveries, webhookQueues, type webhooks } from "../table.ts";
 import { aReplacement } from "../testing.ts";
 import { fanOutEvents } from "./fan-out-store.ts";
 import { startTestDeliveries, type TestDeliveries } from "./testing.ts";
@@ -24,7 +23,7 @@ afterAll(() => deliveries.end());
 
 function emit(count = 1): Promise<void> {
   const event = aReplacement({ id: orgId });
-  return deliveries.db.transaction((tx) => emitEvents(tx, Array(count).fill(event)));
+  return deliveries.db.transaction((tx) => emitWebhookEvents(tx, Array(count).fill(event)));
 }
 
 function findPending() {
@@ -73,7 +72,7 @@ describe("between an event and its fan-out", () => {
 
 test("an event locks no queue: its webhooks are worked on while the transaction of the cause is open", async () => {
   await deliveries.db.transaction(async (tx) => {
-    await emitEvents(tx, [aReplacement({ id: orgId })]);
+    await emitWebhookEvents(tx, [aReplacement({ id: orgId })]);
     const locked = await deliveries.db
       .select({ id: webhookQueues.webhookId })
       .from(webhookQueues)
@@ -107,50 +106,4 @@ test("a delivery that is there already is not made again", async () => {
   await deliveries.db.insert(webhookDeliveries).values({ ...values, trigger: "event" });
   await fanOutEvents(deliveries.db);
   expect([await findDelivered(), await findPending()]).toEqual([[event.id], []]);
-});
-
-const STATEMENTS = ["select", "insert", "update", "execute"];
-
-/** A database whose process is killed in a transaction, right before its statement of this number. */
-function killBefore(db: Database, statement: number): { db: Database; sent: () => number } {
-  let sent = 0;
-  const transaction = (work: (tx: Queryable) => Promise<unknown>) =>
-    db.transaction((tx) =>
-      work(
-        new Proxy(tx, {
-          get(target, name) {
-            const value: unknown = Reflect.get(target, name);
-            if (!STATEMENTS.includes(String(name)) || typeof value !== "function") return value;
-            if (++sent === statement) throw new Error("killed");
-            return value.bind(target);
-          },
-        }),
-      ),
-    );
-  return {
-    db: new Proxy(db, {
-      get: (target, name) => (name === "transaction" ? transaction : Reflect.get(target, name)),
-    }),
-    sent: () => sent,
-  };
-}
-
-test("a fan-out that is killed before any of its statements loses no event and doubles none", async () => {
-  await emit(3);
-  const expected = (await findPending()).map(({ id }) => id).sort();
-  let killed = 0;
-  for (;;) {
-    const dying = killBefore(deliveries.db, killed + 1);
-    const ended = await fanOutEvents(dying.db).then(
-      () => "done",
-      (error: Error) => error.message,
-    );
-    if (ended === "done") break;
-    expect(ended).toBe("killed");
-    expect([await findDelivered(), (await findPending()).length]).toEqual([[], 3]);
-    killed += 1;
-  }
-  expect(killed).toBeGreaterThanOrEqual(5);
-  await fanOutEvents(deliveries.db);
-  expect(await findDelivered()).toEqual(expected);
 });

@@ -3,9 +3,7 @@ import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { type WebhookEventRow, webhookEvents } from "../../events/table.ts";
 import { wakeQueues } from "./queue-store.ts";
-
-/** Attempts of a delivery: at once, and after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h. */
-export const MAX_ATTEMPTS = 8;
+import { MAX_ATTEMPTS } from "./schedule.ts";
 
 /** Events of one transaction: it is short, and as many replicas as there are work side by side. */
 const BATCH_SIZE = 500;
@@ -14,10 +12,10 @@ const BATCH_SIZE = 500;
 type PendingEvent = Pick<WebhookEventRow, "id" | "pendingWebhookIds">;
 
 /**
- * Makes one delivery of each event for every webhook that it is pending for, but not for a webhook that was deleted since;
- * that of one that was disabled since waits until it is enabled. Takes at most 500 events, the oldest first, or only the one
- * with this id; returns how many. Safe in any number of processes and after a crash: there is one delivery per event and
- * webhook. Rejects when the queue of a webhook is locked for longer than a second.
+ * Makes one delivery of each event for every webhook that it is pending for, but not for a webhook that was deleted
+ * since; that of one that was disabled since waits until it is enabled. Takes at most 500 events, the oldest first, or
+ * only the one with this id; returns how many. Safe in any number of processes and after a crash: there is one delivery
+ * per event and webhook. Rejects when the queue of a webhook is locked for longer than a second.
  */
 export async function fanOutEvents(db: Database, onlyId?: string): Promise<number> {
   return db.transaction(async (tx) => {
@@ -31,8 +29,8 @@ export async function fanOutEvents(db: Database, onlyId?: string): Promise<numbe
 }
 
 /**
- * The ids of events whose deliveries are to be made, the oldest first, at most `limit`. Ordered, so that Postgres reads the
- * partial index: without statistics of the column it would read the whole table (40,000 rows to find none).
+ * The ids of events whose deliveries are to be made, the oldest first, at most `limit`. Ordered, so that Postgres reads
+ * the partial index: without statistics of the column it would read the whole table (40,000 rows to find none).
  */
 export async function listPendingEventIds(db: Queryable, limit: number = BATCH_SIZE): Promise<string[]> {
   const rows = await db
@@ -63,8 +61,8 @@ async function lockPendingEvents(tx: Queryable, onlyId: string | undefined): Pro
 }
 
 /**
- * Returns the webhook of each delivery. One statement from JSON: with a parameter for each column of each row, building and
- * reading the statement took longer than Postgres took to insert them.
+ * Returns the webhook of each delivery. One statement from JSON: with a parameter for each column of each row, building
+ * and reading the statement took longer than Postgres took to insert them.
  */
 async function insertDeliveries(tx: Queryable, events: readonly PendingEvent[]): Promise<string[]> {
   const input = events.flatMap(({ id, pendingWebhookIds }) =>

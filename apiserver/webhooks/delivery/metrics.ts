@@ -17,10 +17,10 @@ export interface DeliveryMetrics {
 
 /**
  * `marina_apiserver_webhook_deliveries_total{result}` and `marina_apiserver_webhook_attempt_seconds{result}` of this
- * process (the result of an attempt is `delivered` or its error class), and `marina_apiserver_webhook_undecryptable_secrets_total`:
- * each minute one for every webhook that waits for a key. Of all replicas, read from the database by a
- * scrape: `marina_apiserver_webhook_deliveries_pending`, `_oldest_pending_seconds`, `_overdue_seconds`, and
- * `marina_apiserver_webhooks_disabled{reason}`.
+ * process (the result of an attempt is `delivered` or its error class), and
+ * `marina_apiserver_webhook_undecryptable_secrets_total`: each minute one for every webhook that waits for a key. Of
+ * all replicas, read from the database by a scrape: `marina_apiserver_webhook_deliveries_pending`,
+ * `_oldest_pending_seconds`, `_overdue_seconds`, and `marina_apiserver_webhooks_disabled{reason}`.
  */
 export function createDeliveryMetrics(registry: Registry, db: Queryable): DeliveryMetrics {
   const registers = [registry];
@@ -46,7 +46,7 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
   return {
     onAttempt: ({ durationMs, errorClass }) =>
       seconds.observe({ result: errorClass ?? "delivered" }, durationMs / 1000),
-    onResult: (result) => results.inc({ result }),
+    onResult: (result) => results.inc({ result: result === "postponed" ? "held" : result }),
     onUndecryptableSecret: () => undecryptable.inc(),
   };
 }

@@ -1,5 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
+import { drain } from "../../work/loop.ts";
 
 /** Rows changed by one statement, so that no lock is held for long. */
 export const BATCH_SIZE = 500;
@@ -53,18 +54,14 @@ export function purgeDeletedWebhooks(db: Queryable, signal: AbortSignal): Promis
   );
 }
 
-/** Repeats a statement that changes at most BATCH_SIZE rows, until it changes fewer or the signal aborts. */
 async function repeatInBatches(
   signal: AbortSignal,
   changeBatch: () => PromiseLike<readonly unknown[]>,
 ): Promise<void> {
-  while (!signal.aborted) {
-    const changed = await changeBatch();
-    if (changed.length < BATCH_SIZE) return;
-  }
+  await drain(BATCH_SIZE, signal, async () => (await changeBatch()).length);
 }
 
-const MAX_HELD_HOURS = 72;
+const MAX_PENDING_HOURS = 72;
 
 /** Cancels what is pending for deleted webhooks. */
 export function cancelForDeleted(db: Queryable, signal: AbortSignal): Promise<void> {
@@ -72,8 +69,8 @@ export function cancelForDeleted(db: Queryable, signal: AbortSignal): Promise<vo
 }
 
 /** Cancels what is pending for disabled webhooks and older than 72 hours. */
-export function cancelHeldTooLong(db: Queryable, signal: AbortSignal): Promise<void> {
-  const isOld = sql`delivery.created_at < now() - make_interval(hours => ${MAX_HELD_HOURS})`;
+export function cancelForDisabled(db: Queryable, signal: AbortSignal): Promise<void> {
+  const isOld = sql`delivery.created_at < now() - make_interval(hours => ${MAX_PENDING_HOURS})`;
   return cancelWhere(db, signal, sql`not webhook.enabled and ${isOld}`);
 }
 

@@ -35,7 +35,7 @@ describe("a failed attempt is repeated", () => {
       "a paused endpoint gets a delivery again within the schedule",
       { isPaused: true, ageSeconds: 50 * HOUR },
     ],
-    ["a delivery that was held is repeated, however old", { ageSeconds: 70 * HOUR }],
+    ["a delivery that was postponed is repeated, however old", { ageSeconds: 70 * HOUR }],
   ])("%s", (_, failed) => {
     expect(planRetry({ ...FIRST, ...failed }, 0.5)).toBeCloseTo(5);
   });

@@ -11,6 +11,10 @@ export const RETRY_DELAYS_SECONDS: readonly number[] = [
   10 * HOUR,
   10 * HOUR,
 ];
+
+/** Of a delivery. */
+export const MAX_ATTEMPTS = RETRY_DELAYS_SECONDS.length + 1;
+
 /** Retries are spread by up to a fifth either way, so that those of one outage do not come at once. */
 const JITTER = 0.2;
 /** `Retry-After` may at most double a delay. */
@@ -31,8 +35,8 @@ export interface FailedDelivery {
 }
 
 /**
- * Seconds until the next attempt, or undefined when the retries are exhausted. An endpoint that gets one attempt a minute
- * would not exhaust any while many wait: there, a delivery older than the whole schedule counts as exhausted.
+ * Seconds until the next attempt, or undefined when the retries are exhausted. An endpoint that gets one attempt a
+ * minute would not exhaust any while many wait: there, a delivery older than the whole schedule counts as exhausted.
  * `random` is from 0 to 1.
  */
 export function planRetry(failed: FailedDelivery, random: number): number | undefined {

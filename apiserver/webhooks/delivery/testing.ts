@@ -7,14 +7,14 @@ import { createLogger } from "../../../shared/program/log.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
 import { connectDatabase, type DatabaseClients } from "../../db/client.ts";
 import { createTestDatabase } from "../../db/testing.ts";
-import { webhookEvents, webhooks } from "../../events/table.ts";
+import { webhookEvents } from "../../events/table.ts";
 import { organizations } from "../../organizations/index.ts";
-import { webhookAttempts, webhookDeliveries, webhookQueues, webhookSecrets } from "../table.ts";
+import { webhookAttempts, webhookDeliveries, webhookQueues, webhookSecrets, webhooks } from "../table.ts";
 import type { AttemptSender } from "./attempt.ts";
 import type { Attempted } from "./completion-store.ts";
+import { type DelivererOptions, startDeliverer } from "./deliverer.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
 import { wakeQueues } from "./queue-store.ts";
-import { type DelivererOptions, startDeliverer } from "./worker.ts";
 
 /** An attempt that succeeded. */
 export const SUCCESS: Attempted = {

@@ -7,7 +7,7 @@ import { createRegistry } from "../../../shared/program/metrics.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { makeOrganization, type TestIssuer, type TestOrganization } from "../../testing/issuer.ts";
 import { startTestService } from "../../testing/service.ts";
-import { startWebhookDeliverer } from "../deliverer.ts";
+import { startWebhookDeliverer } from "../start-deliverer.ts";
 import { webhookQueues, webhookSecrets } from "../table.ts";
 import { createWebhookRequests, WEBHOOK } from "../testing.ts";
 import { decryptSecret } from "./cipher.ts";
@@ -140,7 +140,7 @@ describe("after a change of the keys", () => {
   });
 });
 
-test("a secret that no key decrypts is counted, and what it would sign is held", async () => {
+test("a secret that no key decrypts is counted, and what it would sign is postponed", async () => {
   const { id } = await create();
   api.deps.config.webhooks.keys = [aKey()];
   const metrics = createRegistry();
@@ -148,7 +148,7 @@ test("a secret that no key decrypts is counted, and what it would sign is held",
   const { stopped } = startWebhookDeliverer({ ...api.deps, metrics }, stopping.signal);
   try {
     await requests.send(org, "POST", `/${id}/test`);
-    await waitFor("the held delivery", async () =>
+    await waitFor("the postponed delivery", async () =>
       (await metrics.metrics()).includes('marina_apiserver_webhook_deliveries_total{result="held"} 1'),
     );
     const name = "marina_apiserver_webhook_undecryptable_secrets_total";

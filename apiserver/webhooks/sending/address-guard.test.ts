@@ -128,7 +128,7 @@ describe("addresses that may be called", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("hold what stands beside the special blocks", () => {
+  test("hold what is next to the special blocks", () => {
     expect(ALLOWED.filter((address) => !guard.isAllowed(address))).toEqual([]);
   });
 });

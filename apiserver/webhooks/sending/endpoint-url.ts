@@ -14,8 +14,8 @@ const FIRST_UNPRIVILEGED_PORT = 1024;
 
 /**
  * Names that have a meaning inside a network alone: those without a dot, and those that are or end in one of RFC 6761
- * (localhost), RFC 6762 (local, and what its appendix G finds in use), RFC 8375 (home.arpa), RFC 1035 (in-addr.arpa), ICANN
- * (internal) and Kubernetes (svc, cluster.local).
+ * (localhost), RFC 6762 (local, and what its appendix G finds in use), RFC 8375 (home.arpa), RFC 1035 (in-addr.arpa),
+ * ICANN (internal) and Kubernetes (svc, cluster.local).
  */
 const PRIVATE_NAME =
   /^[^.]+$|(^|\.)(localhost|localdomain|local|internal|intranet|private|corp|lan|home|home\.arpa|in-addr\.arpa|ip6\.arpa|svc)$/;
@@ -63,8 +63,8 @@ export interface EndpointRules {
 /**
  * All rules for an endpoint when it is saved: those of `checkEndpointUrl`, and each address of its host must be
  * allowed. A name that does not resolve in the resolver's time is accepted, for the address is checked again at every
- * connection. A name that has a meaning inside a network alone, or is the platform's, is refused whatever it resolves to,
- * unless the installation names every address of it as allowed.
+ * connection. A name that has a meaning inside a network alone, or is the platform's, is refused whatever it resolves
+ * to, unless the installation names every address of it as allowed.
  */
 export async function checkEndpoint(
   text: string,
@@ -98,7 +98,9 @@ async function findAddresses(name: string, resolver: Resolver): Promise<string[]
   }
 }
 
-/** Undefined also for what `URL` would repair in silence: spaces and control characters, backslashes, missing slashes. */
+/**
+ * Undefined also for what `URL` would repair in silence: spaces and control characters, backslashes, missing slashes.
+ */
 function parseUrl(text: string): URL | undefined {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s\\\p{Cc}]+$/iu.test(text)) return undefined;
   return URL.canParse(text) ? new URL(text) : undefined;

@@ -23,8 +23,8 @@ const TRIES = 2;
 const LOOPBACK_NAME = /^(.+\.)?localhost\.?$/;
 
 /**
- * Creates a resolver that asks DNS servers itself: its queries have a deadline and take no thread of libuv's pool, which
- * a slow DNS server could otherwise fill. Names are used unchanged: /etc/hosts and search domains are not used.
+ * Creates a resolver that asks DNS servers itself: its queries have a deadline and take no thread of libuv's pool,
+ * which a slow DNS server could otherwise fill. Names are used unchanged: /etc/hosts and search domains are not used.
  */
 export function createResolver({ servers, timeoutMs = TIMEOUT_MS }: ResolverOptions = {}): Resolver {
   const dns = new DnsResolver({ timeout: Math.ceil(timeoutMs / TRIES), tries: TRIES });

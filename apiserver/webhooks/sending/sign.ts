@@ -22,7 +22,7 @@ export interface SignedAttempt {
   keys: readonly KeyObject[];
 }
 
-/** Creates the signing secret of a webhook, `whsec_<64 hexadecimal digits>` (spec 2.1), from 256 random bits. */
+/** Creates the signing secret of a webhook, `whsec_<64 hexadecimal digits>`, from 256 random bits. */
 export function createSecret(): string {
   return PREFIX + randomBytes(SECRET_BYTES).toString("hex");
 }

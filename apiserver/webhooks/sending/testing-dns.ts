@@ -2,7 +2,9 @@ import { once } from "node:events";
 import { type AddressInfo, isIPv6 } from "node:net";
 import { createTCPServer, createUDPServer, type DnsHandler, Packet } from "dns2";
 
-/** What a query gets: addresses, a failure of the server, or no answer at all. A name that is not known does not exist. */
+/**
+ * What a query gets: addresses, a failure of the server, or no answer at all. A name that is not known does not exist.
+ */
 export type DnsAnswer = readonly string[] | "failure" | "silence";
 
 export interface DnsServer {

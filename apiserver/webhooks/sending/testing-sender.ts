@@ -26,7 +26,10 @@ export let authority: Authority;
 export let identity: Identity;
 export let dns: DnsServer;
 
-/** For the tests of one file, which calls it: a module is read once for several files, its hooks would be those of the first. */
+/**
+ * For the tests of one file, which calls it: a module is read once for several files, its hooks would be those of the
+ * first.
+ */
 export function setUpSenders(): void {
   beforeAll(async () => {
     authority = await createAuthority();

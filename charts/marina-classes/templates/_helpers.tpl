@@ -9,6 +9,9 @@ annotations:
   {{- with .mayIgnoreAuthorizedCIDRs }}
   cloud.marina.dev/authorized-cidrs-enforcement: requested-only
   {{- end }}
+  {{- with .clusterResourceSets }}
+  cloud.marina.dev/cluster-resource-sets: {{ join ", " . | quote }}
+  {{- end }}
 {{- end }}
 
 {{/* What kubeadm tells the kubelet of a machine. */}}
@@ -82,7 +85,8 @@ healthCheck:
 {{- end }}
 
 {{/*
-The variables that Marina sets, of those in the list `variables`. `sizes` are all {vcpus, memoryGB} on offer; empty = any. With
+The variables that Marina sets, of those in the list `variables`. `sizes` are all {vcpus, memoryGB} on offer; empty = any that keeps
+to `sizeRules` ({rule, message} in CEL). With
 `fixedDisk` the disk of a pool cannot change. `subnetPrefix` is how every network of nodes begins.
 */}}
 {{- define "classes.variables" -}}
@@ -96,8 +100,12 @@ The variables that Marina sets, of those in the list `variables`. `sizes` are al
         vcpus: { type: integer, minimum: 1, maximum: 512 }
         memoryGB: { type: integer, minimum: 1, maximum: 8192 }
         diskGB: { type: integer, minimum: 1, maximum: 16384 }
-      {{- if or .sizes .fixedDisk }}
+      {{- if or .sizes .sizeRules .fixedDisk }}
       x-kubernetes-validations:
+        {{- range .sizeRules }}
+        - rule: {{ .rule | quote }}
+          message: {{ .message | quote }}
+        {{- end }}
         {{- with .sizes }}
         {{- $rules := list }}
         {{- $names := list }}
@@ -150,7 +158,7 @@ with the patches, which is read as it is.
 apiVersion: cluster.x-k8s.io/v1beta2
 kind: ClusterClass
 metadata:
-  {{- include "classes.metadata" . | nindent 2 }}
+  {{- include "classes.metadata" (merge (dict "clusterResourceSets" .addOns) .) | nindent 2 }}
 spec:
   infrastructure:
     templateRef:

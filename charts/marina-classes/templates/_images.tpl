@@ -13,7 +13,7 @@ a template as YAML: as JSON a name that looks like a number stays a text.
         - op: add
           path: {{ .path | quote }}
           valueFrom:
-            template: {{ .format | replace "<version>" "{{ .builtin.controlPlane.version }}" | toJson | quote }}
+            template: {{ .format | replace "<version>" "{{ .builtin.controlPlane.version }}" | replace "<version-with-hyphens>" "{{ .builtin.controlPlane.version | replace `.` `-` }}" | toJson | quote }}
     - selector:
         apiVersion: infrastructure.cluster.x-k8s.io/{{ .version }}
         kind: {{ .kind }}MachineTemplate
@@ -22,5 +22,5 @@ a template as YAML: as JSON a name that looks like a number stays a text.
         - op: add
           path: {{ .path | quote }}
           valueFrom:
-            template: {{ .format | replace "<version>" "{{ .builtin.machineDeployment.version }}" | toJson | quote }}
+            template: {{ .format | replace "<version>" "{{ .builtin.machineDeployment.version }}" | replace "<version-with-hyphens>" "{{ .builtin.machineDeployment.version | replace `.` `-` }}" | toJson | quote }}
 {{- end }}

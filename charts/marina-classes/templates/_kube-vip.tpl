@@ -1,7 +1,8 @@
 {{/*
 kube-vip holds the address of the API endpoint on the machines of the control plane, where the infrastructure has no load balancer.
 `endpoint` is the expression of a patch that tells the address. kubeadm's admin.conf has no rights while the first machine starts,
-so that one uses super-admin.conf.
+so that one uses super-admin.conf. Both name the address itself, so kube-vip is told to ask its own machine: it could otherwise
+take over no address that nobody holds.
 */}}
 {{- define "classes.kubeVip" -}}
 - name: kube-vip
@@ -31,6 +32,9 @@ so that one uses super-admin.conf.
                         env:
                           - { name: address, value: "{{ .endpoint }}" }
                           - { name: port, value: "6443" }
+                          - { name: kubernetes_addr, value: "kubernetes:6443" }
+                          - { name: vip_nodename, valueFrom: { fieldRef: { fieldPath: spec.nodeName } } }
+                          - { name: vip_subnet, value: "32" }
                           - { name: vip_arp, value: "true" }
                           - { name: vip_leaderelection, value: "true" }
                           - { name: cp_enable, value: "true" }

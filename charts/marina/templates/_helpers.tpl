@@ -148,6 +148,10 @@ app.kubernetes.io/component: {{ .component | quote }}
 - name: MARINA_CLUSTER_AUTOSCALER_IMAGE
   value: {{ . | quote }}
 {{- end }}
+{{- with .Values.operator.argoCDNamespace }}
+- name: MARINA_ARGO_CD_NAMESPACE
+  value: {{ . | quote }}
+{{- end }}
 {{- end }}
 
 {{- define "marina.caVolume" -}}

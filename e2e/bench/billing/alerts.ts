@@ -11,7 +11,9 @@ const SIZES = {
   replacedAfterDays: 31,
 };
 
-/** One round of alerts over 10,000 budgets: once all are due, with one threshold to report each, and once none is due. */
+/**
+ * One round of alerts over 10,000 budgets: once all are due, with one threshold to report each, and once none is due.
+ */
 export async function benchAlerts(): Promise<void> {
   await withBillingProgram(async (program) => {
     await program.call("addOrganizations", SIZES);

@@ -15,7 +15,9 @@ const DOCUMENTS = 200;
 /** The first one reads the fonts. */
 const WARM_UP = 1;
 
-/** The close of a month of 1,000 organizations with 10 clusters of 3 pools each, and the documents of their invoices. */
+/**
+ * The close of a month of 1,000 organizations with 10 clusters of 3 pools each, and the documents of their invoices.
+ */
 export async function benchClose(): Promise<void> {
   await withBillingProgram(async (program) => {
     await program.call("addOrganizations", SIZES);

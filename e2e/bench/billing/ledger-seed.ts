@@ -49,7 +49,10 @@ export async function seedFleet(sql: postgres.Sql): Promise<void> {
   await sql`analyze`;
 }
 
-/** One machine of each of these pools is replaced: the pool's status lists the new one, and the old one under `goneMachines`. */
+/**
+ * One machine of each of these pools is replaced: the pool's status lists the new one, and the old one under
+ * `goneMachines`.
+ */
 export async function replaceMachines(sql: postgres.Sql, from: number, count: number): Promise<void> {
   const now = `${new Date().toISOString().slice(0, 19)}Z`;
   await sql`update projected_node_pools set resource_version = resource_version + 1, object = jsonb_set(jsonb_set(object,

@@ -18,8 +18,8 @@ const DAY_SECONDS = 86_400;
 const INTERVALS_PER_CLUSTER = 6 + ((POOLS * MACHINES_PER_POOL) / CLUSTERS) * 3;
 
 /**
- * What following the usage of 10,000 clusters with 60,000 machines costs, of which 10 % change each day: CPU of the API server
- * and of Postgres, at rest and per change, as a share of one core; and the disk space of a cluster and month.
+ * What following the usage of 10,000 clusters with 60,000 machines costs, of which 10 % change each day: CPU of the API
+ * server and of Postgres, at rest and per change, as a share of one core; and the disk space of a cluster and month.
  */
 export async function benchLedger(): Promise<void> {
   const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });

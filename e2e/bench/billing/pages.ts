@@ -11,8 +11,9 @@ const SIZES = { organizations: 1, clusters: CLUSTERS, pools: 3, machines: 3, rep
 const LIMIT_MS = 100;
 
 /**
- * What a tenant with 100 clusters reads near the end of a month of 31 days, from the reading of the ledger to the text of the
- * response; of an organization with one month of history and of one with 24, in turn, so that noise affects both.
+ * What a tenant with 100 clusters reads near the end of a month of 31 days, from the reading of the ledger to the text
+ * of the response; of an organization with one month of history and of one with 24, in turn, so that noise affects
+ * both.
  */
 export async function benchPages(): Promise<void> {
   await withBillingProgram(async (program) => {

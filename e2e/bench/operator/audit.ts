@@ -17,7 +17,9 @@ export function endOf(auditLog: string): number {
   return statSync(auditLog, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Requests of the operator (by its user agent) per "verb resource.group/subresource"; a watch counts when it is opened. */
+/**
+ * Requests of the operator (by its user agent) per "verb resource.group/subresource"; a watch counts when it is opened.
+ */
 export async function countRequests(auditLog: string, from: number): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for await (const line of createInterface({ input: createReadStream(auditLog, { start: from }) })) {

@@ -22,8 +22,8 @@ const READY_TIMEOUT_MS = 480_000;
 const BY = { fieldManager: "engineer" };
 
 /**
- * A hundred clusters created at once, ninety-one of them by one organization: the operator with its default settings in a
- * control group of 256 MB. The queue is fair: a small tenant does not wait behind a large one.
+ * A hundred clusters created at once, ninety-one of them by one organization: the operator with its default settings in
+ * a control group of 256 MB. The queue is fair: a small tenant does not wait behind a large one.
  */
 export async function benchBurst(): Promise<void> {
   const dir = join(BENCH_DIR, "burst");

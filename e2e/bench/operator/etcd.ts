@@ -18,8 +18,8 @@ interface Put {
 const REVISION = /\{revision of ([^}]+)\}/g;
 
 /**
- * Puts every line ("key, tab, value") of the stream into etcd, by its JSON gateway; lines with the revision of another key
- * come last. Returns the number of lines.
+ * Puts every line ("key, tab, value") of the stream into etcd, by its JSON gateway; lines with the revision of another
+ * key come last. Returns the number of lines.
  */
 export async function putLines(etcdUrl: string, lines: Readable): Promise<number> {
   const pool = new Pool(etcdUrl, { connections: CONNECTIONS });

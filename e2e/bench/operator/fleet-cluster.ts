@@ -87,7 +87,8 @@ export async function startFleetCluster(templateFile: string): Promise<FleetClus
       auditLog: join(dir, AUDIT_LOG),
       async grow(clusters) {
         if (clusters === present.clusters) return present.objects;
-        // kube-apiserver reads this at its start, as after any restart; while it runs, every put would be a watch event.
+        // kube-apiserver reads this at its start, as after any restart; while it runs, every put would be a watch
+        // event.
         await apiserver.stop();
         present.objects += await load(templateFile, present.clusters, clusters, { dir, ports, kubeconfig });
         present.clusters = clusters;

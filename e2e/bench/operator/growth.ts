@@ -44,8 +44,8 @@ async function startOnce(fleet: FleetCluster): Promise<Cost> {
 }
 
 /**
- * The cost of a cold start per cluster, and its growth from the smallest fleet to the larger ones: at most 15 %, below 0
- * where larger fleets share the fixed cost. Also reports the marginal cost of each cluster above the first few.
+ * The cost of a cold start per cluster, and its growth from the smallest fleet to the larger ones: at most 15 %, below
+ * 0 where larger fleets share the fixed cost. Also reports the marginal cost of each cluster above the first few.
  */
 export function reportGrowth([empty, few, ...costs]: readonly Sized[]): void {
   if (empty === undefined || few === undefined || costs.length === 0) return;

@@ -23,8 +23,9 @@ const BY = { fieldManager: "engineer" };
 const TRAIL_MS = 12_000;
 
 /**
- * The requests of the operator to the API server in the lifecycle of one cluster with a pool of two nodes: created, scaled,
- * upgraded, deleted. Every kind of request has its reason in reasons.ts; one without a reason fails the benchmark.
+ * The requests of the operator to the API server in the lifecycle of one cluster with a pool of two nodes: created,
+ * scaled, upgraded, deleted. Every kind of request has its reason in reasons.ts; one without a reason fails the
+ * benchmark.
  */
 export async function benchLifecycle(): Promise<void> {
   const dir = join(BENCH_DIR, "lifecycle");

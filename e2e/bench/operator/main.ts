@@ -6,12 +6,14 @@ import { benchGrowth } from "./growth.ts";
 import { benchLifecycle } from "./lifecycle.ts";
 import { benchOverhead } from "./overhead.ts";
 import { benchReconcile } from "./reconcile.ts";
+import { benchStatusWrites } from "./status-writes.ts";
 
 const parts: Record<string, (size?: number) => Promise<void>> = {
   reconcile: benchReconcile,
   lifecycle: benchLifecycle,
   burst: benchBurst,
   overhead: benchOverhead,
+  "status-writes": benchStatusWrites,
   fleet: benchFleet,
   growth: benchGrowth,
 };

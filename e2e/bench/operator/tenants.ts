@@ -4,8 +4,8 @@ import { createServer } from "node:https";
 const BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
 
 /**
- * Simulates the API servers of all tenants on one port: it serves probes, has no bindings and accepts every create. Arguments:
- * port, certificate and key.
+ * Simulates the API servers of all tenants on one port: it serves probes, has no bindings and accepts every create.
+ * Arguments: port, certificate and key.
  */
 const [port, certFile = "", keyFile = ""] = process.argv.slice(2);
 const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) };

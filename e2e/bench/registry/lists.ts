@@ -11,7 +11,9 @@ const PAGE = 50;
 const WARM_UP = 10;
 const REQUESTS = 200;
 
-/** Lists of 10,000 repositories of 20 tags of one organization: the first page, compared with the last one, and tags. */
+/**
+ * Lists of 10,000 repositories of 20 tags of one organization: the first page, compared with the last one, and tags.
+ */
 export async function benchLists({ info, dir, orgId, images }: RegistryBench): Promise<void> {
   await images.push("seed", "0", 1000);
   for (let n = 1; n < TAGS; n++) await images.tag("seed", "0", String(n));

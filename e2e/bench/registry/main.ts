@@ -13,7 +13,9 @@ import { benchTokens } from "./tokens.ts";
 const DIR = join(import.meta.dirname, "..", "..", "..", ".marina", "bench-registry");
 const PARTS = { tokens: benchTokens, scans: benchScans, lists: benchLists };
 
-/** The token service, scans compared with the scanner alone, and lists of many repositories; or the named parts of it. */
+/**
+ * The token service, scans compared with the scanner alone, and lists of many repositories; or the named parts of it.
+ */
 export async function benchRegistry(names: readonly string[] = []): Promise<void> {
   const unknown = names.find((name) => !(name in PARTS));
   if (unknown !== undefined)

@@ -9,7 +9,10 @@ const PER_SECOND = 300;
 const WARM_UP = 3000;
 const REQUESTS = 6000;
 
-/** Tokens for pulling and pushing, 300 a second whatever the responses take: their latency, and the CPU of the API server. */
+/**
+ * Tokens for pulling and pushing, 300 a second whatever the responses take: their latency, and the CPU of the API
+ * server.
+ */
 export async function benchTokens({ info, orgId, token }: RegistryBench): Promise<void> {
   const pool = new Pool(info.apiUrl, { connections: 64 });
   const authorization = `Basic ${Buffer.from(`ci:${token}`).toString("base64")}`;
@@ -45,7 +48,8 @@ async function sendAtRate(count: number, request: () => Promise<number>): Promis
     const due = Math.min(count, Math.ceil(((performance.now() - startedAt) / 1000) * PER_SECOND));
     while (sent.length < due) {
       const response = request();
-      // It fails below, with all others; without a handler until then the process would end, and leave the stack running.
+      // It fails below, with all others; without a handler until then the process would end, and leave the stack
+      // running.
       response.catch(() => undefined);
       sent.push(response);
     }

@@ -19,8 +19,8 @@ interface Outcome {
 }
 
 /**
- * Latency of 98 endpoints while there are two others: when these answer as well, and when one answers nothing for 15 s and the
- * other a byte a second. They take turns. At the end both recover, and all that was published has to arrive.
+ * Latency of 98 endpoints while there are two others: when these answer as well, and when one answers nothing for 15 s
+ * and the other a byte a second. They take turns. At the end both recover, and all that was published has to arrive.
  */
 export async function benchSlowEndpoints(bench: Bench): Promise<void> {
   const fast = createFastPaths(WEBHOOKS - 2);

@@ -21,8 +21,8 @@ interface ContestantRun extends Run {
 }
 
 /**
- * Signed deliveries a second, and CPU of one, compared with graphile-worker, pg-boss and the floor: a loop of the same requests
- * without a database. They take turns; the first turn of each is not counted.
+ * Signed deliveries a second, and CPU of one, compared with graphile-worker, pg-boss and the floor: a loop of the same
+ * requests without a database. They take turns; the first turn of each is not counted.
  */
 export async function benchThroughput(bench: Bench): Promise<void> {
   const marina = await bench.startMarina(createFastPaths(WEBHOOKS));

@@ -6,7 +6,7 @@ const operator = new URL("../../../operator", import.meta.url).pathname;
 
 /** API groups, conditions, Event reasons, Secrets and error texts of Cluster API. */
 const NAMES =
-  /cluster\.x-k8s\.io|findCapiCondition|"(TopologyReconciled|ControlPlaneInitialized|ControlPlaneAvailable|RemoteConnectionProbe|InfrastructureReady|BootstrapConfigReady|NodeHealthy|OwnerRemediated|HealthCheckSucceeded|MachineMarkedUnhealthy|SuccessfulDelete|MachineSet)"|-ca["`]|-kubeconfig`|version cannot be changed|exceeded quota/;
+  /\bcluster\.x-k8s\.io|findCapiCondition|"(TopologyReconciled|ControlPlaneInitialized|ControlPlaneAvailable|RemoteConnectionProbe|InfrastructureReady|BootstrapConfigReady|NodeHealthy|OwnerRemediated|HealthCheckSucceeded|MachineMarkedUnhealthy|SuccessfulDelete|MachineSet)"|-ca["`]|-kubeconfig`|version cannot be changed|exceeded quota/;
 
 function isProduction(file: string): boolean {
   return file.endsWith(".ts") && !/\.test\.ts$|testing|^bench\//.test(file);

@@ -2,9 +2,9 @@ import { basename, dirname } from "node:path";
 import type { ImportEdge } from "./imports.ts";
 
 /**
- * Folders that import one another, directly or through others: each cycle sorted. Imports of types count. A file next to
- * folders counts by itself, for `main.ts` may import them all, and so does every `config.ts`, of which the configuration
- * is composed. Cycles of files are found by oxlint.
+ * Folders that import one another, directly or through others: each cycle sorted. Imports of types count. A file next
+ * to folders counts by itself, for `main.ts` may import them all, and so does every `config.ts`, of which the
+ * configuration is composed. Cycles of files are found by oxlint.
  */
 export function findFolderCycles(edges: readonly ImportEdge[]): string[][] {
   const parents = new Set(edges.flatMap(({ from, to }) => [from, to]).map((file) => dirname(dirname(file))));

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 
 /**
- * The slices of the API server. A slice may import the `index.ts` of one that stands before it.
+ * The slices of the API server, the lowest first: one may import the `index.ts` of those that are listed before it.
  */
 export const SLICES = [
   "organizations",
@@ -21,7 +21,7 @@ export const SLICES = [
   "registry",
 ];
 
-/** The floors of the API server, from the top: a file imports from its own floor and from those below it. */
+/** The floors of the API server, the highest first: a file imports from its own floor and from those below it. */
 const FLOORS: readonly (readonly string[])[] = [
   ["main.ts", "background.ts", "check-token.ts", "openapi"],
   ["app.ts"],

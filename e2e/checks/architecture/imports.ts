@@ -35,7 +35,10 @@ export function isTestFile(file: string): boolean {
   return /\.(test|bench)\.ts$|(^|\/)(testing|bench)\/|(^|\/)testing(-[^/]+)?\.ts$/.test(file);
 }
 
-/** The npm package or built-in module that a specifier names: "@hono/node-server/serve-static" is of "@hono/node-server". */
+/**
+ * The npm package or built-in module that a specifier names: "@hono/node-server/serve-static" is of
+ * "@hono/node-server".
+ */
 export function packageOf(specifier: string): string {
   return specifier
     .split("/")

@@ -11,7 +11,9 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   "shared/controller/metrics.ts": ["marina_operator"],
 };
 
-/** The metrics that one file declares, with the prefixes of the programs that have them. Throws for one without a name. */
+/**
+ * The metrics that one file declares, with the prefixes of the programs that have them. Throws for one without a name.
+ */
 export function findMetrics(file: string, text: string): DeclaredMetric[] {
   const prefixes = SHARED[file] ?? [`marina_${file.split("/", 1)[0]}`];
   const shared = /labelNames = (\[.*?\])/.exec(text)?.[1];

@@ -60,7 +60,7 @@ describe("command blocks", () => {
 
   test.each(blocks)("of $page are run by a test, or say why not: $commands", ({ mark }) => {
     expect(mark.trim()).toMatch(
-      /^<!-- (run by e2e\/stories\/documented-commands\.test\.ts|not run: \S.+) -->$/,
+      /^<!-- (run by e2e\/(stories\/documented-commands|install\/walk)\.test\.ts|not run: \S.+) -->$/,
     );
   });
 });

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { findViolations } from "./check.ts";
@@ -10,7 +11,18 @@ import { type ImportEdge, isTestFile, listSourceFiles, readImports } from "./imp
 import { measure } from "./measures.ts";
 
 const root = join(import.meta.dirname, "..", "..", "..");
-const LIMITS = { apiserver: 492, operator: 150, shared: 77, smallFiles: 160, repeatedBlocks: 0 };
+const LIMITS = {
+  // With room for a slice that is added.
+  apiserver: 484,
+  operator: 120,
+  shared: 76,
+  smallFiles: 106,
+  repeatedBlocks: 0,
+  lines: 230_000,
+};
+
+const NO_THROW = { throwIfNoEntry: false };
+const NEWLINE = "\n".charCodeAt(0);
 
 test("the repository keeps to its rules", () => {
   expect(findViolations(root)).toEqual([]);
@@ -27,6 +39,18 @@ test("the production code has no more files, small files and repeated blocks tha
   expect(measured.files.shared).toBeLessThanOrEqual(LIMITS.shared);
   expect(measured.smallFiles).toBeLessThanOrEqual(LIMITS.smallFiles);
   expect(measured.repeatedBlocks.slice(LIMITS.repeatedBlocks)).toEqual([]);
+});
+
+// A copy of the repository, as the test of new-slice.md makes one, is not tracked.
+test.skipIf(!existsSync(join(root, ".git")))("the repository has no more tracked lines than it had", () => {
+  const list = execFileSync("git", ["ls-files", "-z"], { cwd: root, encoding: "utf8" });
+  const files = list
+    .split("\0")
+    .filter((file) => file !== "" && statSync(join(root, file), NO_THROW)?.isFile());
+  const counts = files.map(
+    (file) => readFileSync(join(root, file)).filter((byte) => byte === NEWLINE).length,
+  );
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(LIMITS.lines);
 });
 
 test("12 lines that stand twice are one repeated block, however many more follow", () => {
@@ -110,7 +134,7 @@ describe("cycles", () => {
     expect(findFolderCycles(circle)).toEqual([["p/a", "p/b"]]);
   });
 
-  test("of folders need more than a file beside the folders", () => {
+  test("of folders need more than a file next to the folders", () => {
     expect(findFolderCycles(edges(["p/main.ts", "p/a/x.ts"], ["p/a/x.ts", "p/config.ts"]))).toEqual([]);
   });
 });

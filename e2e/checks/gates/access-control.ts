@@ -2,7 +2,8 @@ import { execFile } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { parseAllDocuments, stringify } from "yaml";
+import { parseAllDocuments } from "yaml";
+import { toCompactYaml } from "../../../shared/crd/compact.ts";
 import type { Manifest } from "../../platform/stack/kube-api.ts";
 import { PLATFORM_NAMESPACE } from "../../platform/stack/marina.ts";
 import { ACCESS_CONTROL_FILE } from "../../platform/stack/program-identities.ts";
@@ -23,7 +24,7 @@ async function renderAccessControl(): Promise<string> {
   const { stdout } = await promisify(execFile)(tools.path("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
   const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
   const control = objects.filter(({ apiVersion }) => GROUPS.includes(apiVersion.split("/")[0] ?? ""));
-  return HEAD + control.map((one) => stringify(one)).join("---\n");
+  return HEAD + control.map(toCompactYaml).join("---\n");
 }
 
 async function main(): Promise<void> {

@@ -17,7 +17,7 @@ test.each([
   ],
   ["low and moderate", report({ a: "low", b: "moderate" }), { failed: false }],
   [
-    "one high beside others",
+    "one high among others",
     report({ a: "low", b: "high" }),
     { failed: true, message: "Production dependencies with known vulnerabilities: b (high)" },
   ],

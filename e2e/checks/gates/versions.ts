@@ -7,13 +7,16 @@ const STACK = join("e2e", "platform", "stack", "tools");
 const PAGE = join("docs", "operators", "versions.md");
 const CHARTS = ["marina", "marina-classes"].map((name) => join("charts", name, "Chart.yaml"));
 
-/** The providers of charts/marina-classes whose definitions are in a Go module; that of Docker comes with Cluster API. */
+/**
+ * The providers of charts/marina-classes whose definitions are in a Go module; that of Docker comes with Cluster API.
+ */
 const PROVIDERS = {
   KubeVirt: "sigs.k8s.io/cluster-api-provider-kubevirt",
   OpenStack: "sigs.k8s.io/cluster-api-provider-openstack",
   vSphere: "sigs.k8s.io/cluster-api-provider-vsphere",
   Proxmox: "github.com/ionos-cloud/cluster-api-provider-proxmox",
   AWS: "sigs.k8s.io/cluster-api-provider-aws/v2",
+  "Google Cloud": "sigs.k8s.io/cluster-api-provider-gcp",
 };
 /** What the chart has objects for, where it is installed. */
 const OPTIONAL = {

@@ -9,7 +9,9 @@ const TESTS = ["{apiserver,operator,shared,e2e}/**/*.test.ts"];
 /** What has another configuration, and what looks at a whole run. */
 const LEFT_OUT = /^e2e\/(faults|install|contract\/(ceph|seen))\/|\.long\.test\.ts$/;
 
-/** `npm run test:changed`: of `npm test`, the files that were not green with the same inputs. Passes its arguments on. */
+/**
+ * `npm run test:changed`: of `npm test`, the files that were not green with the same inputs. Passes its arguments on.
+ */
 function main(): number {
   const files = globSync(TESTS, { cwd: ROOT }).filter((file) => !LEFT_OUT.test(file));
   const sources = readSources(ROOT);

@@ -8,7 +8,6 @@ const LONG: readonly string[] = [
   "deleted-whole.long.test.ts",
   "providers.long.test.ts",
   "scan.long.test.ts",
-  "docs.long.test.ts",
   "nodes.long.test.ts",
   "pool-status.long.test.ts",
   "cost.long.test.ts",

@@ -1,14 +1,17 @@
 /** The kind of a process without a command line: one that has ended. */
 export const UNKNOWN_KIND = "unknown";
 
-/** What a process of a test run is, by its command line (arguments separated by spaces), for a table of processor time. */
+/**
+ * What a process of a test run is, by its command line (arguments separated by spaces), for a table of processor time.
+ */
 export function kindOfProcess(commandLine: string): string {
   for (const [pattern, kind] of KINDS) if (pattern.test(commandLine)) return kind;
   const program = commandLine.split(" ", 1)[0] ?? "";
   return program.slice(program.lastIndexOf("/") + 1) || UNKNOWN_KIND;
 }
 
-// The first that matches counts; the paths of its files distinguish a tenant's program from one of the management cluster.
+// The first that matches counts; the paths of its files distinguish a tenant's program from one of the management
+// cluster.
 const KINDS: readonly (readonly [RegExp, string])[] = [
   [/\/vitest\/dist\/workers\//, "test workers"],
   [/\/vitest(\.mjs)?\b/, "test runner"],

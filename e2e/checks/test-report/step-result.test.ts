@@ -12,9 +12,11 @@ describe("the summary of a run of several steps", () => {
   });
 
   test("sums the steps, and ends with the line that counts", () => {
-    const { text, passed, failed } = summarizeSteps([step({}), step({ name: "faults", seconds: 5 })]);
+    const measured = { numPassedTests: 7, numFailedTests: 0, processorSeconds: 80.4 };
+    const steps = [step({}), step({ name: "faults", seconds: 5, result: measured })];
+    const { text, passed, failed } = summarizeSteps(steps);
     expect(text).toBe(
-      "\n    61 s  test: 7 passed, 0 failed\n     5 s  faults: 7 passed, 0 failed\n14 passed, 0 failed\n",
+      "\n    61 s  test: 7 passed, 0 failed\n     5 s  faults: 7 passed, 0 failed, 80 s of processor\n14 passed, 0 failed\n",
     );
     expect([passed, failed]).toEqual([14, 0]);
   });
@@ -27,7 +29,7 @@ describe("the summary of a run of several steps", () => {
       "why",
     ],
     ["a crash without a result", step({ exitCode: 139, result: undefined }), 1, "last words"],
-    ["an error beside green tests", step({ exitCode: 1 }), 1, "last words"],
+    ["an error with green tests", step({ exitCode: 1 }), 1, "last words"],
   ])("counts and repeats %s", (_, broken, count, reason) => {
     const { text, failed } = summarizeSteps([broken]);
     expect(failed).toBe(count);

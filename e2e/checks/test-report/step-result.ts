@@ -2,6 +2,8 @@
 export interface StepResult {
   numPassedTests: number;
   numFailedTests: number;
+  /** Of all its processes; undefined where it is not measured. */
+  processorSeconds?: number;
   /** What failed, why, and the command that runs it alone; empty when nothing did. */
   failures?: string;
 }
@@ -34,7 +36,10 @@ export function summarizeSteps(steps: readonly EndedStep[]): {
     .map(({ name, result, tail }) => `\nFAILED step ${name}\n${result?.failures || tail}\n`);
   const rows = steps.map((step) => {
     const { name, seconds, result } = step;
-    return `${seconds.toFixed(0).padStart(6)} s  ${name}: ${result?.numPassedTests ?? 0} passed, ${failedOf(step)} failed\n`;
+    const counts = `${result?.numPassedTests ?? 0} passed, ${failedOf(step)} failed`;
+    const { processorSeconds } = result ?? {};
+    const processor = processorSeconds === undefined ? "" : `, ${processorSeconds.toFixed(0)} s of processor`;
+    return `${seconds.toFixed(0).padStart(6)} s  ${name}: ${counts}${processor}\n`;
   });
   const passed = steps.reduce((sum, { result }) => sum + (result?.numPassedTests ?? 0), 0);
   const failed = steps.reduce((sum, step) => sum + failedOf(step), 0);

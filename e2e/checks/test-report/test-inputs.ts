@@ -49,8 +49,8 @@ export function digestInputs(tests: readonly string[], sources: Sources): Map<st
 }
 
 /**
- * Reads the sources of a checkout: the files that git tracks, and new ones that it does not ignore. Undefined for a folder
- * that is no checkout.
+ * Reads the sources of a checkout: the files that git tracks, and new ones that it does not ignore. Undefined for a
+ * folder that is no checkout.
  */
 export function readSources(root: string): Sources | undefined {
   if (!existsSync(join(root, ".git"))) return undefined;

@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Reporter, TestCase, TestModule, TestSpecification } from "vitest/node";
+import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
 import { greenInputs, lastSeconds } from "./kept.ts";
 import { createProcessorTimes, sampleProcesses } from "./processor-time.ts";
 import { describeFailures, describeProgress, describeTimes, type Failure } from "./report-text.ts";
@@ -23,7 +24,8 @@ const IS_PARTIAL = /(^| )(-t|--testNamePattern)\b/.test(COMMAND);
 
 /**
  * Used in addition to a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
- * files and which kinds of processes took the time, then what failed, why, and how to run that alone.
+ * files and which kinds of processes took the time, then what failed, why, and how to run that alone. A signal ends all processes
+ * that the run has started.
  */
 export default class RunReporter implements Reporter {
   readonly #startedAt = performance.now();
@@ -34,6 +36,8 @@ export default class RunReporter implements Reporter {
   readonly #counts = { files: 0, filesDone: 0, tests: 0, failed: 0 };
 
   onInit(): void {
+    // vitest exits 1 ms after a signal: the stacks that its workers started would run on.
+    endProcessesOnInterrupt();
     const sample = (): void => this.#times.add(sampleProcesses());
     sample();
     this.#timers.push(setInterval(sample, SAMPLE_INTERVAL_MS));
@@ -102,6 +106,7 @@ export default class RunReporter implements Reporter {
     const result: StepResult = {
       numPassedTests: this.#counts.tests - this.#counts.failed,
       numFailedTests: failures.length + errors.length,
+      processorSeconds: this.#times.seconds().reduce((sum, [, seconds]) => sum + seconds, 0),
       failures: describeFailures(failures, errors),
     };
     writeFileSync(file, JSON.stringify(result));

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { buildBundles } from "../../../build.ts";
+import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
 import { formatElapsed } from "../../platform/stack/progress.ts";
 import { lastSeconds } from "./kept.ts";
 import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
@@ -28,9 +29,6 @@ const vitest = (name: string, ...args: string[]): Step => ({
 /** Pods as processes need mount namespaces. */
 const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 
-const FAULTS = ["--config", "e2e/faults/vitest.config.ts"];
-const LOCAL_FAULTS = "e2e/faults/local.test.ts";
-
 const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
 /** A kube-apiserver takes 5, a tenant 7, and Linux gives a user 128. */
 const INSTANCES_PER_LANE = 128;
@@ -43,15 +41,22 @@ const INSTANCES_PER_LANE = 128;
 const LANES: readonly (readonly Step[])[] = [
   [
     vitest("test"),
-    vitest("local", ...FAULTS, LOCAL_FAULTS),
     ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
     vitest("invoices", "--config", "e2e/contract/invoices/vitest.config.ts"),
   ],
   [
-    vitest("faults", ...FAULTS, "--exclude", LOCAL_FAULTS),
+    vitest("faults", "--config", "e2e/faults/vitest.config.ts"),
     { name: "fuzz", command: "node", args: ["e2e/contract/fuzz/main.ts", "--cases", "25"] },
   ],
 ];
+
+/**
+ * What a request costs, once all lanes have ended: during other work its ratios say nothing. It reads processor time in /proc.
+ */
+const BENCH: readonly Step[] =
+  process.platform === "linux"
+    ? [{ name: "bench", command: "node", args: ["e2e/bench/main.ts", "api", "--short"] }]
+    : [];
 
 async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
   const startedAt = performance.now();
@@ -109,8 +114,9 @@ async function main(): Promise<number> {
   await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));
   try {
-    const ended = await Promise.all(chooseLanes().map((steps) => runLane(steps, folder)));
-    const { text, passed, failed } = summarizeSteps(ended.flat());
+    const lanes = await Promise.all(chooseLanes().map((steps) => runLane(steps, folder)));
+    const ended = [...lanes.flat(), ...(await runLane(BENCH, folder))];
+    const { text, passed, failed } = summarizeSteps(ended);
     process.stdout.write(text);
     if (failed > 0 || passed === 0) return 1;
     lastSeconds.add({ [RUN_NAME]: Math.round((performance.now() - startedAt) / 1000) });
@@ -120,4 +126,5 @@ async function main(): Promise<number> {
   }
 }
 
+endProcessesOnInterrupt();
 process.exitCode = await main();

@@ -8,8 +8,8 @@ const run = promisify(execFile);
 const PROGRAM = join(import.meta.dirname, "recompute.py");
 
 /**
- * Recomputes invoices in Python, from the CSV files of all of an organization's invoices. Returns the net total of each by its
- * number, in cents; rejects with every amount that is not the price of what the line says.
+ * Recomputes invoices in Python, from the CSV files of all of an organization's invoices. Returns the net total of each
+ * by its number, in cents; rejects with every amount that is not the price of what the line says.
  */
 export async function recomputeInvoices(files: readonly string[]): Promise<Map<string, number>> {
   const folder = mkdtempSync(join(tmpdir(), "marina-invoices-"));

@@ -29,7 +29,10 @@ export interface CephCluster {
   stop(): Promise<void>;
 }
 
-/** Starts a new one in an empty folder, from the programs of Debian's packages ceph-mon, ceph-mgr-dashboard and ceph-osd. */
+/**
+ * Starts a new one in an empty folder, from the programs of Debian's packages ceph-mon, ceph-mgr-dashboard and
+ * ceph-osd.
+ */
 export async function startCeph(dir: string): Promise<CephCluster> {
   rmSync(dir, { recursive: true, force: true });
   for (const part of ["mon", "mgr", "osd"]) mkdirSync(join(dir, part), { recursive: true });

@@ -111,7 +111,7 @@ test("Ceph stops writes at the limit, a raise lets them continue, and no limit g
   await ceph.ceph("osd", "pool", "delete", pool, pool, "--yes-i-really-really-mean-it");
 });
 
-test("a manager that is gone is told, and a limit set meanwhile takes effect when it is back", async () => {
+test("a manager that does not answer is reported, and a limit set meanwhile takes effect when it is back", async () => {
   const orgID = await createOrganization();
   await waitForStorage(orgID, 100);
   await ceph.stopManager();
@@ -125,7 +125,7 @@ test("a manager that is gone is told, and a limit set meanwhile takes effect whe
   await waitForReady(orgID);
 });
 
-test("a password that Ceph does not accept is told, and the right one in the file ends it", async () => {
+test("a password that Ceph does not accept is reported, and the right one in the file ends it", async () => {
   const orgID = await createOrganization();
   await waitForStorage(orgID, 100);
   const password = "second-Passw0rd";

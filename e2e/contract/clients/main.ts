@@ -50,7 +50,10 @@ async function main(): Promise<number> {
   try {
     for (const client of selected) {
       try {
-        await runStory(client, stack.info);
+        await progress.during(
+          `${client.name}: generating, compiling, and its story`,
+          runStory(client, stack.info),
+        );
         progress.line(`${client.name}: compiled, and its story succeeded`);
       } catch (error) {
         failed += 1;

@@ -10,7 +10,9 @@ const COPY_GOAL = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
 /** The folder of the programs that use the clients. */
 export const PROGRAMS = join(import.meta.dirname, "programs");
 
-/** Generates a client of the document. The generator comes by Maven, with the user's Maven settings, at the first use. */
+/**
+ * Generates a client of the document. The generator comes by Maven, with the user's Maven settings, at the first use.
+ */
 export async function generateClient(
   generator: string,
   folder: string,

@@ -26,7 +26,7 @@ export async function ensureControllers(): Promise<Record<Controller, string>> {
   };
 }
 
-/** Installs Flux's CRDs and starts its two controllers, which watch one Namespace. Returns how they are stopped. */
+/** Installs Flux's CRDs and starts its two controllers, whose own Namespace this is. Returns how they are stopped. */
 export async function startControllers(stack: StackInfo, namespace: string): Promise<() => Promise<void>> {
   const programs = await ensureControllers();
   for (const name of CONTROLLERS) {
@@ -46,7 +46,6 @@ export async function startControllers(stack: StackInfo, namespace: string): Pro
   const children: ChildProcess[] = [];
   for (const name of CONTROLLERS) {
     const common = [
-      "--watch-all-namespaces=false",
       `--metrics-addr=127.0.0.1:${await findFreePort()}`,
       `--health-addr=127.0.0.1:${await findFreePort()}`,
     ];

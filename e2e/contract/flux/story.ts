@@ -2,8 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
+import { ANNOTATION_ALLOWED_REGISTRATION } from "../../../shared/crd/names.ts";
+import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { ROOT } from "../../platform/stack/marina.ts";
 import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
+import { withFile } from "../../testing/credentials.ts";
 import { createEngineer, type Engineer } from "../../testing/custom-resources.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { startControllers } from "./controllers.ts";
@@ -78,6 +81,17 @@ async function waitForSync(status: "True" | "False", message: RegExp): Promise<v
   });
 }
 
+const CLUSTERS = ["production", "staging"] as const;
+const WORKLOADS = CLUSTERS.flatMap((name) => [`${name}-add-ons`, `${name}-web`]);
+
+/** kubectl in a cluster, with the kubeconfig that Flux deploys with; returns what it printed. */
+async function runIn(name: (typeof CLUSTERS)[number], ...args: string[]): Promise<string> {
+  const secretName = `${name}-cluster.flux-kubeconfig.cloud.marina.dev`;
+  const secret = await engineer.client.get(secretKind, engineer.namespace, secretName);
+  const text = Buffer.from(secret?.data?.value ?? "", "base64").toString();
+  return withFile(text, async (kubeconfig) => (await kubectl(args, { kubeconfig })).stdout);
+}
+
 const commit = (path: string, from: string | RegExp, to: string) =>
   repository.commit(join("clusters", path), (text) => text.replace(from, to));
 
@@ -103,6 +117,33 @@ test("two clusters come from a repository made of the examples by their page alo
     phase: "Ready",
     readyNodes: 2,
   });
+});
+
+test("the pipeline that made the clusters deploys an add-on and a Deployment into both, and they are ready when Flux says so", async () => {
+  const { namespace } = engineer;
+  await kubectl(["annotate", "namespace", namespace, `${ANNOTATION_ALLOWED_REGISTRATION}=fluxSecret`]);
+  const sync = readFileSync(join(EXAMPLES, "workloads", "sync.yaml"), "utf8");
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder of the example
+  await kubectl(["apply", "-f", "-"], { stdin: sync.replaceAll("${namespace}", namespace) });
+  const addComponent = (text: string) => `${text}components:\n  - ../registration\n`;
+  for (const name of CLUSTERS) await repository.commit(`clusters/${name}/kustomization.yaml`, addComponent);
+  await waitForSync("True", /^Applied revision/);
+  for (const name of WORKLOADS)
+    await kubectl([
+      "wait",
+      `kustomization/${name}`,
+      "-n",
+      namespace,
+      "--for=condition=Ready",
+      "--timeout=10m",
+    ]);
+  for (const name of CLUSTERS) {
+    await runIn(name, "rollout", "status", "deployment/agent", "-n", "platform-agent", "--timeout=10s");
+    await runIn(name, "rollout", "status", "deployment/web", "-n", "web", "--timeout=10s");
+    expect(await runIn(name, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")).toBe(
+      "registration",
+    );
+  }
 });
 
 test("REST refuses what Git owns and names Flux, changes what Git does not name, and Flux leaves that", async () => {
@@ -168,6 +209,21 @@ test("an upgrade is a commit, and ready when the last node has it", async () => 
     expect((await engineer.getCluster(`${name}-cluster`)).status).toMatchObject({ version: "1.35.1" });
     expect((await engineer.getPool(`${name}-workers`)).status).toMatchObject({ version: "1.35.1" });
   }
+});
+
+test("what was deployed goes with its Kustomizations, and stays where they stay", async () => {
+  const { namespace } = engineer;
+  for (const name of ["staging-web", "staging-add-ons"])
+    await kubectl(["delete", `kustomization/${name}`, "-n", namespace]);
+  await waitFor("both Namespaces to go from staging", async () => {
+    const names = await runIn("staging", "get", "namespaces", "-o", "name");
+    return !/namespace\/(web|platform-agent)\b/.test(names);
+  });
+  const rollout = ["rollout", "status", "deployment/web", "-n", "web", "--timeout=60s"];
+  const stays = await runIn("production", ...rollout);
+  expect(stays).toContain("successfully rolled out");
+  for (const name of ["production-web", "production-add-ons"])
+    await kubectl(["delete", `kustomization/${name}`, "-n", namespace]);
 });
 
 test("what is removed from the repository is deleted whole, and so is the rest with the Kustomization", async () => {

@@ -25,7 +25,9 @@ export function ensureFocusValidator(): Promise<string> {
   return ensurePythonPackages(`focus-validator-${VERSION}`, [`focus_validator==${VERSION}`, MULTIMETHOD]);
 }
 
-/** What the validator says of a file in the columns of FOCUS 1.0; it ends with `Validation succeeded.` for a valid one. */
+/**
+ * What the validator says of a file in the columns of FOCUS 1.0; it ends with `Validation succeeded.` for a valid one.
+ */
 export async function judgeFocusCsv(programs: string, csv: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "marina-focus-"));
   try {

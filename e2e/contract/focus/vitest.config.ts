@@ -1,10 +1,13 @@
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 
-/** Charges in the columns of FOCUS 1.0, judged by its official validator: `npm run test:focus`. It needs Python 3.11. */
+/**
+ * Charges in the columns of FOCUS 1.0, judged by its official validator: `npm run test:focus`. It needs Python 3.11.
+ */
 export default defineConfig({
   root: join(import.meta.dirname, "..", "..", ".."),
   test: {
+    reporters: ["default", "./e2e/checks/test-report/vitest-reporter.ts"],
     include: ["apiserver/billing/invoices/testing/focus-validation.ts"],
     testTimeout: 600_000,
     hookTimeout: 900_000,

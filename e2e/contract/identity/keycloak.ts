@@ -14,7 +14,10 @@ const ADMIN = "admin";
 
 export interface Keycloak {
   url: string;
-  /** A request to the administration of the realms, below `/admin/realms`; the Location of what it makes, or the response's body. */
+  /**
+   * A request to the administration of the realms, below `/admin/realms`; the Location of what it makes, or the
+   * response's body.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: whatever Keycloak responds with
   admin(method: string, path: string, body?: object): Promise<any>;
   stop(): Promise<void>;
@@ -106,7 +109,10 @@ async function administer(url: string, password: string, method: string, path: s
   return text === "" ? undefined : JSON.parse(text);
 }
 
-/** Signs a person in by the device flow, as a browser does that opens the address and sends each form. Returns the access token. */
+/**
+ * Signs a person in by the device flow, as a browser does that opens the address and sends each form. Returns the
+ * access token.
+ */
 export async function signInByDevice(
   issuer: string,
   clientId: string,

@@ -20,6 +20,13 @@ const installing: Installing = new Map();
 const validators = new Map<object, ValidateFunction>();
 const patterns = places.map((place) => ({ place, pattern: toPattern(place.path) }));
 
+let acceptsMissingFields = false;
+
+/** From now on a field may be missing in this process: a program of the version before does not have those that are new. */
+export function acceptVersionBefore(): void {
+  acceptsMissingFields = true;
+}
+
 /** `fetch` with a check of the response: see requireConformance. */
 export async function fetchConforming(url: string, init: RequestInit = {}): Promise<Response> {
   const response = await fetch(url, init);
@@ -123,9 +130,11 @@ function validate(schema: object, value: unknown, where: string): string[] {
     validators.set(schema, accepts);
   }
   if (accepts(value)) return [];
-  return (accepts.errors ?? []).map(({ instancePath, message, params }) =>
-    [where, instancePath, message, JSON.stringify(params)].join(" "),
-  );
+  return (accepts.errors ?? [])
+    .filter(({ keyword }) => keyword !== "required" || !acceptsMissingFields)
+    .map(({ instancePath, message, params }) =>
+      [where, instancePath, message, JSON.stringify(params)].join(" "),
+    );
 }
 
 function createValidator(): Ajv2020 {

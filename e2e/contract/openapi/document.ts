@@ -1,6 +1,6 @@
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { renderOpenApi } from "../../../apiserver/openapi/render.ts";
+import { IGNORED, IMMUTABLE, renderOpenApi } from "../../../apiserver/openapi/render.ts";
 
 /** What is made of the document, and not committed. */
 export const GENERATED_FOLDER = join(import.meta.dirname, "generated");
@@ -45,6 +45,16 @@ export function writeDocument(): string {
   writeFileSync(draft, documentText);
   renameSync(draft, file);
   return file;
+}
+
+/**
+ * For JSON.stringify: the document without the types of the fields of a PUT whose values are ignored or compared. A value of
+ * another type is accepted there or refused as a change, and what such a type gains is asked of no client.
+ */
+export function withoutRepeatedTypes(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("description" in value)) return value;
+  const { description } = value;
+  return description === IGNORED || description === IMMUTABLE ? { description } : value;
 }
 
 /** Every operation of the document. */

@@ -8,7 +8,9 @@ import { lint } from "./lint.ts";
 const LIST = "/api/v1/organizations";
 const POOL = `${LIST}/{orgID}/clusters/{clusterID}/nodepools/{poolID}`;
 
-/** The document with the paths that are broken here, and what they refer to: the whole one takes Spectral half a minute. */
+/**
+ * The document with the paths that are broken here, and what they refer to: the whole one takes Spectral half a minute.
+ */
 function readPart() {
   const whole = JSON.parse(documentText);
   const paths = Object.fromEntries([LIST, `${LIST}/{orgID}`, POOL].map((path) => [path, whole.paths[path]]));

@@ -20,8 +20,8 @@ interface PoolFacts {
 }
 
 /**
- * What the records of a response say that cannot be true, one sentence each. Remembers in `installing` what each cluster of
- * the response installs, for a later list of upgrades. `pathname` is that of the request.
+ * What the records of a response say that cannot be true, one sentence each. Remembers in `installing` what each
+ * cluster of the response installs, for a later list of upgrades. `pathname` is that of the request.
  */
 export function findUntruths(pathname: string, body: unknown, installing: Installing): string[] {
   const ofOffer = /\/clusters\/([^/]+)\/upgrades$/.exec(pathname);

@@ -7,7 +7,10 @@ import { cacheRoot } from "../../platform/stack/tools.ts";
 
 const run = promisify(execFile);
 
-/** The linters with their rules, and the type generator, which needs a separate version of TypeScript: see its package.json. */
+/**
+ * The linters with their rules, and the type generator, which needs a separate version of TypeScript: see its
+ * package.json.
+ */
 export const TOOLS_SOURCE = join(import.meta.dirname, "tools");
 
 /** The `node_modules` of the tools. */
@@ -16,8 +19,8 @@ export function ensureOpenApiTools(): Promise<string> {
 }
 
 /**
- * The `node_modules` of a folder's package.json in the user's cache folder, installed from its lock file at the first use (half a
- * minute). Safe against a second process that does the same.
+ * The `node_modules` of a folder's package.json in the user's cache folder, installed from its lock file at the first
+ * use (half a minute). Safe against a second process that does the same.
  */
 export async function ensureNodePackages(name: string, source: string): Promise<string> {
   const files = ["package.json", "package-lock.json"];

@@ -82,6 +82,7 @@ const NOT_FOR_TENANTS: readonly RegExp[] = [
   /\b\w*(MachineSet|MachineDeployment|MachinePool|ControlPlane(?!\w)|KubeadmConfig|MachineTemplate)\b/,
   /\bDeployment\b/,
   /object (has been|was) modified|requeue|precondition/i,
+  /(?<!\w)\.(spec|status)\b/,
   /\b1 (node pools|nodes|machines|minutes|seconds|hours|days|characters|entries|items|accesses)\b/,
   /undefined|\[object|NaN/,
 ];

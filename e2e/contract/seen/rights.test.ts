@@ -15,11 +15,12 @@ import {
 } from "../../testing/rights.ts";
 import { readSeen } from "./seen.ts";
 
-const AUTOSCALER = "a cluster autoscaler has it, and nobody can grant more than they have";
+const AUTOSCALER = "a cluster autoscaler has it, and a grant cannot exceed the rights of who grants";
 const STUCK = "an answer to machines that Cluster API left behind, which the fault tests provoke";
 const ENDED = "for what is left of deleted organizations, whose job no story waits for";
 const ORPHANS = "for what has lost its owner, which no story provokes";
 const REMOVED = "asked live once an inventory has been gone for 7 days, which no story waits for";
+const ADD_ONS = "for the add-ons of classes, which a long story installs";
 const ADMISSION = "asked for by the admission plugin OwnerReferencesPermissionEnforcement alone";
 
 /** Rights that stories need not use, with the reason why the chart gives them. */
@@ -36,6 +37,7 @@ const NEED_NOT_BE_USED: Record<string, string> = {
   "ClusterRole marina-operator: delete machinesets.cluster.x-k8s.io": STUCK,
   "ClusterRole marina-operator: patch machines.cluster.x-k8s.io": STUCK,
   "ClusterRole marina-operator: delete machines.cluster.x-k8s.io": STUCK,
+  ...namesOf(ADD_ONS, ["create", "patch", "delete"], ["clusterresourcesets.addons"]),
   ...namesOf(AUTOSCALER, ["get"], ["machinedeployments", "machinesets", "machines"]),
   ...namesOf(AUTOSCALER, ["update"], ["machines"]),
   ...namesOf(AUTOSCALER, ["get", "list", "watch"], ["machinepools", "*.infrastructure"]),

@@ -4,8 +4,8 @@ import { findSecrets } from "./secrets.ts";
 
 /**
  * Observations of all processes of one test run: test files that started, responses (`<operationId> <status>`), the
- * identifying part of every credential that was sent or received, messages about wrong fields, and texts to tenants (both as
- * JSON).
+ * identifying part of every credential that was sent or received, messages about wrong fields, and texts to tenants
+ * (both as JSON).
  */
 type Kind = "file" | "response" | "secret" | "message" | "text";
 

@@ -11,7 +11,10 @@ import {
 
 const IDENTITY_PORT = 8443;
 
-/** The namespaces, a Postgres with Marina's two roles, the identity provider of the local stack, and the Secrets of the chart. */
+/**
+ * The namespaces, a Postgres with Marina's two roles, the identity provider of the local stack, and the Secrets of the
+ * chart.
+ */
 export function composeDevelopmentObjects(settings: KindSettings): Manifest[] {
   return [
     namespace(DEVELOPMENT_NAMESPACE),
@@ -107,7 +110,10 @@ function composeIdentityProvider({ secrets, certificates }: KindSettings): Manif
   ];
 }
 
-/** What the values of the chart name: Secrets, the authority of the identity provider, and a port of the host for the API. */
+/**
+ * What the values of the chart name: Secrets, the authority of the identity provider, and a port of the host for the
+ * API.
+ */
 function composeChartInputs({ secrets, certificates }: KindSettings): Manifest[] {
   const address = (role: string, password: string) =>
     `postgres://${role}:${password}@postgres.${DEVELOPMENT_NAMESPACE}.svc/marina`;

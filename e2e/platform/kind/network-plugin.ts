@@ -10,7 +10,9 @@ const NAME = "network-plugin";
 const POD_NETWORK = "192.168.0.0/16";
 const PLACE_OF_NETWORK = /\$\{DOCKER_POD_CIDRS\},\$\{DOCKER_POD_IPV6_CIDRS\}/;
 
-/** The manifests of kindnet as Cluster API's own tests install it, for the networks of pods that Marina gives clusters. */
+/**
+ * The manifests of kindnet as Cluster API's own tests install it, for the networks of pods that Marina gives clusters.
+ */
 export async function readNetworkPlugin(): Promise<string> {
   const module = await fetchGoModule(GO_MODULE_DIR, "sigs.k8s.io/cluster-api/test");
   const file = join(module, "e2e", "data", "cni", "kindnet", "kindnet.yaml");

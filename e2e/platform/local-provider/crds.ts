@@ -106,8 +106,8 @@ function toTemplate({ kind, spec }: KindSchema): KindSchema {
 }
 
 /**
- * The eight CustomResourceDefinitions of the provider, the role that gives Cluster API access to them, and that of the operator
- * (a user of Kubernetes), whose chart gives it the groups of Cluster API only.
+ * The eight CustomResourceDefinitions of the provider, the role that gives Cluster API access to them, and that of the
+ * operator (a user of Kubernetes), whose chart gives it the groups of Cluster API only.
  */
 export function buildManifests(operator: string): { crds: Manifest[]; roles: Manifest[] } {
   const group = localClusterKind.group;

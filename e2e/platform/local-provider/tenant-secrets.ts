@@ -28,7 +28,10 @@ const KUBECONFIG_CERTIFICATE = "local.marina.dev/certificate";
 const toBase64 = (text: string): string => Buffer.from(text).toString("base64");
 const fromBase64 = (text: string | undefined): string => Buffer.from(text ?? "", "base64").toString("utf8");
 
-/** A control plane with a shape has no Secret of the CA and its key: the provider keeps its own, which no other program reads. */
+/**
+ * A control plane with a shape has no Secret of the CA and its key: the provider keeps its own, which no other program
+ * reads.
+ */
 function nameSecret(cluster: string, purpose: Purpose, shape: ControlPlaneShape | undefined): string {
   return purpose === "ca" && shape !== undefined ? `${cluster}.provider-ca` : `${cluster}-${purpose}`;
 }

@@ -12,7 +12,10 @@ export interface Sources {
   configMap(name: string): ConfigMap | undefined;
 }
 
-/** The values of a Secret as text, or those of a ConfigMap. Undefined when it is missing and may be. Throws ContainerConfigError. */
+/**
+ * The values of a Secret as text, or those of a ConfigMap. Undefined when it is missing and may be. Throws
+ * ContainerConfigError.
+ */
 function readData(
   kind: "secret" | "configmap",
   { name, optional }: Reference,

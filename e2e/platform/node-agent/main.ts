@@ -38,8 +38,8 @@ function waitForSignal(): Promise<void> {
 }
 
 /**
- * Runs the Pods of its Nodes as processes of this machine, and makes Services reachable. Argument: the configuration file.
- * The processes end with it.
+ * Runs the Pods of its Nodes as processes of this machine, and makes Services reachable. Argument: the configuration
+ * file. The processes end with it.
  */
 async function main(): Promise<void> {
   const stopped = waitForSignal();

@@ -28,8 +28,8 @@ function findImage({ config }: Context, image: string): string {
 }
 
 /**
- * /etc/hosts in place of a DNS server: the Services of the namespace at the time when the container is started. The name of
- * a headless one leads to its ready Pods.
+ * /etc/hosts in place of a DNS server: the Services of the namespace at the time when the container is started. The
+ * name of a headless one leads to its ready Pods.
  */
 export function composeHosts(
   network: number,

@@ -8,8 +8,8 @@ export interface Endpoint {
 }
 
 /**
- * Where new connections to a port of a Service go: the ready endpoints, and without any those that still serve while they
- * are terminated, as kube-proxy does.
+ * Where new connections to a port of a Service go: the ready endpoints, and without any those that still serve while
+ * they are terminated, as kube-proxy does.
  */
 export function selectEndpoints(slices: readonly EndpointSlice[], portName: string): Endpoint[] {
   const all = slices.flatMap(({ endpoints, ports }) => {

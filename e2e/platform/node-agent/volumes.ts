@@ -89,7 +89,9 @@ function composeProjection(projection: Projection, input: VolumeInput): VolumeFi
   throw new ContainerConfigError("a source of a projected volume is not supported");
 }
 
-/** The files of a volume. Throws ContainerConfigError when an object is missing or the kind of volume is not supported. */
+/**
+ * The files of a volume. Throws ContainerConfigError when an object is missing or the kind of volume is not supported.
+ */
 export function composeVolume(volume: Volume, input: VolumeInput): VolumeFiles {
   const { secret, configMap, projected } = volume;
   if (secret) return composeProjection({ secret: { ...secret, name: secret.secretName } }, input);
@@ -108,8 +110,8 @@ export function createFolder(folder: string, owner: { uid: number; gid: number }
 }
 
 /**
- * Makes a folder hold exactly these files, all at once, as kubelet does: `..data` is a link to the folder of the current
- * ones, and each file a link through it. Unchanged files are left alone.
+ * Makes a folder hold exactly these files, all at once, as kubelet does: `..data` is a link to the folder of the
+ * current ones, and each file a link through it. Unchanged files are left alone.
  */
 export function writeVolume(folder: string, files: VolumeFiles, owner: { uid: number; gid: number }): void {
   mkdirSync(folder, { recursive: true, mode: 0o755 });

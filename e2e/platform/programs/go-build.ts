@@ -9,10 +9,14 @@ import { StartError } from "./start-error.ts";
 const run = promisify(execFile);
 const ERROR_LINES = 15;
 
-/** Without debug information, which the linker drops: a tenth less work for the compiler and a quarter less build cache. */
+/**
+ * Without debug information, which the linker drops: a tenth less work for the compiler and a quarter less build cache.
+ */
 export const COMPILER_FLAGS = "-gcflags=all=-dwarf=false";
 
-/** Link flags that make a Kubernetes program report `version` (with `v`); without them it reports one it cannot parse. */
+/**
+ * Link flags that make a Kubernetes program report `version` (with `v`); without them it reports one it cannot parse.
+ */
 export function ldflagsFor(version: string): string {
   const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
   const stamps = {

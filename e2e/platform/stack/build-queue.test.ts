@@ -28,7 +28,7 @@ test("what is missing is built one after another, in the order of the queue; wha
   expect(queue.pending()).toEqual([]);
 });
 
-test("each is told as soon as it is built, before what comes later", async () => {
+test("each is reported as soon as it is built, before what comes later", async () => {
   const log: string[] = [];
   const queue = createBuildQueue([item("etcd", log), item("helm", log)]);
   const first = queue.built("etcd").then(() => [...log]);
@@ -36,7 +36,7 @@ test("each is told as soon as it is built, before what comes later", async () =>
   expect(await first).not.toContain("-helm");
 });
 
-test("a failed build is told to those that wait for it, and what comes later is built", async () => {
+test("a failed build is reported to those that wait for it, and what comes later is built", async () => {
   const log: string[] = [];
   const queue = createBuildQueue([item("etcd", log, false, "no room"), item("helm", log)]);
   await queue.run(signal);
@@ -45,7 +45,7 @@ test("a failed build is told to those that wait for it, and what comes later is 
   expect(queue.pending()).toEqual(["etcd"]);
 });
 
-test("once it is stopped nothing else is built, and whoever waits is told", async () => {
+test("once it is stopped nothing else is built, and what waits is rejected", async () => {
   const log: string[] = [];
   const queue = createBuildQueue([item("etcd", log)]);
   await queue.run(AbortSignal.abort());

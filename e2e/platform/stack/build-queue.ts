@@ -30,8 +30,8 @@ export interface BuildQueue {
   built(name: string): Promise<void>;
   /**
    * Builds what is missing in the order of the queue; what fails stops none that come later. Resolves at the end and
-   * never rejects: `built` reports failures. Once `signal` aborts, what is left is rejected. What is not in `first` waits for its
-   * moment.
+   * never rejects: `built` reports failures. Once `signal` aborts, what is left is rejected. What is not in `first`
+   * waits for its moment.
    */
   run(signal: AbortSignal, first?: FirstBuilds): Promise<void>;
 }

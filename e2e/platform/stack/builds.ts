@@ -36,8 +36,8 @@ export function buildNode(queue: BuildQueue, name: string): StepNode {
 }
 
 /**
- * Makes every node wait for the builds that it needs: that of its own name, and those that NEEDS names. The nodes of these
- * builds, and of `programs`, are added to the table.
+ * Makes every node wait for the builds that it needs: that of its own name, and those that NEEDS names. The nodes of
+ * these builds, and of `programs`, are added to the table.
  */
 export function afterBuilds(nodes: readonly Node[], queue: BuildQueue, programs: readonly string[]): Node[] {
   const builds = new Set(programs);

@@ -180,8 +180,8 @@ async function readAuthority(dir: string, ca: string): Promise<Authority> {
 }
 
 /**
- * Replaces the serving certificate and the key that signs tokens of ServiceAccounts below `<dir>/certificates`: after its
- * restart kube-apiserver shows the one, and refuses every token of before.
+ * Replaces the serving certificate and the key that signs tokens of ServiceAccounts below `<dir>/certificates`: after
+ * its restart kube-apiserver shows the one, and refuses every token of before.
  */
 export async function rotateServerKeys(dir: string): Promise<void> {
   const folder = join(dir, "certificates");

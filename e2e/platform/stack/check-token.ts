@@ -4,7 +4,9 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { StartError } from "../programs/start-error.ts";
 
-/** `npm run -s token -- alice | npm run -s token:check`: says what the API server of the running stack makes of a token. */
+/**
+ * `npm run -s token -- alice | npm run -s token:check`: says what the API server of the running stack makes of a token.
+ */
 function main(): void {
   const root = join(import.meta.dirname, "..", "..", "..");
   const { values } = parseArgs({ options: { dir: { type: "string", default: join(root, ".marina") } } });

@@ -11,7 +11,10 @@ export const PLATFORM_CIDRS = ["127.0.0.1/32"];
 export interface ProgramKubeconfigs {
   apiserver: string;
   operator: string;
-  /** For integration tests, which run the programs' code and prepare what it meets: counted as a program, with every right. */
+  /**
+   * For integration tests, which run the programs' code and prepare what it meets: counted as a program, with every
+   * right.
+   */
   tests: string;
 }
 
@@ -185,6 +188,7 @@ export function describeOperatorEnvironment(input: OperatorEnvironmentInput): Re
     MARINA_SYNCED_NODE_LABELS: ".*",
     // There is no kubelet to run it: the Deployment is created and never runs.
     MARINA_CLUSTER_AUTOSCALER_IMAGE: "cluster-autoscaler",
+    MARINA_ARGO_CD_NAMESPACE: "argocd",
   };
 }
 

@@ -28,8 +28,8 @@ export async function pathOfGoTool({ name, moduleDir, sources = [] }: GoTool): P
 }
 
 /**
- * The path of a program, built when it is not in the user's cache folder yet; of several that want it at once, one builds
- * it. Throws StartError like `buildProgram`.
+ * The path of a program, built when it is not in the user's cache folder yet; of several that want it at once, one
+ * builds it. Throws StartError like `buildProgram`.
  */
 export async function ensureGoTool(tool: GoTool): Promise<string> {
   const { goPackage, moduleDir, signal, isBackground } = tool;

@@ -24,9 +24,9 @@ export interface ManagementClusterDeps {
 }
 
 /**
- * Whose requests are written to AUDIT_LOG in the run directory, one JSON object a line: everybody's, those of the API server and
- * the operator with the deletions of Marina's objects by whomever, or these deletions alone, which are sent to AUDIT_WEBHOOK
- * too.
+ * Whose requests are written to AUDIT_LOG in the run directory, one JSON object a line: everybody's, those of the API
+ * server and the operator with the deletions of Marina's objects by whomever, or these deletions alone, which are sent
+ * to AUDIT_WEBHOOK too.
  */
 export type Audit = "everybody" | "programs" | "deletions";
 
@@ -219,7 +219,10 @@ function apiserverNode(deps: ManagementClusterDeps): ProcessNode {
   };
 }
 
-/** What every component of Kubernetes is started with that is a client of the embedded cluster and the only one of its kind. */
+/**
+ * What every component of Kubernetes is started with that is a client of the embedded cluster and the only one of its
+ * kind.
+ */
 export function componentArgs(kubeconfig: string, port: number): string[] {
   return [
     `--kubeconfig=${kubeconfig}`,
@@ -242,7 +245,8 @@ function controllerManagerNode({
   const port = ports["kube-controller-manager"] ?? 0;
   return {
     name: "kube-controller-manager",
-    // It counts a quota on a kind that is installed later only 30 s after that. With workloads, the chart installs ours.
+    // It counts a quota on a kind that is installed later only 30 s after that. With workloads, the chart installs
+    // ours.
     after: ["kube-apiserver", ...(workloadControllers === undefined ? ["Marina CRDs"] : [])],
     process: () => ({
       command: tools.path("kube-controller-manager"),

@@ -59,7 +59,9 @@ const catalogue: Manifest = {
   data: { "versions.json": JSON.stringify(VERSIONS, undefined, 2) },
 };
 
-/** The platform namespace, the version catalogue, Marina's custom resources, the programs' access and the ClusterClass. */
+/**
+ * The platform namespace, the version catalogue, Marina's custom resources, the programs' access and the ClusterClass.
+ */
 export function platformSteps(deps: PlatformDeps): StepNode[] {
   const { kube, after, classFile, hasRefusingClass, programAccess } = deps;
   const steps: StepNode[] = [

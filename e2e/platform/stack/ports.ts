@@ -31,8 +31,8 @@ function holdPort(port: number): Promise<boolean> {
 }
 
 /**
- * Reserves a block of ports for this process, so that stacks that start at the same time do not choose the same: nothing listens
- * on most of them for seconds. It is held by listening on its first port.
+ * Reserves a block of ports for this process, so that stacks that start at the same time do not choose the same:
+ * nothing listens on most of them for seconds. It is held by listening on its first port.
  */
 async function holdBlock(dir: string): Promise<number> {
   const count = Math.floor((LAST_PORT - FIRST_PORT) / BLOCK_PORTS);
@@ -57,8 +57,8 @@ async function pickFreePort(dir: string, taken: ReadonlySet<number>): Promise<nu
 }
 
 /**
- * One port for each name, picked among the free ones at the first start and kept in `<dir>/ports.json`; those picked by a process
- * are no other's until it ends. Throws a StartError that names the port when one of them is in use.
+ * One port for each name, picked among the free ones at the first start and kept in `<dir>/ports.json`; those picked by
+ * a process are no other's until it ends. Throws a StartError that names the port when one of them is in use.
  */
 export async function choosePorts(dir: string, names: readonly string[]): Promise<Ports> {
   const file = join(dir, "ports.json");

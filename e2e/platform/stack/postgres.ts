@@ -197,7 +197,8 @@ const SETTINGS = {
   // Data may be lost in a power cut, not when the process is killed.
   fsync: "off",
   full_page_writes: "off",
-  // Otherwise each new file of the log is filled with zeros first, and all commits wait for that: up to 0.4 s every 16 MB.
+  // Otherwise each new file of the log is filled with zeros first, and all commits wait for that: up to 0.4 s every 16
+  // MB.
   wal_init_zero: "off",
 };
 

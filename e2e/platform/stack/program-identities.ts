@@ -9,7 +9,8 @@ const GROUPS = ["system:serviceaccounts", `system:serviceaccounts:${PLATFORM_NAM
 
 /**
  * Writes a separate kubeconfig for each program to the run directory. Its user and groups are those of the program's
- * ServiceAccount, so that admission policies see the same as in an installation; the credential is a client certificate.
+ * ServiceAccount, so that admission policies see the same as in an installation; the credential is a client
+ * certificate.
  */
 export async function writeProgramKubeconfigs(
   dir: string,
@@ -37,9 +38,9 @@ export async function writeProgramKubeconfigs(
 export const ACCESS_CONTROL_FILE = join(import.meta.dirname, "access-control.yaml");
 
 /**
- * The roles and the admission policies of the chart: the programs have the rights that it gives them, so that a missing one
- * shows in every story, and the policies apply to every other writer. `npm run check` fails when the file is not what
- * the chart renders.
+ * The roles and the admission policies of the chart: the programs have the rights that it gives them, so that a missing
+ * one shows in every story, and the policies apply to every other writer. `npm run check` fails when the file is not
+ * what the chart renders.
  */
 export function readAccessControl(): Manifest[] {
   return readManifests(ACCESS_CONTROL_FILE);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createProgress, formatElapsed } from "./progress.ts";
+import { createProgress, formatElapsed, reportWhile, silentProgress } from "./progress.ts";
 
 /** Its clock stands still, so that no pause of this process is shown. */
 function record(isTTY: boolean) {
@@ -31,4 +31,18 @@ test("in a file every line is whole", async () => {
   const { written, progress } = record(false);
   await progress.during("building etcd", Promise.resolve());
   for (const line of written) expect(line).toMatch(/^ +\d+\.\ds {2}building etcd.*\n$/);
+});
+
+test("long work is reported again and again until it ends, and its result is returned", async () => {
+  const lines: string[] = [];
+  const third = Promise.withResolvers<string>();
+  const line = (text: string): void => {
+    if (lines.push(text) === 3) third.resolve("done");
+  };
+  const work = reportWhile({ ...silentProgress, line }, () => `waiting ${lines.length}`, third.promise, 1);
+  expect(await work).toBe("done");
+  expect(lines).toEqual(["waiting 0", "waiting 1", "waiting 2"]);
+  await expect(reportWhile(silentProgress, () => "", Promise.reject(new Error("refused")))).rejects.toThrow(
+    "refused",
+  );
 });

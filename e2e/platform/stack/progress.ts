@@ -6,7 +6,8 @@ export interface Progress {
 }
 
 const TERMINAL_INTERVAL_MS = 1000;
-const FILE_INTERVAL_MS = 30_000;
+/** The longest wait without a line. */
+const REPORT_INTERVAL_MS = 10_000;
 const CLEAR = "\r\x1b[2K";
 
 /** 65 seconds are "1m 05s". */
@@ -42,7 +43,7 @@ export function createProgress(
         else write(status);
       };
       show();
-      const timer = setInterval(show, isTerminal ? TERMINAL_INTERVAL_MS : FILE_INTERVAL_MS);
+      const timer = setInterval(show, isTerminal ? TERMINAL_INTERVAL_MS : REPORT_INTERVAL_MS);
       try {
         await work;
       } finally {
@@ -53,6 +54,24 @@ export function createProgress(
       write(`${text}: done in ${formatElapsed(Date.now() - begin)}`);
     },
   };
+}
+
+/**
+ * Says every 10 s what is waited for, until `work` ends: nothing where it ends before. Returns its result, or its
+ * error.
+ */
+export async function reportWhile<T>(
+  progress: Progress,
+  describe: () => string,
+  work: Promise<T>,
+  intervalMs = REPORT_INTERVAL_MS,
+): Promise<T> {
+  const timer = setInterval(() => progress.line(describe()), intervalMs);
+  try {
+    return await work;
+  } finally {
+    clearInterval(timer);
+  }
 }
 
 /** No output. */

@@ -32,7 +32,8 @@ export const PROVIDER_SETTINGS: Record<ProviderName, ProviderSettings> = {
   local: {
     tools: ["capi-core", "kube-controller-manager", "kube-scheduler", "kwok"],
     managers: ["capi-core"],
-    // Otherwise it reconciles an object once a second at most, which is two thirds of the time to create a small cluster.
+    // Otherwise it reconciles an object once a second at most, which is two thirds of the time to create a small
+    // cluster.
     coreGates: ["ReconcilerRateLimiting=false"],
     ports: LOCAL_PROVIDER_PORTS,
     classFile: CLUSTER_CLASS_FILE,

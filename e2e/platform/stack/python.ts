@@ -8,9 +8,9 @@ const run = promisify(execFile);
 const INSTALL_TIMEOUT_MS = 300_000;
 
 /**
- * A virtual environment of Python in the user's cache folder with these packages (`name==version`), created at the first
- * use; `name` identifies it with its versions. Returns the folder of its programs. Rejects where there is no Python or no
- * package index to install from.
+ * A virtual environment of Python in the user's cache folder with these packages (`name==version`), created at the
+ * first use; `name` identifies it with its versions. Returns the folder of its programs. Rejects where there is no
+ * Python or no package index to install from.
  */
 export async function ensurePythonPackages(name: string, packages: readonly string[]): Promise<string> {
   const home = join(cacheRoot(), name);

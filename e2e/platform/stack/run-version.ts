@@ -15,7 +15,9 @@ export interface RunVersion {
   postgresMajor: number;
 }
 
-/** Increased by every change after which a run directory of before cannot be used: other files, ports, secrets, objects. */
+/**
+ * Increased by every change after which a run directory of before cannot be used: other files, ports, secrets, objects.
+ */
 const LAYOUT = 1;
 const FILE = "version.json";
 /** In every run directory once it was prepared, also in those of versions that wrote no version.json. */
@@ -70,8 +72,8 @@ function readRecorded(dir: string): RunVersion | undefined {
 }
 
 /**
- * Throws a StartError for a run directory of a version of the project that this checkout does not go on from; records this
- * version in any other.
+ * Throws a StartError for a run directory of a version of the project that this checkout does not go on from; records
+ * this version in any other.
  */
 export function requireUsableVersion(dir: string): void {
   const migrations = readMigrations();

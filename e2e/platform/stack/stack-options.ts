@@ -10,8 +10,8 @@ export interface StackOptions {
   /** A fixed port of the API; otherwise a free one is chosen and kept. */
   apiPort?: number;
   /**
-   * "infrastructure" leaves out migrations, API server and operator. "prepared" is a management cluster that the chart can
-   * be installed into: nothing of Marina is there, and Pods run (workloads.ts).
+   * "infrastructure" leaves out migrations, API server and operator. "prepared" is a management cluster that the chart
+   * can be installed into: nothing of Marina is there, and Pods run (workloads.ts).
    */
   parts?: "all" | "infrastructure" | "prepared";
   /** In a prepared cluster the token of a ServiceAccount is replaced after this time, not after most of its life. */
@@ -33,8 +33,8 @@ export interface StackOptions {
   /** When a part ends by itself: stop everything, or only report it. */
   onCrash?: "stop" | "report";
   /**
-   * Ready as soon as the API answers: what is not built yet and not needed for that joins later. Otherwise ready when every
-   * part is, and kubectl and helm are there.
+   * Ready as soon as the API answers: what is not built yet and not needed for that joins later. Otherwise ready when
+   * every part is, and kubectl and helm are there.
    */
   answerEarly?: boolean;
   progress?: Progress;

@@ -10,7 +10,7 @@ import { describeJoined } from "./later-parts.ts";
 import { objectStoreOf } from "./object-store.ts";
 import { postgresHome } from "./postgres.ts";
 import type { Part } from "./process-part.ts";
-import { formatElapsed, type Progress, silentProgress } from "./progress.ts";
+import { formatElapsed, type Progress, reportWhile, silentProgress } from "./progress.ts";
 import { receiverUrlOf } from "./receiver.ts";
 import { registryOf } from "./registry.ts";
 import { releaseLock, takeLock } from "./run-lock.ts";
@@ -109,7 +109,10 @@ function announceBuilds(
   );
 }
 
-/** A part that cannot join ends the stack like one that crashes; an optional one is reported. Resolves when all have tried. */
+/**
+ * A part that cannot join ends the stack like one that crashes; an optional one is reported. Resolves when all have
+ * tried.
+ */
 async function joinLater(
   supervisor: Supervisor,
   { later, optional }: { later: readonly Node[]; optional: readonly (readonly Node[])[] },
@@ -174,7 +177,13 @@ async function runStack(options: StackOptions, setup: Setup, progress: Progress)
     announceBuilds(setup, needed, progress);
     const started = supervisor.start(first);
     building = builds.run(ending.signal, { names: needed, done: started.catch(() => {}) });
-    await started;
+    const names = new Set(first.map(({ name }) => name));
+    const describeStarting = () =>
+      `starting: ${file
+        .pending()
+        .filter((name) => names.has(name))
+        .join(", ")}`;
+    await reportWhile(progress, describeStarting, started);
     const info = await describeStack(setup);
     file.open(info, () => supervisor.parts());
     const joining = joinLater(

@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { StartError } from "../programs/start-error.ts";
 import { describeMissing } from "./later-parts.ts";
@@ -53,6 +53,7 @@ Ready after ${seconds.toFixed(1)} s.
   API     ${info.apiUrl}
   Docs    ${info.docsUrl}
   kubectl ${info.kubectl} --kubeconfig ${info.kubeconfig} get clusters -A
+  State   ${dirname(info.logs)}, kept for the next start; --fresh deletes it
   Logs    ${info.logs}
   Webhook receiver ${info.webhookReceiver.url}, prints to ${info.processes["webhook-receiver"]?.log}
 
@@ -159,7 +160,9 @@ async function main(): Promise<number> {
   const crash = await Promise.race([stack.crashed, stopped]);
   const stoppingAt = Date.now();
   await stack.stop();
-  progress.line(`everything has stopped (${((Date.now() - stoppingAt) / 1000).toFixed(1)} s)`);
+  progress.line(
+    `everything has stopped (${((Date.now() - stoppingAt) / 1000).toFixed(1)} s); npm start goes on with the state in ${values.dir}`,
+  );
   return crash === undefined ? 0 : 1;
 }
 

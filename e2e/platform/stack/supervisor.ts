@@ -37,8 +37,8 @@ export interface Supervisor {
   /** Starts everything in order; on a failure everything is stopped, and the failure is thrown. */
   start(nodes: readonly Node[]): Promise<void>;
   /**
-   * Adds nodes to what runs, in their order, once what was started is ready; nodes that ran already may be named in their
-   * `after`. When one fails, everything else runs on, and the failure is thrown.
+   * Adds nodes to what runs, in their order, once what was started is ready; nodes that ran already may be named in
+   * their `after`. When one fails, everything else runs on, and the failure is thrown.
    */
   join(nodes: readonly Node[]): Promise<void>;
   /** Throws for a part that is not in the table or has not been started. */

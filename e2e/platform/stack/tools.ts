@@ -48,7 +48,7 @@ const BUILD_SPACE_GB = 6;
 const MANIFESTS_FILE = "cluster-api.json";
 const STAGES_FILE = "kwok-stages.yaml";
 
-/** Names of what is built beside programs. */
+/** Names of what is built next to programs. */
 export const GO_MODULES = "Go modules";
 export const CAPI_MANIFESTS = "Cluster API manifests";
 export const KWOK_STAGES = "kwok rules";
@@ -61,7 +61,8 @@ export function cacheRoot(): string {
 }
 
 function cacheKey(goVersion: string): string {
-  // With the flags, so that a kube-apiserver of another version is linked from what was compiled, and not compiled anew.
+  // With the flags, so that a kube-apiserver of another version is linked from what was compiled, and not compiled
+  // anew.
   const hash = createHash("sha256").update(goVersion).update(LDFLAGS).update(COMPILER_FLAGS);
   for (const name of ["go.mod", "go.sum"]) hash.update(readFileSync(join(GO_MODULE_DIR, name)));
   for (const name of ["cluster-api-manifests.ts", "kwok-stages.ts"]) {
@@ -102,7 +103,9 @@ function programOf(tools: Tools, name: ToolName, onWait: (holder: ProcessIdentit
   };
 }
 
-/** The modules that these programs are built from. Not `go mod download`: most modules of the graph no program imports. */
+/**
+ * The modules that these programs are built from. Not `go mod download`: most modules of the graph no program imports.
+ */
 function modulesOf(programs: readonly Buildable[], names: readonly ToolName[]): Buildable {
   let isDownloaded = false;
   return {
@@ -126,9 +129,9 @@ function fileOf(
 }
 
 /**
- * The modules of the first programs (the rest is downloaded by the builds that need it), then the programs with the files
- * that go with them, in this order: Cluster API's manifests before its core manager, the rules of kwok before kwok.
- * `onWait` is told of another start that builds at the moment.
+ * The modules of the first programs (the rest is downloaded by the builds that need it), then the programs with the
+ * files that go with them, in this order: Cluster API's manifests before its core manager, the rules of kwok before
+ * kwok. `onWait` is called for another start that builds at the moment.
  */
 export function buildablesOf(
   tools: Tools,
@@ -159,8 +162,8 @@ export function requireBuildSpace({ dir }: Tools, items: readonly Buildable[]): 
 
 /**
  * The programs of the stack, built when they are not in the user's cache folder yet, which is kept per go.mod, go.sum
- * and Go version, with the manifests of Cluster API. Safe against a second start at the same time. Throws StartError for
- * a missing or old Go, a full disk or a failed build.
+ * and Go version, with the manifests of Cluster API. Safe against a second start at the same time. Throws StartError
+ * for a missing or old Go, a full disk or a failed build.
  */
 export async function ensureTools(wanted: readonly ToolName[], signal: AbortSignal): Promise<Tools> {
   const tools = await openTools();

@@ -61,9 +61,10 @@ function openStack(): Promise<Running> {
 
 /**
  * Gives the tests one running stack: MARINA_STACK=<path of a stack.json> uses one that runs already (for a quick round
- * while developing), else a fresh one is started, in the folder that MARINA_TEST_STACK names: two runs at once need two.
- * `inject("stackJson")` is the path; MARINA_TEST_KUBECONFIG and MARINA_TEST_DATABASE_URL serve the tests of shared code,
- * which may not import from here; MARINA_TEST_SEEN_FOLDER is where processes note which answers they saw; kubectl is in PATH.
+ * while developing), else a fresh one is started, in the folder that MARINA_TEST_STACK names: two runs at once need
+ * two. `inject("stackJson")` is the path; MARINA_TEST_KUBECONFIG and MARINA_TEST_DATABASE_URL serve the tests of shared
+ * code, which may not import from here; MARINA_TEST_SEEN_FOLDER is where processes note which answers they saw; kubectl
+ * is in PATH.
  */
 export default async function setUpStack(project: TestProject): Promise<() => Promise<void>> {
   shared.running ??= openStack();

@@ -5,8 +5,9 @@ import { Webhook } from "standardwebhooks";
 import type { Delivery, ReceiverSettings } from "./receiver.ts";
 
 /**
- * Runs as a separate program: `node webhook-receiver.ts <settings file>`. An endpoint is any path: PUT gives it a signing
- * secret, POST is a delivery, GET lists its deliveries, the last thousand of all endpoints. Each delivery is printed.
+ * Runs as a separate program: `node webhook-receiver.ts <settings file>`. An endpoint is any path: PUT gives it a
+ * signing secret, POST is a delivery, GET lists its deliveries, the last thousand of all endpoints. Each delivery is
+ * printed.
  */
 const MAX_DELIVERIES = 1000;
 

@@ -25,8 +25,8 @@ export interface CephRequest {
 }
 
 /**
- * The manager's REST API. Logs in by itself, again when its token has ended. Resolves to any response of 2xx or 404; every
- * other outcome is a StorageError.
+ * The manager's REST API. Logs in by itself, again when its token has ended. Resolves to any response of 2xx or 404;
+ * every other outcome is a StorageError.
  */
 export interface CephApi {
   request(request: CephRequest): Promise<CephResponse>;

@@ -1,4 +1,13 @@
-import { FINALIZER, GROUP, LABEL_ID, LABEL_ORG_ID, MANAGER_PREFIX } from "../names.ts";
+import {
+  ANNOTATION_REPLACE_PREFIX,
+  FINALIZER,
+  GROUP,
+  LABEL_ID,
+  LABEL_ORG_ID,
+  MANAGER_OPERATOR_STATUS,
+  MANAGER_PREFIX,
+  OBJECT_ANNOTATIONS,
+} from "../names.ts";
 
 /** A variable of a policy; Kubernetes computes it when a rule first asks for it. */
 export interface Variable {
@@ -56,9 +65,10 @@ export const changes = (part: Entries, key: string) => `(${sets(part, key)} || $
 export const setsPrefix = (part: Entries, prefix: string) =>
   `variables.${part}.exists(key, key.startsWith(${quote(prefix)}) && ${differs(part, "key")})`;
 
-/** An entry with a key of Marina's group is set, has another value than before, or is removed. */
-export function changesOwn(part: Entries): string {
-  const isOwn = `(key.startsWith('${GROUP}/') || key.contains('.${GROUP}/'))`;
+/** An entry with a key of Marina's group, but for `except`, is set, has another value than before, or is removed. */
+export function changesOwn(part: Entries, except?: string): string {
+  const isFree = except === undefined ? "" : `key != ${quote(except)} && `;
+  const isOwn = `${isFree}(key.startsWith('${GROUP}/') || key.contains('.${GROUP}/'))`;
   const isSet = `variables.${part}.exists(key, ${isOwn} && ${differs(part, "key")})`;
   return `${isSet} || variables.${part}Before.exists(key, ${isOwn} && !(key in variables.${part}))`;
 }
@@ -75,6 +85,10 @@ export const switches = (field: string) => `${flag("spec", field)} != ${flag("sp
 
 /** A number of the spec changes; absent is 0. */
 export const renumbers = (field: string) => `${number("spec", field)} != ${number("specBefore", field)}`;
+
+/** A field of the spec is set, has another value than before, or is removed. */
+export const rewrites = (field: string) =>
+  `((${quote(field)} in variables.spec && ${differs("spec", quote(field))}) || (!(${quote(field)} in variables.spec) && ${quote(field)} in variables.specBefore))`;
 
 const isNew = (label: string) =>
   `(${quote(label)} in variables.labels && !(${quote(label)} in variables.labelsBefore))`;
@@ -101,44 +115,89 @@ export const CHANGES_MANAGERS_ALONE = `oldObject != null && ${(["labels", "annot
 
 const MANAGER = "has(request.options) && has(request.options.fieldManager)";
 
+/** What `kubectl patch`, `replace` and `edit` call themselves where their caller names no manager. */
+export const KUBECTL_MANAGERS_OF_SCALE = ["kubectl-patch", "kubectl-replace", "kubectl-edit"];
+
+/** Each manager of an apply of the scale gets an entry in the pool, which a policy does not see in a request of that part. */
+export const NAMES_MANAGER_OF_SCALE = `variables.subresource == 'scale' && ${MANAGER} && !(request.options.fieldManager in ${listOf(["", ...KUBECTL_MANAGERS_OF_SCALE])})`;
+
 export const NAMES_OWN_MANAGER = `${MANAGER} && request.options.fieldManager.startsWith('${MANAGER_PREFIX}')`;
 
-/** Removes all managedFields: the audit log would not show who set a field, nor the operator see which status fields are its own. */
-export const RESETS_MANAGERS =
-  "variables.entriesBefore.size() > 0 && variables.entries.size() == 0 && object != null";
+const holdsStatusEntry = (part: "entries" | "entriesBefore") =>
+  `variables.${part}.exists(one, has(one.manager) && one.manager == '${MANAGER_OPERATOR_STATUS}')`;
+
+/**
+ * Removes all managedFields, or the operator's entry of the status: the audit log would not show who set a field, nor the operator
+ * see which status fields are its own.
+ */
+export const RESETS_MANAGERS = `object != null && ((variables.entriesBefore.size() > 0 && variables.entries.size() == 0) || (${holdsStatusEntry("entriesBefore")} && !${holdsStatusEntry("entries")}))`;
 
 const MAX_LABELS = 64;
 const MAX_FINALIZERS = 16;
 const MAX_OWNERS = 8;
 const MAX_ANNOTATION_CHARACTERS = 65_536;
+const MAX_ENTRY_CHARACTERS = 65_536;
+const isOwnEntry = (entry: string) =>
+  `(has(${entry}.manager) && ${entry}.manager.startsWith('${MANAGER_PREFIX}'))`;
+const sizeOfEntries = (part: string, chosen: string) => `size('%s'.format([${part}.filter(one, ${chosen})]))`;
 
-/** Metadata that Kubernetes does not limit, and that would leave no room for a status in etcd's 1.5 MiB. */
+/** Exceeds a limit and is more than before: what Marina has added is no reason to refuse a change that adds nothing. */
+const exceeds = (part: Part, limit: number, measure: (part: string) => string) =>
+  `(${measure(`variables.${part}`)} > ${limit} && ${measure(`variables.${part}`)} > ${measure(`variables.${part}Before`)})`;
+const count = (part: string) => `${part}.size()`;
+/** Without those that are reserved, which engineers can add to an object that is full. */
+const sizeOfAnnotations = (part: string) =>
+  `${part}.map(key, key in ${listOf(OBJECT_ANNOTATIONS)} || key.startsWith(${quote(ANNOTATION_REPLACE_PREFIX)}) ? 0 : size(key) + size(${part}[key])).sum()`;
+const sizeOfForeignEntries = (part: string) => sizeOfEntries(part, `!${isOwnEntry("one")}`);
+
+/** Adds metadata that Kubernetes does not limit, and that would leave no room for a status in etcd's 1.5 MiB. */
 export const OVERFILLS_METADATA = [
-  `variables.labels.size() > ${MAX_LABELS}`,
-  `variables.finalizers.size() > ${MAX_FINALIZERS}`,
-  `variables.owners.size() > ${MAX_OWNERS}`,
-  `variables.annotations.map(key, size(key) + size(variables.annotations[key])).sum() > ${MAX_ANNOTATION_CHARACTERS}`,
+  exceeds("labels", MAX_LABELS, count),
+  exceeds("finalizers", MAX_FINALIZERS, count),
+  exceeds("owners", MAX_OWNERS, count),
+  exceeds("annotations", MAX_ANNOTATION_CHARACTERS, sizeOfAnnotations),
 ].join(" || ");
+
+/** As OVERFILLS_METADATA. Each field manager that changes an object gets an entry, an engineer too. */
+export const OVERFILLS_ENTRIES = exceeds("entries", MAX_ENTRY_CHARACTERS, sizeOfForeignEntries);
 
 const same = (field: string) =>
   `(has(now.${field}) ? now.${field} : '') == (has(before.${field}) ? before.${field} : '')`;
 
+const ADDS_OWN_ENTRY = `variables.entries.exists(now, ${isOwnEntry("now")} && !variables.entriesBefore.exists(before, ${["manager", "operation", "subresource", "time"].map(same).join(" && ")}))`;
+const OWN_SIZE = sizeOfEntries("variables.entries", isOwnEntry("one"));
+const OWN_SIZE_BEFORE = sizeOfEntries("variables.entriesBefore", isOwnEntry("one"));
+
+/** Small ones may grow: for a field that has become a list by key, Kubernetes enlarges the entries of all managers. */
+const ENLARGES_OWN_ENTRIES = `oldObject != null && ${OWN_SIZE} > ${MAX_ENTRY_CHARACTERS} && ${OWN_SIZE} > ${OWN_SIZE_BEFORE}`;
+
 /**
- * For writers that name no manager, who get the first part of their User-Agent. A writer that takes a field over makes the entry
- * of Marina smaller, but never newer.
+ * For writers that name no manager, who get the first part of their User-Agent, and those that send entries back. A
+ * writer that takes a field over makes the entry of Marina smaller, but never newer.
  */
-export const WRITES_OWN_ENTRY = `variables.entries.exists(now, now.manager.startsWith('${MANAGER_PREFIX}') && !variables.entriesBefore.exists(before, before.manager == now.manager && ${["operation", "subresource", "time"].map(same).join(" && ")}))`;
+export const WRITES_OWN_ENTRY = `${ADDS_OWN_ENTRY} || (${ENLARGES_OWN_ENTRIES})`;
 
-/** A map in the spec is compared by its entries: the removal of one sets nothing. */
-const SETS_SPEC = `variables.spec.exists(key, ${differs("spec", "key")} && (!(key in variables.specBefore) || type(variables.spec[key]) != map || type(variables.specBefore[key]) != map || variables.spec[key].exists(inner, !(inner in variables.specBefore[key]) || variables.spec[key][inner] != variables.specBefore[key][inner])))`;
+/** How many levels of maps the spec of a kind has. */
+const SPEC_DEPTH = 3;
 
-const IS_NEWEST = "has(own.time) && variables.entries.all(other, !has(other.time) || other.time <= own.time)";
+/**
+ * A value of a map is set that an entry of managedFields has; the removal of one sets nothing. CEL of the fields of the entry, of
+ * the map, and of what it was.
+ */
+function manages(fields: string, now: string, before: string, level = 1): string {
+  const key = `key${level}`;
+  const [inFields, inNow, inBefore] = [`${fields}['f:' + ${key}]`, `${now}[${key}]`, `${before}[${key}]`];
+  const isScalar = `!(${key} in ${before}) || type(${inNow}) != map || type(${inBefore}) != map`;
+  const within =
+    level === SPEC_DEPTH ? "" : ` && (${isScalar} || ${manages(inFields, inNow, inBefore, level + 1)})`;
+  return `${now}.exists(${key}, ('f:' + ${key}) in ${fields} && (!(${key} in ${before}) || ${inNow} != ${inBefore})${within})`;
+}
 
 /**
  * Times have whole seconds: in the second of a write by Marina, the entry of a writer that names no manager and calls itself
- * Marina looks like Marina's. A writer that sets a value gets the newest entry.
+ * Marina looks like Marina's. Who sets a value takes it from every other entry, so that an entry that has it is the writer's.
  */
-export const HIDES_BEHIND_OWN_ENTRY = `oldObject != null && !(${MANAGER} && request.options.fieldManager != '') && ${SETS_SPEC} && variables.entries.exists(own, own.manager.startsWith('${MANAGER_PREFIX}') && own.operation == 'Update' && !has(own.subresource) && ${IS_NEWEST})`;
+export const HIDES_BEHIND_OWN_ENTRY = `oldObject != null && !(${MANAGER} && request.options.fieldManager != '') && variables.entries.exists(own, ${isOwnEntry("own")} && own.operation == 'Update' && !has(own.subresource) && has(own.fieldsV1) && 'f:spec' in own.fieldsV1 && ${manages("own.fieldsV1['f:spec']", "variables.spec", "variables.specBefore")})`;
 
 /** The status gets an id that it did not have. */
 export const SETS_STATUS_ID = "'id' in variables.status && !('id' in variables.statusBefore)";

@@ -85,7 +85,7 @@ test.each([
   },
 );
 
-test("an object that nobody reconciles for its Namespace is deleted without the finalizer", async () => {
+test("an object that is not reconciled because of its Namespace is deleted without the finalizer", async () => {
   const stalled = {
     type: "Stalled",
     status: "True",
@@ -99,7 +99,8 @@ test("an object that nobody reconciles for its Namespace is deleted without the 
 });
 
 test("the deletion of a whole Namespace or collection keeps to the same rules", async () => {
-  // The collection is limited to this object: until all others were deleted, the operator would have added the finalizer.
+  // The collection is limited to this object: until all others were deleted, the operator would have added the
+  // finalizer.
   const collection = (target: string): Request => {
     const fieldSelector = `metadata.name=${target.split("/")[1]}`;
     return (place) => {

@@ -16,7 +16,8 @@ are no subresources that the Kubernetes API serves. Whether you have \`clusters/
 
 const CLOSING = `
 On the Namespace of an organization, labels and annotations of \`cloud.marina.dev\` need \`update\` on \`clusters/identity\` in all
-Namespaces. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
+Namespaces. Only \`cloud.marina.dev/allowed-registration\`, which says what \`spec.registration\` may have there, may also be set by who
+has \`clusters/registration\` in all Namespaces: a RoleBinding in one of them is not enough. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
 These write no Namespaces but those of organizations (\`org-*\`).
 
 A ClusterAccess by \`kubectl\` gives a right to nobody whom the API would refuse. One whose subject is an e-mail address or the

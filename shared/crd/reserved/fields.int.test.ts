@@ -11,6 +11,7 @@ import {
   LABEL_API_TOKEN_ID,
   LABEL_API_TOKEN_VERSION,
   LABEL_CLUSTER_ID,
+  LABEL_REGISTRATION,
   LABEL_USER_ID,
 } from "../names.ts";
 import { openWorld } from "./testing.ts";
@@ -35,6 +36,8 @@ const HOLDER = {
   [LABEL_API_TOKEN_VERSION]: "1",
   [LABEL_CLUSTER_ID]: createId(),
 };
+/** The operator deletes an access with it whose cluster asks for no registration. */
+const REGISTRATION = { [LABEL_REGISTRATION]: "fluxSecret" };
 const REPLACE = `${ANNOTATION_REPLACE_PREFIX}node-1`;
 
 let world: World;
@@ -45,6 +48,7 @@ beforeAll(async () => {
   await make(world, "clusters/shop", { spec: { credentialsGeneration: 3 } });
   await make(world, "clusters/plain", {});
   await make(world, "clusters/quiet", { spec: { suspend: true } });
+  await make(world, "clusters/registered", { spec: { registration: { fluxSecret: true } } });
   await make(world, "clusters/held", { annotations: { [ANNOTATION_HOLD]: "an investigation" } });
   await make(world, "nodepools/web", {});
   await make(world, "nodepools/worn", { annotations: { [REPLACE]: "request-1" } });
@@ -92,6 +96,44 @@ const suspension: Attempt[] = [
     [who, "resumes a cluster", merge("clusters/quiet", suspend(null))],
   ]),
   ["restore", "creates a suspended cluster", create("clusters", {}, { suspend: true })],
+];
+
+const machines = (controlPlaneReplicas: number | null) => ({ spec: { controlPlaneReplicas } });
+const REPLICAS = "spec.controlPlaneReplicas is set by the platform";
+
+/** The control plane costs the same, whatever the number of its machines. */
+const controlPlanes: Attempt[] = [
+  ["gitops", "has more machines of a control plane", merge("clusters/plain", machines(5)), REPLICAS],
+  ["gitops", "creates a cluster with as many", create("clusters", {}, { controlPlaneReplicas: 3 }), REPLICAS],
+  ["neighbour", "has more of them", merge("clusters/plain", machines(3)), REPLICAS],
+  ["gitops", "says that none are set", merge("clusters/plain", machines(null))],
+  ["restore", "creates a cluster with them", create("clusters", {}, { controlPlaneReplicas: 3 })],
+  ...(["engineer", "breakGlass"] as const).map(
+    (who): Attempt => [who, "sets their number", merge("clusters/plain", machines(3))],
+  ),
+];
+
+const register = (parts: object | null) => ({ spec: { registration: parts } });
+const HANDS_OUT = "spec.registration hands out credentials of the cluster";
+
+const registration: Attempt[] = [
+  ["gitops", "registers a cluster", merge("clusters/plain", register({ fluxSecret: true })), HANDS_OUT],
+  ["gitops", "creates a registered cluster", create("clusters", {}, { registration: {} }), HANDS_OUT],
+  ["gitops", "asks for more", merge("clusters/registered", register({ argoCDSecret: true })), HANDS_OUT],
+  ["gitops", "ends a registration", merge("clusters/registered", register(null)), HANDS_OUT],
+  [
+    "gitops",
+    "replaces it without",
+    replace("clusters/registered", {}, { registration: undefined }),
+    HANDS_OUT,
+  ],
+  ["gitops", "says what is so", merge("clusters/registered", register({ fluxSecret: true }))],
+  ["gitops", "applies a registered cluster without the field", apply("clusters/registered")],
+  ...(["engineer", "breakGlass"] as const).flatMap((who): Attempt[] => [
+    [who, "registers a cluster", merge("clusters/plain", register({ argoCDSecret: true }))],
+    [who, "ends a registration", merge("clusters/registered", register(null))],
+  ]),
+  ["restore", "creates a registered cluster", create("clusters", {}, { registration: { fluxSecret: true } })],
 ];
 
 const credentials: Attempt[] = [
@@ -174,7 +216,7 @@ const accesses: Attempt[] = [
   ...(["engineer", "breakGlass", "restore", "admin"] as const).flatMap((who): Attempt[] => [
     [
       who,
-      "removes the word about an access",
+      "removes the verdict about an access",
       merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, null)),
       CONFIRMED,
     ],
@@ -185,32 +227,40 @@ const accesses: Attempt[] = [
       CONFIRMED,
     ],
   ]),
-  ["engineer", "replaces an access without the word about it", replace("clusteraccesses/joe"), CONFIRMED],
+  ["engineer", "replaces an access without the verdict about it", replace("clusteraccesses/joe"), CONFIRMED],
   [
     "engineer",
-    "changes the word about an access",
+    "changes the verdict about an access",
     merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, "known")),
     "are set by Marina alone",
   ],
   [
     "operator",
-    "removes the word about an access",
+    "removes the verdict about an access",
     merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, null)),
   ],
-  ...Object.keys(HOLDER).flatMap((name): Attempt[] => [
-    [
+  ...Object.keys({ ...HOLDER, ...REGISTRATION }).map(
+    (name): Attempt => [
       "engineer",
       `creates an access with ${name}`,
       create("clusteraccesses", { labels: { [name]: USER } }),
       WHOSE,
     ],
-    [
+  ),
+  ...Object.keys(HOLDER).map(
+    (name): Attempt => [
       "engineer",
       `removes ${name}`,
       merge("clusteraccesses/jane", { metadata: { labels: { [name]: null } } }),
       WHOSE,
     ],
-  ]),
+  ),
+  [
+    "engineer",
+    "makes an access one of a registration",
+    merge("clusteraccesses/jane", { metadata: { labels: REGISTRATION } }),
+    WHOSE,
+  ],
   [
     "engineer",
     "changes the user of an access",
@@ -232,16 +282,9 @@ const accesses: Attempt[] = [
   ],
   ["engineer", "grants an access to somebody else", create("clusteraccesses")],
   ["engineer", "deletes an access", remove("clusteraccesses/jane")],
-  [
-    "apiserver",
-    "grants an access to a user",
-    create("clusteraccesses", { labels: HOLDER }, { subject: USER }),
-  ],
-  [
-    "restore",
-    "restores an access of a user",
-    create("clusteraccesses", { labels: HOLDER }, { subject: USER }),
-  ],
+  ...(["apiserver", "restore"] as const).map((who): Attempt => {
+    return [who, "creates one of a user", create("clusteraccesses", { labels: HOLDER }, { subject: USER })];
+  }),
   ["gitops", "deletes an access", remove("clusteraccesses/jane"), "attack:gitops"],
   [
     "engineer",
@@ -250,6 +293,7 @@ const accesses: Attempt[] = [
   ],
 ];
 
-test.each([...suspension, ...credentials, ...annotations, ...accesses])("%s %s", (...attempt) =>
-  expectAnswer(world, attempt),
+test.each([...suspension, ...controlPlanes, ...registration, ...credentials, ...annotations, ...accesses])(
+  "%s %s",
+  (...attempt) => expectAnswer(world, attempt),
 );

@@ -15,22 +15,32 @@ import {
   LABEL_ID,
   LABEL_ORG_ID,
 } from "../names.ts";
-import { openWorld, type RawRequest } from "./testing.ts";
+import { openWorld } from "./testing.ts";
 import {
   type Attempt,
-  apply,
   composeObject,
   create,
   expectAnswer,
-  jsonPatch,
   make,
   merge,
-  type Request,
   remove,
-  replace,
-  update,
   type World,
 } from "./testing-attempts.ts";
+import {
+  annotation,
+  apis,
+  CAPI,
+  CORE,
+  fixed,
+  label,
+  inNamespace as own,
+  POLICIES,
+  RBAC,
+  type Reach,
+  type ReservedField,
+  requestOf,
+  writesOf,
+} from "./testing-tables.ts";
 
 const ID = createId();
 
@@ -46,24 +56,13 @@ beforeAll(async () => {
   return () => opened.close();
 });
 
-type Part = Record<string, unknown>;
-interface Fields {
-  metadata?: Record<string, Part>;
-  spec?: Part;
-}
-
-const label = (name: string, value: string): Fields => ({ metadata: { labels: { [name]: value } } });
-const annotation = (name: string, value = "true"): Fields => ({
-  metadata: { annotations: { [name]: value } },
-});
-
 const GIVEN = "are given by Marina: leave them out";
 const MARKS = "are set by Marina alone: leave them out";
 const DECIDES = "decide about infrastructure, which the platform's engineers do";
 
 /** What is reserved of the kinds that a pipeline writes, and the answer; the second one to a create, where it differs. */
-const FIELDS: readonly [resource: string, what: string, fields: Fields, refused: string, ofNew?: string][] = [
-  ...["clusters", "nodepools"].flatMap((resource): [string, string, Fields, string][] => [
+const FIELDS: readonly ReservedField[] = [
+  ...["clusters", "nodepools"].flatMap((resource): ReservedField[] => [
     [resource, LABEL_ID, label(LABEL_ID, createId()), GIVEN],
     [resource, LABEL_ORG_ID, label(LABEL_ORG_ID, createId()), GIVEN],
     [resource, ANNOTATION_REQUEST_ID, annotation(ANNOTATION_REQUEST_ID), MARKS],
@@ -72,6 +71,12 @@ const FIELDS: readonly [resource: string, what: string, fields: Fields, refused:
     [resource, ANNOTATION_AUTHORIZED_CIDRS, annotation(ANNOTATION_AUTHORIZED_CIDRS, "[]"), MARKS],
   ]),
   ["clusters", "spec.suspend", { spec: { suspend: true } }, "spec.suspend is set by the platform"],
+  [
+    "clusters",
+    "spec.controlPlaneReplicas",
+    { spec: { controlPlaneReplicas: 5 } },
+    "spec.controlPlaneReplicas is set by the platform",
+  ],
   [
     "clusters",
     "spec.credentialsGeneration",
@@ -91,51 +96,7 @@ const FIELDS: readonly [resource: string, what: string, fields: Fields, refused:
   ],
 ];
 
-/** A JSON patch adds the maps of metadata whole, for the objects have none of them. */
-function toOperations({ metadata = {}, spec = {} }: Fields): object[] {
-  const parts = { metadata, spec };
-  return Object.entries(parts).flatMap(([part, fields]) =>
-    Object.entries(fields).map(([field, value]) => ({ op: "add", path: `/${part}/${field}`, value })),
-  );
-}
-
-/** Every way to write a field. */
-const WAYS: Record<string, (resource: string, fields: Fields) => Request> = {
-  "a create": (resource, { metadata, spec }) => create(resource, metadata, spec),
-  "an apply of a new object": (resource, { metadata, spec }) => apply(`${resource}/new`, metadata, spec),
-  "an apply": (resource, { metadata, spec }) => apply(`${resource}/bare`, metadata, spec),
-  "a merge patch": (resource, fields) => merge(`${resource}/bare`, { ...fields }),
-  "a JSON patch": (resource, fields) => jsonPatch(`${resource}/bare`, ...toOperations(fields)),
-  "a replace": (resource, { metadata, spec }) => replace(`${resource}/bare`, metadata, spec),
-  "an update without a named manager": (resource, fields) => update(`${resource}/bare`, fields),
-};
-const OF_NEW = ["a create", "an apply of a new object"];
-
-const writes = FIELDS.flatMap(([resource, what, fields, refused, ofNew = refused]) =>
-  Object.entries(WAYS).map(
-    ([way, request]): Attempt => [
-      "gitops",
-      `sets ${what} of ${resource} by ${way}`,
-      request(resource, fields),
-      OF_NEW.includes(way) ? ofNew : refused,
-    ],
-  ),
-);
-
-const NO_RIGHT = "attack:gitops";
-const DRY_RUN = { dryRun: "All" };
-const CORE = "/api/v1";
-const apis = (group: string) => `/apis/${group}/v1`;
-const CAPI = "/apis/cluster.x-k8s.io/v1beta2";
-const RBAC = apis("rbac.authorization.k8s.io");
-const POLICIES = `${apis("admissionregistration.k8s.io")}/validatingadmissionpolicies`;
-
-type Reach = [method: RawRequest["method"], path: (namespace: string) => string];
-const own =
-  (base: string, rest: string) =>
-  (namespace: string): string =>
-    `${base}/namespaces/${namespace}/${rest}`;
-const fixed = (path: string) => () => path;
+const writes = FIELDS.flatMap((field) => writesOf("gitops", field));
 
 /** Requests of which the role allows none, whatever their body. */
 const BEYOND: readonly Reach[] = [
@@ -203,17 +164,7 @@ const BEYOND: readonly Reach[] = [
   ["PATCH", fixed(`${apis("apiextensions.k8s.io")}/customresourcedefinitions/clusters.${GROUP}`)],
 ];
 
-const PATCH = "application/merge-patch+json";
-const reaches = BEYOND.map(([method, path]): Attempt => {
-  const request = ({ namespace }: World): RawRequest => ({
-    method,
-    path: path(namespace),
-    query: DRY_RUN,
-    ...(method === "PATCH" ? { contentType: PATCH } : {}),
-    ...(method === "GET" ? {} : { body: {} }),
-  });
-  return ["gitops", `asks for ${method} ${path("NAMESPACE")}`, request, NO_RIGHT];
-});
+const reaches = BEYOND.map((reach) => requestOf("gitops", reach));
 
 const owner = { apiVersion: "v1", kind: "ConfigMap", name: "any", uid: createId() };
 const OWN_MANAGER = "begins with marina- are Marina's own";
@@ -221,7 +172,7 @@ const FIXED = "field is immutable";
 const PAST = "2020-01-01T00:00:00Z";
 const scale = (replicas: number, sender = {}) =>
   merge("nodepools/bare/scale", { spec: { replicas } }, sender);
-const change = (metadata: Part) => merge("clusters/bare", { metadata });
+const change = (metadata: Record<string, unknown>) => merge("clusters/bare", { metadata });
 
 const others: Attempt[] = [
   ["gitops", "scales as the operator", scale(2, { manager: "marina-operator" }), OWN_MANAGER],

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { beforeAll, test } from "vitest";
 import { ANNOTATION_AUTHORIZED_CIDRS, ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID } from "../names.ts";
 import { openWorld } from "./testing.ts";
@@ -6,8 +7,10 @@ import {
   apply,
   create,
   expectAnswer,
+  jsonPatch,
   make,
   merge,
+  type Request,
   remove,
   replace,
   update,
@@ -29,26 +32,98 @@ const named = { displayName: "Mine" };
 const MARKS = "are set by Marina alone: leave them out";
 const MANAGERS = "begins with marina- are Marina's own";
 const SAME_SECOND = "Marina has changed this object in the same second";
+const rateLimited = { network: { apiServerRateLimit: { maxConnectionsPerSecond: 10, burst: 20 } } };
+/** Another manager's entry, which no later write is newer than. */
+const ofFuture = entryOf("tool-1", "2200-01-01T00:00:00Z");
 
 let world: World;
 
-/**
- * `shop` and `web` were made by REST. Marina's entry of `now` is the newest, whatever the time: to a writer that names no
- * manager it looks like one of the same second.
- */
+/** `shop` and `web` were made by REST. */
 beforeAll(async () => {
   const opened = await openWorld();
   world = opened.world;
   await make(world, "clusters/shop", { ...marked, ...backedUp });
   await make(world, "nodepools/web", { ...marked, ...backedUp });
-  await make(world, "clusters/now", { managedFields: [entryOf("marina-apiserver", "2126-01-01T00:00:00Z")] });
+  await make(world, "clusters/now", { managedFields: [ofFuture], spec: rateLimited });
   await make(world, "clusters/bare", {});
   await make(world, "nodepools/bare", {});
   // The operator deletes an access that has expired.
   await make(world, "clusteraccesses/bare", { spec: { ttlSeconds: 604_800 } });
   await make(world, "storageinventories/shared-storage", {});
+  await make(world, "nodepools/crowded", { managedFields: [bloatedEntry("tool-1", 60)] });
   return () => opened.close();
 });
+
+/** An entry of about so many thousand characters, for fields that the object need not have. */
+function bloatedEntry(manager: string, thousands: number) {
+  const names = Array.from({ length: thousands }, (_, n) => `f:${String(n).padStart(990, "x")}`);
+  const fieldsV1 = { "f:metadata": { "f:annotations": Object.fromEntries(names.map((name) => [name, {}])) } };
+  return { ...entryOf(manager, "2026-01-01T00:00:00Z"), operation: "Apply", fieldsV1 };
+}
+
+const CROWDED = "65,536 characters of managedFields";
+const bloated = (thousands: number) => ({ managedFields: [bloatedEntry("tool-1", thousands)] });
+const bloatedOwn = (thousands: number) => ({
+  managedFields: [{ ...bloatedEntry("marina-apiserver", thousands), operation: "Update" }],
+});
+
+function unnamed(thousands = 1) {
+  const { manager: _, ...entry } = bloatedEntry("", thousands);
+  return entry;
+}
+
+/** What a status would have no room beside. */
+const entries: Attempt[] = [
+  ["gitops", "creates a pool with entries of 70,000 characters", create("nodepools", bloated(70)), CROWDED],
+  ["engineer", "creates a cluster with as many", create("clusters", bloated(70)), CROWDED],
+  ["restore", "creates a pool with as many", create("nodepools", bloated(70)), CROWDED],
+  ["gitops", "creates a pool with some", create("nodepools", bloated(50))],
+  ["gitops", "changes a pool that has some", merge("nodepools/crowded", { spec: named })],
+  [
+    "gitops",
+    "adds more to a pool that has some",
+    jsonPatch("nodepools/crowded", {
+      op: "add",
+      path: "/metadata/managedFields/-",
+      value: bloatedEntry("tool-2", 20),
+    }),
+    CROWDED,
+  ],
+  [
+    "gitops",
+    "scales under a name of its own",
+    merge("nodepools/web/scale", { spec: { replicas: 2 } }, { manager: "tool-1" }),
+    "a pool is scaled without --field-manager",
+  ],
+  ...["kubectl-patch", "kubectl-replace", "kubectl-edit"].map(
+    (manager): Attempt => [
+      "gitops",
+      `scales as ${manager}`,
+      merge("nodepools/web/scale", { spec: { replicas: 2 } }, { manager }),
+    ],
+  ),
+  ...["nodepools/web", "clusters/shop"].map(
+    (path): Attempt => [
+      "gitops",
+      `bloats the entry of Marina in ${path}`,
+      update(path, { metadata: bloatedOwn(900) }),
+      MANAGERS,
+    ],
+  ),
+  ["gitops", "sends the entry of Marina back as it is", update("nodepools/web", { spec: named })],
+  ["restore", "restores a larger entry of Marina", merge("nodepools/web", { metadata: bloatedOwn(70) })],
+  [
+    "gitops",
+    "creates a pool with an entry of no manager",
+    create("nodepools", { managedFields: [unnamed()] }),
+  ],
+  [
+    "gitops",
+    "creates a pool with many of them",
+    create("nodepools", { managedFields: [unnamed(70)] }),
+    CROWDED,
+  ],
+];
 
 const annotate = (name: string, value: string | null) => ({ metadata: { annotations: { [name]: value } } });
 
@@ -129,6 +204,20 @@ const metadata: Attempt[] = [
   ],
 ];
 
+/** A request that follows a change by Marina's API server at once, at the beginning of a second. */
+function inSecondOfMarina(request: Request): Request {
+  return async (opened) => {
+    await sleep(1_000 - (Date.now() % 1_000));
+    const change = merge(
+      "clusters/now",
+      { spec: { displayName: `Shop ${Date.now()}`, labels: { team: "a" } } },
+      { userAgent: "marina-apiserver/1" },
+    );
+    await opened.send("apiserver", { ...change(opened), query: {} });
+    return request(opened);
+  };
+}
+
 const managers: Attempt[] = [
   ...["marina-apiserver", "marina-operator", "marina-x"].flatMap((manager): Attempt[] => [
     ["gitops", `patches as ${manager}`, merge("clusters/shop", { spec: named }, { manager }), MANAGERS],
@@ -179,23 +268,28 @@ const managers: Attempt[] = [
     ],
   ),
   ["gitops", "patches without naming a manager", merge("clusters/shop", { spec: named })],
-  [
-    "gitops",
-    "patches in the second of Marina without naming a manager",
-    merge("clusters/now", { spec: named }),
-    SAME_SECOND,
-  ],
+  ...[named, { labels: { team: "b" } }, { network: { apiServerRateLimit: { burst: 300 } } }].map(
+    (spec): Attempt => [
+      "gitops",
+      `sets ${JSON.stringify(spec)} in the second of Marina with its User-Agent`,
+      inSecondOfMarina(merge("clusters/now", { spec }, { userAgent: "marina-apiserver/1" })),
+      SAME_SECOND,
+    ],
+  ),
+  ["gitops", "patches in the second of Marina", inSecondOfMarina(merge("clusters/now", { spec: named }))],
   [
     "gitops",
     "patches in the second of Marina as another manager",
-    merge("clusters/now", { spec: named }, { manager: "kubectl-edit" }),
+    inSecondOfMarina(merge("clusters/now", { spec: named }, { manager: "kubectl-edit" })),
   ],
   [
     "gitops",
     "labels in the second of Marina",
-    merge("clusters/now", { metadata: { labels: { team: "a" } } }),
+    inSecondOfMarina(merge("clusters/now", { metadata: { labels: { team: "a" } } })),
   ],
   ["gitops", "deletes what Marina made", remove("clusters/shop")],
 ];
 
-test.each([...marks, ...metadata, ...managers])("%s %s", (...attempt) => expectAnswer(world, attempt));
+test.each([...marks, ...metadata, ...managers, ...entries])("%s %s", (...attempt) =>
+  expectAnswer(world, attempt),
+);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
-import { ANNOTATION_QUOTAS, LABEL_ORG_ID } from "../names.ts";
-import { openWorld, type RawRequest, type Writer } from "./testing.ts";
+import { ANNOTATION_ALLOWED_REGISTRATION, ANNOTATION_QUOTAS, LABEL_ORG_ID } from "../names.ts";
+import { openWorld, type RawRequest, WRITERS, type Writer } from "./testing.ts";
 import type { World } from "./testing-attempts.ts";
 
 const ORG = randomUUID();
@@ -25,6 +25,17 @@ beforeAll(async () => {
     });
     if (made.status !== 201) throw new Error(made.body.message);
   }
+  const apiGroup = "rbac.authorization.k8s.io";
+  const bound = await world.send("admin", {
+    method: "POST",
+    path: `/apis/${apiGroup}/v1/namespaces/${NAME}/rolebindings`,
+    body: {
+      metadata: { name: "registration" },
+      roleRef: { apiGroup, kind: "ClusterRole", name: "marina-registration" },
+      subjects: [{ apiGroup, kind: "User", name: WRITERS.landlord.user }],
+    },
+  });
+  if (bound.status !== 201) throw new Error(bound.body.message);
   return async () => {
     for (const name of [NAME, LABELLED])
       await world.send("admin", { method: "DELETE", path: `/api/v1/namespaces/${name}` });
@@ -56,6 +67,8 @@ const remove = (name: string): RawRequest => ({
 const PROGRAMS = "Marina's programs write no Namespaces but those of organizations";
 const ALONE = "on the Namespace of an organization are set by Marina alone";
 const quotas = { annotations: { [ANNOTATION_QUOTAS]: '{"clusters":1000}' } };
+const CREDENTIALS = "decides which credentials of clusters are handed out";
+const allowed = { annotations: { [ANNOTATION_ALLOWED_REGISTRATION]: "fluxSecret" } };
 const team = { labels: { "example.com/team": "a" }, annotations: { "example.com/cost-center": "1" } };
 
 const attempts: [Writer, string, RawRequest, string?][] = [
@@ -85,6 +98,20 @@ const attempts: [Writer, string, RawRequest, string?][] = [
     merge(NAME, { annotations: { "x.cloud.marina.dev/y": "1" } }),
     ALONE,
   ],
+  [
+    "landlord",
+    "allows credentials to be handed out, with the right to that in this Namespace alone",
+    merge(NAME, allowed),
+    CREDENTIALS,
+  ],
+  ["landlord", "allows credentials in a Namespace with the label", merge(LABELLED, allowed), CREDENTIALS],
+  ["registrar", "allows credentials to be handed out", merge(NAME, allowed)],
+  [
+    "registrar",
+    "raises the limits besides",
+    merge(NAME, { annotations: { ...allowed.annotations, ...quotas.annotations } }),
+    ALONE,
+  ],
   ["engineer", "raises the limits of an organization", merge(NAME, quotas), "attack:engineer"],
   ["gitops", "raises the limits of an organization", merge(NAME, quotas), "attack:gitops"],
   ["landlord", "sets labels of others", merge(NAME, team)],
@@ -101,6 +128,7 @@ const attempts: [Writer, string, RawRequest, string?][] = [
     merge(LABELLED, { labels: { [LABEL_ORG_ID]: randomUUID() } }),
     "cannot be changed once it is set",
   ],
+  ["admin", "allows credentials to be handed out", merge(NAME, allowed)],
   ["apiserver", "publishes limits", merge(NAME, quotas)],
   ["apiserver", "creates the Namespace of an organization", create({ name: `org-${randomUUID()}` })],
   ["apiserver", "deletes the Namespace of an organization", remove(NAME)],

@@ -1,5 +1,5 @@
-import { ANNOTATION_HOLD, GROUP, LABEL_ORG_ID, VERSION } from "../names.ts";
-import { changesOwn, listOf, objectVariables } from "./cel.ts";
+import { ANNOTATION_ALLOWED_REGISTRATION, ANNOTATION_HOLD, GROUP, LABEL_ORG_ID, VERSION } from "../names.ts";
+import { changes, changesOwn, listOf, objectVariables } from "./cel.ts";
 import { type ReservedWrite, reservations } from "./table.ts";
 
 /** The users that Marina's programs are: their ServiceAccounts in the platform's namespace. */
@@ -77,17 +77,24 @@ function buildObjectPolicy(users: readonly string[]) {
   });
 }
 
-/** Restoring Namespaces needs the right to identities in all of them: a tenant's has it in one. */
+/** What an organization is, and what its clusters hand out, is decided by who has the right in all Namespaces: a tenant's has it in one. */
 function buildNamespacePolicy(users: readonly string[]) {
   const isOrganization = `${["object", "oldObject"].map((it) => `(${it} != null && (${it}.metadata.name.startsWith('org-') || (has(${it}.metadata.labels) && '${LABEL_ORG_ID}' in ${it}.metadata.labels)))`).join(" || ")}`;
   const names = ["labels", "annotations", "labelsBefore", "annotationsBefore"];
+  const may = (right: string) =>
+    `authorizer.group('${GROUP}').resource('clusters').subresource('${right}').check('update').allowed()`;
   return bind(`namespaces.${GROUP}`, {
     matchConstraints: match([""], "v1", ["CREATE", "UPDATE"], ["namespaces"]),
     matchConditions: [isNoProgram(users), { name: "is-of-an-organization", expression: isOrganization }],
     variables: objectVariables.filter(({ name }) => names.includes(name)),
     validations: [
       {
-        expression: `!(${changesOwn("labels")} || ${changesOwn("annotations")}) || authorizer.group('${GROUP}').resource('clusters').subresource('identity').check('update').allowed()`,
+        expression: `!(${changes("annotations", ANNOTATION_ALLOWED_REGISTRATION)}) || ${may("registration")} || ${may("identity")}`,
+        message: `metadata.annotations[${ANNOTATION_ALLOWED_REGISTRATION}] decides which credentials of clusters are handed out: it is set by who has clusters/registration in all Namespaces; ask a cluster administrator`,
+        reason: "Forbidden",
+      },
+      {
+        expression: `!(${changesOwn("labels")} || ${changesOwn("annotations", ANNOTATION_ALLOWED_REGISTRATION)}) || ${may("identity")}`,
         message: `labels and annotations of ${GROUP} on the Namespace of an organization are set by Marina alone: leave them as they are; a backup is restored with the role marina-restore`,
         reason: "Forbidden",
       },

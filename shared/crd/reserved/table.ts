@@ -14,7 +14,9 @@ import {
   LABEL_CLUSTER_ID,
   LABEL_ID,
   LABEL_ORG_ID,
+  LABEL_REGISTRATION,
   LABEL_USER_ID,
+  MANAGER_OPERATOR_STATUS,
   MANAGER_PREFIX,
   UUID_PATTERN,
 } from "../names.ts";
@@ -26,12 +28,16 @@ import {
   DELETES_WITHOUT_FINALIZER,
   GRANTS_TO_USER,
   HIDES_BEHIND_OWN_ENTRY,
+  KUBECTL_MANAGERS_OF_SCALE,
+  NAMES_MANAGER_OF_SCALE,
   NAMES_OWN_MANAGER,
+  OVERFILLS_ENTRIES,
   OVERFILLS_METADATA,
   REMOVES_FINALIZER,
   RESETS_MANAGERS,
   removes,
   renumbers,
+  rewrites,
   SETS_IDENTITY,
   SETS_STATUS_ID,
   sets,
@@ -66,14 +72,27 @@ const IDENTIFIED: readonly ReservedResource[] = [
   "storageinventories",
 ];
 const FINALIZED: readonly ReservedResource[] = ["clusters", "nodepools", "clusteraccesses"];
-const MARKS = [
+const BOOKKEEPING = [
   ANNOTATION_REQUEST_ID,
   ANNOTATION_NETWORK_REQUEST_ID,
   ANNOTATION_IDENTITY,
   ANNOTATION_AUTHORIZED_CIDRS,
 ];
-const HOLDER_LABELS = [LABEL_USER_ID, LABEL_API_TOKEN_ID, LABEL_API_TOKEN_VERSION, LABEL_CLUSTER_ID];
+const HOLDER_LABELS = [
+  LABEL_USER_ID,
+  LABEL_API_TOKEN_ID,
+  LABEL_API_TOKEN_VERSION,
+  LABEL_CLUSTER_ID,
+  LABEL_REGISTRATION,
+];
 const RECOVERY = [ANNOTATION_RECREATE, ANNOTATION_RELEASE, ANNOTATION_DELETE_MISSING_POOLS];
+
+/** Who changes an object that has all entries of field managers: the rights of engineers. */
+const WRITERS_BEYOND: readonly [readonly ReservedResource[], right?: string][] = [
+  [["clusters"], "suspension"],
+  [["nodepools"], "replacement"],
+  [["clusteraccesses", "storageinventories"]],
+];
 
 const code = (names: readonly string[]) => names.map((name) => `\`${name}\``).join(", ");
 
@@ -96,13 +115,13 @@ export const reservations: readonly ReservedWrite[] = [
     message: "status.id is given by Marina: leave it out",
   },
   {
-    what: `the annotations ${code(MARKS)}`,
+    what: `the annotations ${code(BOOKKEEPING)}`,
     resources: IDENTIFIED,
     on: "object",
-    writes: anyOf(...MARKS.map((mark) => sets("annotations", mark))),
+    writes: anyOf(...BOOKKEEPING.map((name) => sets("annotations", name))),
     right: "identity",
     holders: { cel: CREATES, when: "when they create the object" },
-    message: `the annotations ${MARKS.join(", ")} are set by Marina alone: leave them out; a backup is restored with the role marina-restore`,
+    message: `the annotations ${BOOKKEEPING.join(", ")} are set by Marina alone: leave them out; a backup is restored with the role marina-restore`,
   },
   {
     what: `the field managers \`${MANAGER_PREFIX}*\``,
@@ -121,10 +140,10 @@ export const reservations: readonly ReservedWrite[] = [
       cel: anyOf(CREATES, `(${CHANGES_MANAGERS_ALONE})`),
       when: "when they create the object, or change nothing else",
     },
-    message: `field managers whose name begins with ${MANAGER_PREFIX} are Marina's own: use another --field-manager, or another User-Agent`,
+    message: `field managers whose name begins with ${MANAGER_PREFIX} are Marina's own: use another --field-manager, or another User-Agent, and send metadata.managedFields as they are or not at all`,
   },
   {
-    what: "the removal of all `metadata.managedFields`",
+    what: `the removal of all \`metadata.managedFields\`, or of the entry of \`${MANAGER_OPERATOR_STATUS}\``,
     resources: IDENTIFIED,
     on: "any part",
     writes: RESETS_MANAGERS,
@@ -132,19 +151,41 @@ export const reservations: readonly ReservedWrite[] = [
     message: "metadata.managedFields say who has set what, and are not reset: leave them out",
   },
   {
-    what: "more than 64 labels, 16 finalizers, 8 owner references, or 65,536 characters of annotations",
+    what: "additions beyond 64 labels, 16 finalizers, 8 owner references, or 65,536 characters of annotations that are not reserved",
     resources: IDENTIFIED,
     on: "object",
     writes: OVERFILLS_METADATA,
     message:
       "metadata has at most 64 labels, 16 finalizers, 8 owner references and 65,536 characters of annotations: keep other data in an object of your own",
   },
+  ...WRITERS_BEYOND.map(
+    ([resources, right]): ReservedWrite => ({
+      what: `additions beyond 65,536 characters of other field managers' \`metadata.managedFields\` of ${code(resources)}`,
+      resources,
+      on: "object",
+      writes: OVERFILLS_ENTRIES,
+      ...(right !== undefined && {
+        right,
+        holders: { cel: "oldObject != null", when: "when they change the object" },
+      }),
+      message:
+        "metadata has at most 65,536 characters of managedFields of field managers that are not Marina's: use one --field-manager",
+    }),
+  ),
   {
-    what: "changes of the spec under no named field manager in the second of a change by Marina",
+    what: `a named field manager in a change of \`nodepools/scale\`, but ${code(KUBECTL_MANAGERS_OF_SCALE)}`,
+    resources: ["nodepools"],
+    on: "any part",
+    writes: NAMES_MANAGER_OF_SCALE,
+    message: "a pool is scaled without --field-manager: leave it out, or set spec.desiredNodes",
+  },
+  {
+    what: "changes of the spec under no named field manager by a program that calls itself as one of Marina's, in the second of a change by Marina",
     resources: IDENTIFIED,
     on: "object",
     writes: HIDES_BEHIND_OWN_ENTRY,
-    message: "Marina has changed this object in the same second: name a field manager, or try again",
+    message:
+      "Marina has changed this object in the same second, and this change would look like its own: name a field manager",
   },
   {
     what: `the removal of the finalizer \`${FINALIZER}\` from an object that is being deleted`,
@@ -170,6 +211,15 @@ export const reservations: readonly ReservedWrite[] = [
     right: "suspension",
     message:
       "spec.suspend is set by the platform: leave it as it is, also in a manifest that replaces the object, or ask the platform's operator",
+  },
+  {
+    what: "`spec.controlPlaneReplicas`",
+    resources: ["clusters"],
+    on: "object",
+    writes: renumbers("controlPlaneReplicas"),
+    right: "control-plane",
+    message:
+      "spec.controlPlaneReplicas is set by the platform, whose plans decide it: leave it as it is, also in a manifest that replaces the object",
   },
   {
     what: "`spec.credentialsGeneration` of an existing cluster",
@@ -212,6 +262,15 @@ export const reservations: readonly ReservedWrite[] = [
     writes: changes("annotations", ANNOTATION_HOLD),
     right: "hold",
     message: `metadata.annotations[${ANNOTATION_HOLD}] is set by the platform: leave it as it is, also in a manifest that replaces the object, or ask the platform's operator`,
+  },
+  {
+    what: "`spec.registration`",
+    resources: ["clusters"],
+    on: "object",
+    writes: rewrites("registration"),
+    right: "registration",
+    message:
+      "spec.registration hands out credentials of the cluster: leave it as it is, also in a manifest that replaces the object, or have clusters/registration granted by the platform's operator",
   },
   {
     what: `the labels ${code(HOLDER_LABELS)}`,

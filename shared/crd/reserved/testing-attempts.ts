@@ -12,8 +12,8 @@ export interface World {
 export type Request = (world: World) => Promise<RawRequest> | RawRequest;
 
 /**
- * One attempt, as a row of a table: who tries what, and a part of the message that refuses it; undefined = it is allowed.
- * Nothing of it is stored: each is a dry run.
+ * One attempt, as a row of a table: who tries what, and a part of the message that refuses it; undefined = it is
+ * allowed. Nothing of it is stored: each is a dry run.
  */
 export type Attempt = [who: Writer, what: string, request: Request, refused?: string];
 
@@ -155,16 +155,17 @@ export async function expectAnswer(world: World, [who, , request, refused]: Atte
   expect(status >= 200 && status < 300).toBe(refused === undefined);
 }
 
-/** Creates an object, and its status if any, as Marina's API server. */
+/** Creates an object, and its status if any, as an administrator or another writer. */
 export async function make(
   { send, namespace }: World,
   target: string,
   { status, spec, ...metadata }: Body & { status?: Body; spec?: Body },
+  writer: Writer = "admin",
 ): Promise<void> {
   const [resource = "", name = ""] = target.split("/");
   const body = composeObject(resource, name, metadata, spec);
   const path = pathOf(resource, namespace);
-  const made = await send("admin", { method: "POST", path, body });
+  const made = await send(writer, { method: "POST", path, body });
   if (made.status !== 201) throw new Error(made.body.message);
   if (status === undefined) return;
   const patched = await send("admin", {

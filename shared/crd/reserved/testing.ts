@@ -26,6 +26,8 @@ export const WRITERS = {
   neighbour: { user: "system:serviceaccount:marina-system:default", groups: PLATFORM_GROUPS },
   /** Who may write Namespaces, and nothing of Marina's. */
   landlord: { user: "attack:landlord", groups: [] },
+  /** Who may besides have credentials of clusters handed out, in all Namespaces. */
+  registrar: { user: "attack:registrar", groups: [] },
   namespaceController: { user: "system:serviceaccount:kube-system:namespace-controller", groups: [] },
   apiserver: { user: API_SERVER, groups: PLATFORM_GROUPS },
   operator: { user: OPERATOR, groups: PLATFORM_GROUPS },
@@ -100,12 +102,19 @@ const ROLES: Partial<Record<Writer, string>> = {
   restore: "marina-restore",
   breakGlass: "marina-break-glass",
   landlord: "attack-landlord",
+  registrar: "attack-registrar",
 };
-const EVERYWHERE: readonly string[] = ["engineer", "restore", "landlord"];
-const LANDLORD = {
-  metadata: { name: "attack-landlord" },
-  rules: [{ apiGroups: [""], resources: ["namespaces"], verbs: ["create", "update", "patch"] }],
+const EVERYWHERE: readonly string[] = ["engineer", "restore", "landlord", "registrar"];
+const WRITES_NAMESPACES = {
+  apiGroups: [""],
+  resources: ["namespaces"],
+  verbs: ["create", "update", "patch"],
 };
+const HANDS_OUT = { apiGroups: [GROUP], resources: ["clusters/registration"], verbs: ["update"] };
+const OWN_ROLES = [
+  { metadata: { name: "attack-landlord" }, rules: [WRITES_NAMESPACES] },
+  { metadata: { name: "attack-registrar" }, rules: [WRITES_NAMESPACES, HANDS_OUT] },
+];
 
 /** A Namespace of no organization, which the operator leaves alone, with the writers bound to the roles of the chart. */
 export async function openWorld(): Promise<{
@@ -117,7 +126,7 @@ export async function openWorld(): Promise<{
   const namespace = `attacked-${randomUUID().slice(0, 8)}`;
   const apiGroup = "rbac.authorization.k8s.io";
   await ensure(send, "/api/v1/namespaces", { metadata: { name: namespace } });
-  await ensure(send, `${RBAC}/clusterroles`, LANDLORD);
+  for (const role of OWN_ROLES) await ensure(send, `${RBAC}/clusterroles`, role);
   for (const [writer, role] of Object.entries(ROLES)) {
     const binding = {
       metadata: { name: `attack-${writer.toLowerCase()}` },
@@ -144,7 +153,7 @@ export async function openWorld(): Promise<{
 async function isBound(send: Send, writer: Writer, namespace: string): Promise<boolean> {
   const { user, groups } = WRITERS[writer];
   const resourceAttributes =
-    writer === "landlord"
+    writer === "landlord" || writer === "registrar"
       ? { verb: "patch", resource: "namespaces" }
       : { verb: "get", group: GROUP, resource: "clusters", namespace };
   const path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";

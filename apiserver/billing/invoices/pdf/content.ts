@@ -19,7 +19,9 @@ export interface InvoiceWithLines {
   lines: readonly InvoiceLine[];
 }
 
-/** What the pages of an invoice say, in their order. Texts are as given: a font may not have all of their characters. */
+/**
+ * What the pages of an invoice say, in their order. Texts are as given: a font may not have all of their characters.
+ */
 export interface InvoiceContent {
   number: string;
   /** The first and the last day of what was used. */
@@ -43,7 +45,10 @@ export interface InvoiceContent {
   linesLeftOut: number;
 }
 
-/** Amounts by resource type; the last row is their sum. With a month before: that, this month, and the change with its sign. */
+/**
+ * Amounts by resource type; the last row is their sum. With a month before: that, this month, and the change with its
+ * sign.
+ */
 export interface AmountsTable {
   heading: string;
   columns: string[];

@@ -56,8 +56,8 @@ const COLUMN_HEAD: object = { scope: "Column" };
 type Group = "Table" | "TR";
 
 /**
- * What is drawn on the pages of a document. All of it is either in the structure (ISO 32000-1, 14.8), in the order of drawing, or
- * an artifact.
+ * What is drawn on the pages of a document. All of it is either in the structure (ISO 32000-1, 14.8), in the order of
+ * drawing, or an artifact.
  */
 export class PdfPage {
   private readonly document: InstanceType<typeof PDFDocument>;
@@ -147,7 +147,10 @@ export class PdfPage {
 /** A font and what it can write. */
 interface WritingFont {
   font: Font;
-  /** The text with every character that the font lacks replaced by U+FFFD: PDF/A permits none of them (ISO 19005-3, 6.2.11.8). */
+  /**
+   * The text with every character that the font lacks replaced by U+FFFD: PDF/A permits none of them (ISO 19005-3,
+   * 6.2.11.8).
+   */
   toWritable: (text: string) => string;
 }
 

@@ -32,7 +32,10 @@ const PROPERTIES = {
   ConformanceLevel: "EN 16931",
 };
 
-/** The XMP metadata that makes a PDF/A-3 a Factur-X document, and the extension schema that PDF/A wants them described by. */
+/**
+ * The XMP metadata that makes a PDF/A-3 a Factur-X document, and the extension schema that PDF/A wants them described
+ * by.
+ */
 const FACTUR_X_METADATA = `
 <rdf:Description rdf:about="" xmlns:fx="${NAMESPACE}">
 ${Object.entries(PROPERTIES)
@@ -64,8 +67,8 @@ const BOTTOM = PAGE_HEIGHT - MARGIN - 2 * ROW_HEIGHT;
 let fonts: Fonts | undefined;
 
 /**
- * An invoice as a Factur-X document: tagged PDF/A-3a (ISO 19005-3) that embeds the electronic invoice of EN 16931. Equal input
- * gives equal bytes, for its dates are those of the invoice.
+ * An invoice as a Factur-X document: tagged PDF/A-3a (ISO 19005-3) that embeds the electronic invoice of EN 16931.
+ * Equal input gives equal bytes, for its dates are those of the invoice.
  */
 export async function toInvoicePdf(
   one: InvoiceWithLines,

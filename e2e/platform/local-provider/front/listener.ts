@@ -8,8 +8,8 @@ export interface FrontSpec {
   /** Port of the tenant's kube-apiserver on 127.0.0.1. */
   targetPort: number;
   /**
-   * While true new connections wait, 20 s at most: a starting kube-apiserver listens before it has loaded its roles, and
-   * would refuse every client.
+   * While true new connections wait, 20 s at most: a starting kube-apiserver listens before it has loaded its roles,
+   * and would refuse every client.
    */
   held: boolean;
   rules: AccessRules;

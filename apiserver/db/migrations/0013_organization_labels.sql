@@ -1,0 +1,1 @@
+ALTER TABLE "organizations" ADD COLUMN "labels" jsonb DEFAULT '{}'::jsonb NOT NULL;

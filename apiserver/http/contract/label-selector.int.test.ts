@@ -1,0 +1,58 @@
+import { sql } from "drizzle-orm";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { compileSelector, type LabelRequirement, parseSelector } from "./label-selector.ts";
+
+let api: TestApp;
+
+beforeAll(async () => {
+  api = await startTestApp();
+});
+afterAll(() => api.close());
+
+type Labels = Record<string, string>;
+
+/** What Kubernetes' own `Requirement.Matches` says of one requirement. */
+function holds(requirement: LabelRequirement, labels: Labels): boolean {
+  const { key } = requirement;
+  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
+  if ("values" in requirement)
+    return (value !== undefined && requirement.values.includes(value)) === (requirement.operator === "in");
+  if (!("bound" in requirement)) return (value !== undefined) === (requirement.operator === "exists");
+  if (value === undefined || !/^[0-9]+$/.test(value) || BigInt(value) >= 2n ** 63n) return false;
+  const { bound } = requirement;
+  return requirement.operator === ">" ? BigInt(value) > bound : BigInt(value) < bound;
+}
+
+const key = fc.constantFrom("a", "b", "example.com/c", "in", "constructor");
+const value = fc.constantFrom("", "x", "y-1", "0", "7", "007", "9223372036854775807", "9223372036854775808");
+const labels = fc.option(fc.dictionary(key, value, { maxKeys: 5 }), { nil: null });
+const values = fc.array(value, { minLength: 1, maxLength: 3 }).map((all) => `(${all.join(",")})`);
+const bound = fc.constantFrom("0", "7", "9223372036854775807");
+const requirement = fc.oneof(
+  key,
+  key.map((name) => `!${name}`),
+  fc.tuple(key, fc.constantFrom("=", "==", "!="), value).map((parts) => parts.join("")),
+  fc.tuple(key, fc.constantFrom("in", "notin"), values).map((parts) => parts.join(" ")),
+  fc.tuple(key, fc.constantFrom(">", "<"), bound).map((parts) => parts.join("")),
+);
+const selector = fc.array(requirement, { minLength: 1, maxLength: 4 }).map((all) => all.join(","));
+
+test("Postgres selects what each requirement holds for, and nothing else", async () => {
+  const objects = fc.array(labels, { minLength: 1, maxLength: 30 });
+  await fc.assert(
+    fc.asyncProperty(objects, selector, async (all, text) => {
+      const requirements = parseSelector(text);
+      const rows = await api.deps.db.execute<{ position: number }>(
+        sql`select position::int from jsonb_array_elements(${JSON.stringify(all)}::jsonb) with ordinality as o (labels, position)
+          where ${compileSelector(sql`labels`, requirements)} order by position`,
+      );
+      const expected = all.flatMap((one, index) =>
+        requirements.every((each) => holds(each, one ?? {})) ? [index + 1] : [],
+      );
+      expect([...rows].map(({ position }) => position)).toEqual(expected);
+    }),
+    { numRuns: 300 },
+  );
+});

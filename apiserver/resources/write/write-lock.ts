@@ -1,0 +1,64 @@
+import type { KeyedSlots } from "../../../shared/program/limits.ts";
+import type { Deps } from "../../deps.ts";
+import type { Caller } from "../../http/contract/caller.ts";
+import type { TenantWork } from "../../http/contract/tenant-work.ts";
+import { ApiError, clientDisconnected } from "../../http/errors.ts";
+import type { ObjectRef, Resource } from "./resource.ts";
+
+/** A client behind so many others is better asked to retry later. */
+const MAX_WAITING = 50;
+
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * Runs a write of a custom resource when all writes of it that came before to this process have ended, in the order in
+ * which they came; a write by another replica makes the patch fail, and it is tried again. A caller that waits holds no
+ * slot of its tenant, and stops waiting when the client disconnects. What was authorized before, such as a revocation,
+ * does not wait. Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
+ */
+export async function withWriteLock<T>(
+  { writeLocks }: Pick<Deps, "writeLocks">,
+  { work }: { work: Caller["work"] },
+  { kindName, noun }: Pick<Resource<never, never>, "kindName" | "noun">,
+  { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
+  write: () => Promise<T>,
+): Promise<T> {
+  if (work === undefined) return write();
+  const key = `${kindName} ${namespace}/${name}`;
+  const until = performance.now() + withinMs;
+  const free = writeLocks.tryTake(key);
+  if (free === undefined && writeLocks.countWaiting(key) >= MAX_WAITING)
+    throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  const end = free ?? (await waitForLock(writeLocks, work, { key, noun, withinMs }));
+  try {
+    await work.begin();
+    if (performance.now() > until) throw beingChanged(noun);
+    return await write();
+  } finally {
+    end();
+  }
+}
+
+async function waitForLock(
+  locks: KeyedSlots,
+  work: TenantWork,
+  { key, noun, withinMs }: { key: string; noun: string; withinMs: number },
+): Promise<() => void> {
+  work.pause();
+  const tooLong = AbortSignal.timeout(withinMs);
+  try {
+    return await locks.take(key, AbortSignal.any([tooLong, work.disconnected]));
+  } catch (error) {
+    if (tooLong.aborted) throw beingChanged(noun);
+    throw clientDisconnected(error);
+  }
+}
+
+/** 409 conflict for an object that other requests change all the time. */
+export function beingChanged(noun: string): ApiError {
+  return new ApiError("conflict", `The ${noun} is being changed by other requests; try again.`, {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}

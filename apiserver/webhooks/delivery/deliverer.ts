@@ -1,0 +1,253 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "../../../shared/program/log.ts";
+import type { Database, Sql } from "../../db/client.ts";
+import { DELIVERIES_CHANNEL } from "../../events/emit.ts";
+import { createBatchQueue } from "../../work/batch-queue.ts";
+import { createWakeup, describeFailure, runLoop } from "../../work/loop.ts";
+import type { WebhookSecretRow } from "../table.ts";
+import { type AttemptParts, type AttemptSender, attempt, type Signer } from "./attempt.ts";
+import { type ClaimedDelivery, claimDeliveries, findNextDueMs, findSigningSecrets } from "./claim-store.ts";
+import { type Completion, completeDeliveries } from "./completion-store.ts";
+import { runFanOut } from "./fan-out-loop.ts";
+import type { DeliveryMetrics } from "./metrics.ts";
+
+/** While nothing is due the database is asked this often, in case a notification was lost. */
+const POLL_MS = 1000;
+/** Between two claims: so that one takes many deliveries when many are due. */
+const MIN_CLAIM_INTERVAL_MS = 10;
+/** With fewer free slots than this part, the next claim waits for more of them, for `BUSY_POLL_MS` at most. */
+const CLAIM_SHARE = 0.25;
+/** Deliveries that wait for their completion to be written, for each attempt at once; more are not claimed. */
+const MAX_UNWRITTEN_PER_ATTEMPT = 2;
+/** While something is due that may not be taken: another process holds its queue, or its organization has no room. */
+const BUSY_POLL_MS = 100;
+const GATHER_COMPLETIONS_MS = 10;
+const COMPLETION_BATCH = 400;
+/** How long a draining process waits for the attempts in progress; then it releases their deliveries. */
+const DRAIN_MS = 8000;
+/** How long the last completions may take; what is not written is attempted again when its claim ends. */
+const LAST_COMPLETIONS_MS = 5000;
+
+export interface DelivererOptions {
+  db: Database;
+  sql: Sql;
+  log: Logger;
+  now: () => Date;
+  metrics: DeliveryMetrics;
+  sender: AttemptSender;
+  /** What signs for a webhook with these secrets, of which there is at least one. Throws when one cannot be read. */
+  createSigner: (webhookId: string, secrets: readonly WebhookSecretRow[]) => Signer;
+  /** Attempts at once of this process. */
+  concurrency: number;
+  /** Attempts at once of one endpoint, over all replicas. */
+  endpointConcurrency: number;
+}
+
+export interface Deliverer {
+  /** Resolves when the signal has aborted and the attempts in progress are completed or released. */
+  stopped: Promise<void>;
+}
+
+/** Fans out events and attempts due deliveries until the signal aborts. Any number of processes may do so at once. */
+export function startDeliverer(options: DelivererOptions, signal: AbortSignal): Deliverer {
+  const { db, log } = options;
+  const slots = createSlots(options.concurrency);
+  const maxUnwritten = options.concurrency * MAX_UNWRITTEN_PER_ATTEMPT;
+  const manySlots = Math.ceil(options.concurrency * CLAIM_SHARE);
+  let lastClaimMs = Number.NEGATIVE_INFINITY;
+  /** Attempts that have ended and whose completion is not written. */
+  let unwritten = 0;
+  const aborting = new AbortController();
+  const ending = new AbortController();
+  const wakeup = createWakeup(signal);
+
+  const completions = createBatchQueue<Completion>({
+    name: "webhook-completions",
+    batchSize: COMPLETION_BATCH,
+    gatherMs: GATHER_COMPLETIONS_MS,
+    keyOf: ({ delivery }) => `${delivery.id} ${delivery.claimId}`,
+    async run(batch) {
+      const results = await completeDeliveries(db, batch);
+      for (const result of results) options.metrics.onResult(result);
+      unwritten -= batch.length;
+      wakeup.wake();
+    },
+    log,
+    signal: ending.signal,
+  });
+
+  function end(completion: Completion): void {
+    unwritten++;
+    slots.release(completion.delivery.orgId);
+    completions.add(completion);
+    if (slots.free() >= manySlots) wakeup.wake();
+  }
+
+  /** Few free slots are left alone for a while: many small claims cost more than a few large ones. */
+  const hasRoom = () => {
+    const few = performance.now() - lastClaimMs < BUSY_POLL_MS ? manySlots : 1;
+    return slots.free() >= few && unwritten < maxUnwritten;
+  };
+
+  async function claim(): Promise<ClaimedDelivery[]> {
+    lastClaimMs = performance.now();
+    const claimed = await claimDeliveries(db, {
+      limit: slots.free(),
+      endpointConcurrency: options.endpointConcurrency,
+      roomOf: slots.roomOf,
+      busyOrgIds: slots.busyOrgIds(),
+    });
+    for (const { orgId } of claimed) slots.take(orgId);
+    return claimed;
+  }
+
+  async function attemptAll(claimed: readonly ClaimedDelivery[]): Promise<void> {
+    try {
+      const secrets = await findSigningSecrets(
+        db,
+        claimed.map(({ webhookId }) => webhookId),
+      );
+      const parts: AttemptParts = {
+        ...options,
+        signal: aborting.signal,
+        signerOf: keepSigners((webhookId) =>
+          options.createSigner(webhookId, requireSecrets(secrets, webhookId)),
+        ),
+      };
+      for (const delivery of claimed) void attemptOne(parts, delivery);
+    } catch (error) {
+      warn(log, error, "cannot read signing secrets; the deliveries are released");
+      for (const delivery of claimed) end({ delivery, outcome: { kind: "released" } });
+    }
+  }
+
+  async function attemptOne(parts: AttemptParts, delivery: ClaimedDelivery): Promise<void> {
+    const outcome = await attempt(parts, delivery);
+    if (outcome.kind === "attempted") options.metrics.onAttempt(outcome);
+    end({ delivery, outcome });
+  }
+
+  async function claimAndAttempt(): Promise<number> {
+    const claimed = hasRoom() ? await claim() : [];
+    await attemptAll(claimed);
+    if (claimed.length > 0) return MIN_CLAIM_INTERVAL_MS;
+    return hasRoom() ? toWaitMs(await findNextDueMs(db)) : POLL_MS;
+  }
+
+  async function run(): Promise<void> {
+    const fanOutWakeup = createWakeup(signal);
+    const stopListening = listen(options, () => {
+      fanOutWakeup.wake();
+      wakeup.wake();
+    });
+    const loop = {
+      log,
+      signal,
+      wakeup,
+      failure: "cannot claim deliveries; retrying shortly",
+      retryMs: POLL_MS,
+      minIntervalMs: MIN_CLAIM_INTERVAL_MS,
+    };
+    await Promise.all([
+      runLoop(loop, claimAndAttempt),
+      runFanOut({ db, log, onFannedOut: wakeup.wake }, fanOutWakeup, signal),
+    ]);
+    await stopListening();
+    await Promise.race([slots.idle(), sleep(DRAIN_MS, undefined, { ref: false })]);
+    aborting.abort();
+    await Promise.race([
+      slots.idle().then(() => completions.idle()),
+      sleep(LAST_COMPLETIONS_MS, undefined, { ref: false }),
+    ]);
+    ending.abort();
+    await completions.stopped;
+  }
+
+  return { stopped: run() };
+}
+
+function toWaitMs(nextDueMs: number | undefined): number {
+  if (nextDueMs === undefined) return POLL_MS;
+  return nextDueMs <= 0 ? BUSY_POLL_MS : Math.min(POLL_MS, Math.ceil(nextDueMs));
+}
+
+/** One for all deliveries of a webhook, since reading its secrets takes longer than to sign. */
+function keepSigners(create: (webhookId: string) => Signer): (webhookId: string) => Signer {
+  const signers = new Map<string, Signer>();
+  return (webhookId) => {
+    const signer = signers.get(webhookId) ?? create(webhookId);
+    signers.set(webhookId, signer);
+    return signer;
+  };
+}
+
+function requireSecrets(
+  secrets: ReadonlyMap<string, WebhookSecretRow[]>,
+  webhookId: string,
+): WebhookSecretRow[] {
+  const found = secrets.get(webhookId);
+  if (found === undefined) throw new Error("the webhook has no signing secret");
+  return found;
+}
+
+/** Calls `onNotification` at every notification, and after every reconnection, since those in between are lost. */
+function listen({ sql, log }: DelivererOptions, onNotification: () => void): () => Promise<void> {
+  const listening = sql.listen(DELIVERIES_CHANNEL, onNotification, onNotification);
+  listening.catch((error: unknown) => warn(log, error, "cannot listen for deliveries; they are polled"));
+  return async () => {
+    await listening
+      .then(
+        (listened) => listened.unlisten(),
+        () => undefined,
+      )
+      .catch(() => undefined);
+  };
+}
+
+function warn(log: Logger, error: unknown, text: string): void {
+  log.warn({ message: describeFailure(error) }, text);
+}
+
+/** The part of the slots that the deliveries of one organization may hold. */
+const ORGANIZATION_SHARE = 0.25;
+
+interface Slots {
+  free: () => number;
+  /** How many more an organization may hold. */
+  roomOf: (orgId: string) => number;
+  busyOrgIds: () => string[];
+  take: (orgId: string) => void;
+  release: (orgId: string) => void;
+  /** Resolves when none is held. */
+  idle: () => Promise<void>;
+}
+
+/**
+ * The attempts that this process makes at once. One organization holds a quarter of them at most, so that its endpoints
+ * cannot delay those of others, however many of them hang.
+ */
+function createSlots(size: number): Slots {
+  const held = new Map<string, number>();
+  const share = Math.max(1, Math.floor(size * ORGANIZATION_SHARE));
+  let idlers: (() => void)[] = [];
+  let total = 0;
+  return {
+    free: () => size - total,
+    roomOf: (orgId) => share - (held.get(orgId) ?? 0),
+    busyOrgIds: () => [...held].filter(([, count]) => count >= share).map(([orgId]) => orgId),
+    take(orgId) {
+      total++;
+      held.set(orgId, (held.get(orgId) ?? 0) + 1);
+    },
+    release(orgId) {
+      total--;
+      const count = (held.get(orgId) ?? 0) - 1;
+      if (count > 0) held.set(orgId, count);
+      else held.delete(orgId);
+      if (total > 0) return;
+      for (const resolve of idlers) resolve();
+      idlers = [];
+    },
+    idle: () => (total === 0 ? Promise.resolve() : new Promise((resolve) => idlers.push(resolve))),
+  };
+}

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import type { Config } from "../config.ts";
+import type { Deps } from "../deps.ts";
+import type { AttemptSender } from "./delivery/attempt.ts";
+import { type Deliverer, startDeliverer } from "./delivery/deliverer.ts";
+import { createDeliveryMetrics } from "./delivery/metrics.ts";
+import { decryptSecret, UndecryptableSecretError } from "./secrets/cipher.ts";
+import { createAddressGuard } from "./sending/address-guard.ts";
+import { createResolver } from "./sending/resolver.ts";
+import { createWebhookSender, type Sender } from "./sending/send.ts";
+import { createSigningKey, signAttempt } from "./sending/sign.ts";
+import type { WebhookSecretRow } from "./table.ts";
+
+type DelivererDeps = Pick<Deps, "db" | "sql" | "log" | "now" | "metrics"> & {
+  config: Pick<Config, "webhooks">;
+};
+
+/** Sends what is due to the endpoints of tenants until the signal aborts. */
+export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal): Deliverer {
+  const { config, db, sql, log, now, metrics } = deps;
+  const { allowedAddresses, blockedAddresses, caFile, dnsServers, keys, concurrency } = config.webhooks;
+  const sender = createWebhookSender({
+    guard: createAddressGuard({ allowed: allowedAddresses, blocked: blockedAddresses }),
+    resolver: createResolver({ servers: dnsServers }),
+    maxIdleConnections: concurrency,
+    ...(caFile !== undefined && { caBundle: readFileSync(caFile, "utf8") }),
+  });
+  const deliveryMetrics = createDeliveryMetrics(metrics, db);
+  const decrypt = (webhookId: string, row: WebhookSecretRow) => {
+    try {
+      return decryptSecret(keys, webhookId, row);
+    } catch (error) {
+      if (error instanceof UndecryptableSecretError) deliveryMetrics.onUndecryptableSecret();
+      throw error;
+    }
+  };
+  const { stopped } = startDeliverer(
+    {
+      db,
+      sql,
+      log,
+      now,
+      metrics: deliveryMetrics,
+      sender: toAttemptSender(sender, now),
+      createSigner: (webhookId, rows) => {
+        const keys = rows.map((row) => createSigningKey(decrypt(webhookId, row)));
+        return ({ eventId: id, body }, at) => ({ ...HEADERS, ...signAttempt({ id, at, body, keys }) });
+      },
+      concurrency,
+      endpointConcurrency: config.webhooks.concurrencyPerEndpoint,
+    },
+    signal,
+  );
+  return { stopped: stopped.finally(() => sender.close()) };
+}
+
+const HEADERS = { "content-type": "application/json", "user-agent": "marina-webhooks" };
+
+function toAttemptSender(sender: Sender, now: Deps["now"]): AttemptSender {
+  return {
+    async send(request) {
+      const result = await sender.send(request);
+      const { durationMs, errorClass = null } = result;
+      if ("status" in result) {
+        const retryAfterMs = parseRetryAfter(result.responseHeaders["retry-after"], now());
+        return {
+          durationMs,
+          errorClass,
+          errorMessage: null,
+          statusCode: result.status,
+          responseHeaders: result.responseHeaders,
+          responseBody: Buffer.from(result.responseBody),
+          retryAfterSeconds: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
+        };
+      }
+      const errorMessage = toStorable(result.message);
+      return {
+        durationMs,
+        errorClass,
+        errorMessage,
+        statusCode: null,
+        responseHeaders: null,
+        responseBody: null,
+      };
+    },
+  };
+}
+
+/** PostgreSQL stores neither U+0000 nor half a surrogate pair. */
+function toStorable(text: string): string {
+  return text.toWellFormed().replaceAll("\0", "\uFFFD");
+}
+
+/** The three forms of a date in HTTP (RFC 9110 section 5.6.7): IMF-fixdate, RFC 850 and asctime. */
+const IMF_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+const RFC850_DATE = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/;
+const ASCTIME_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/;
+
+/**
+ * The delay that a Retry-After header asks for (RFC 9110 section 10.2.3), in milliseconds from `now`, never negative
+ * and without an upper bound; 0 for a date that has passed. Undefined when there is none and for text of any other
+ * form.
+ */
+export function parseRetryAfter(header: string | undefined, now: Date): number | undefined {
+  const text = header?.trim() ?? "";
+  if (/^\d{1,12}$/.test(text)) return Number(text) * 1000;
+  const time = parseDate(text);
+  return Number.isNaN(time) ? undefined : Math.max(0, time - now.getTime());
+}
+
+function parseDate(text: string): number {
+  if (IMF_DATE.test(text) || RFC850_DATE.test(text)) return Date.parse(text);
+  return ASCTIME_DATE.test(text) ? Date.parse(`${text} GMT`) : Number.NaN;
+}

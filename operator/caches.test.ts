@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import { createStore } from "../shared/kube/store.ts";
+import { createLogger } from "../shared/program/log.ts";
+import { createConfigReader, parseEntry } from "./caches.ts";
+
+const schema = z.array(z.string());
+
+function aConfigMap(text?: string): ConfigMap {
+  const data = text === undefined ? {} : { list: text };
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "marina", name: "it" }, data };
+}
+
+test("an entry is parsed, one that is not there is undefined, and one that is invalid throws", () => {
+  expect(parseEntry(aConfigMap('["a"]'), { key: "list", schema })).toEqual(["a"]);
+  expect(parseEntry(aConfigMap(), { key: "list", schema })).toBeUndefined();
+  for (const [text, error] of [
+    ["[", /JSON/],
+    ["[1]", /expected string/],
+  ] as const)
+    expect(() => parseEntry(aConfigMap(text), { key: "list", schema })).toThrow(error);
+});
+
+test("of content that becomes invalid the last valid one stays", () => {
+  const store = createStore<ConfigMap>();
+  const log = createLogger({ name: "test", level: "silent" });
+  const read = createConfigReader(store, { key: "list", schema, initial: ["initial"], log });
+  expect(read()).toEqual(["initial"]);
+  for (const [text, value] of [
+    ['["a"]', ["a"]],
+    ["[", ["a"]],
+    ['["b"]', ["b"]],
+  ] as const) {
+    store.set(aConfigMap(text));
+    expect(read()).toEqual(value);
+  }
+});

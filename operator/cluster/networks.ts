@@ -1,0 +1,148 @@
+import { conditionAgeMs, findCondition, type Problem } from "../../shared/controller/conditions.ts";
+import { overlap } from "../../shared/crd/cidr.ts";
+import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import { readVariable } from "../capi/cluster-state.ts";
+import type { DesiredCluster } from "../capi/topology.ts";
+import type { ObservedCluster } from "./observe.ts";
+
+/** A provider applies a changed list within this time, or something is wrong with it. */
+const SETTLES_WITHIN_MS = 60_000;
+const READ_OFTEN_MS = 5_000;
+const READ_SELDOM_MS = 60_000;
+
+/** Who may reach the API endpoint, and how often, as Cluster API gets it. */
+export interface NetworkPolicyChoice extends Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit"> {
+  /** Why the list is not the one of the specification. */
+  listFault: Problem | undefined;
+  /** Why the rate limit is not the one of the specification. */
+  limitFault: Problem | undefined;
+}
+
+/**
+ * The list and the rate limit of the specification; one that the class or the platform cannot carry stays as it is in force,
+ * so that it alone waits and nothing else of the cluster does.
+ */
+export function chooseNetworkPolicy(
+  observed: ObservedCluster,
+  { classRef, capabilities }: { classRef: { name: string }; capabilities: ClassCapabilities },
+  workerSubnet: string,
+): NetworkPolicyChoice {
+  const { authorizedCIDRs = [], apiServerRateLimit } = observed.cluster.spec.network ?? {};
+  const wanted = authorizeCIDRs(authorizedCIDRs, workerSubnet, observed.settings.platformCIDRs);
+  const listFault = findListFault(observed, classRef.name, capabilities, wanted);
+  const limitFault =
+    apiServerRateLimit !== undefined && !capabilities.variables.has("apiServerRateLimit")
+      ? composeUnsupported(classRef.name, "a rate limit of the API server")
+      : undefined;
+  return {
+    authorizedCIDRs: listFault === undefined ? wanted : readLive(observed, "authorizedCIDRs"),
+    apiServerRateLimit:
+      limitFault === undefined ? apiServerRateLimit : readLive(observed, "apiServerRateLimit"),
+    listFault,
+    limitFault,
+  };
+}
+
+/** Why a cluster with this wish cannot be made of a class, with the next step. */
+export function composeUnsupported(className: string, what: string): Problem {
+  const message = `The cluster class ${className} does not support ${what}. Leave it out, or ask the platform's operator for a class that has it.`;
+  return { reason: "UnsupportedByClass", message };
+}
+
+/** What a new cluster with a private endpoint waits for where its class has none. */
+export function composePrivateEndpointWait(className: string): Problem {
+  const message = `The cluster class ${className} does not support a private endpoint, so nothing is made. Create the cluster again with a public one, or ask the platform's operator for a class that has it.`;
+  return { reason: "UnsupportedByClass", message };
+}
+
+function findListFault(
+  { settings }: ObservedCluster,
+  className: string,
+  { variables, maxAuthorizedCIDRs }: ClassCapabilities,
+  wanted: readonly string[] | undefined,
+): Problem | undefined {
+  if (wanted === undefined) return undefined;
+  // A list without the platform's own networks closes the endpoint to the platform itself.
+  if (settings.platformCIDRs.length === 0) {
+    const message =
+      "The platform cannot limit who reaches the API endpoint: remove spec.network.authorizedCIDRs, or ask the platform's operator to set MARINA_PLATFORM_CIDRS.";
+    return { reason: "AuthorizedCIDRsUnavailable", message };
+  }
+  if (!variables.has("authorizedCIDRs")) return composeUnsupported(className, "authorized CIDRs");
+  if (maxAuthorizedCIDRs === undefined || wanted.length <= maxAuthorizedCIDRs) return undefined;
+  const own = settings.platformCIDRs.length + 1;
+  const message = `The cluster class ${className} takes at most ${maxAuthorizedCIDRs} authorized CIDRs, and with the ${own} of the platform and the workers these are ${wanted.length}. Leave some out, or ask the platform's operator for a class that takes more.`;
+  return { reason: "UnsupportedByClass", message };
+}
+
+function readLive<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
+  { capi }: ObservedCluster,
+  name: Name,
+): DesiredCluster[Name] {
+  return capi && (readVariable(capi.object, name) as DesiredCluster[Name]);
+}
+
+/** An empty list means any source. Workers and the platform itself are always authorized, and not shown to tenants. */
+export function authorizeCIDRs(
+  tenants: readonly string[] | undefined,
+  workerSubnet: string,
+  platform: readonly string[],
+): string[] | undefined {
+  if (tenants === undefined || tenants.length === 0) return undefined;
+  return [...new Set([...tenants, workerSubnet, ...platform])];
+}
+
+/** Whether the condition of the network rules depends on what the infrastructure says. */
+export function needsInfrastructure({ cluster, capi }: ObservedCluster): boolean {
+  const { generation, deletionTimestamp } = cluster.metadata;
+  if (!isRestricted(cluster) || deletionTimestamp !== undefined || capi?.state.observed !== true)
+    return false;
+  const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
+  return (
+    last?.reason !== "RequestedOnly" && !(last?.status === "True" && last.observedGeneration === generation)
+  );
+}
+
+/**
+ * In how many ms the provider's object, which is not watched, is read again: soon after a change, and now and then where it does
+ * not settle or cannot be read. Undefined = it is not needed.
+ */
+export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): number | undefined {
+  if (!needsInfrastructure(observed)) return undefined;
+  const last = findCondition(observed.cluster.status?.conditions, "NetworkPolicyApplied");
+  return conditionAgeMs(last, now) < SETTLES_WITHIN_MS ? READ_OFTEN_MS : READ_SELDOM_MS;
+}
+
+/** Whether only some networks may reach the endpoint. */
+export function isRestricted({ spec }: ObservedCluster["cluster"]): boolean {
+  return (spec.network?.authorizedCIDRs ?? []).length > 0;
+}
+
+/**
+ * The networks that Cluster API gets: for a new cluster those of its specification, and what that leaves out from the
+ * configuration. A cluster that exists keeps what it has, also nothing: its nodes and Services have their addresses.
+ */
+export function chooseNetwork({ cluster, capi, settings }: ObservedCluster): ClusterNetwork {
+  if (capi !== undefined) {
+    const { pods, services } = capi.object.spec?.clusterNetwork ?? {};
+    return { pods: pods?.cidrBlocks, services: services?.cidrBlocks };
+  }
+  return { ...settings.clusterNetwork, ...cluster.spec.clusterNetwork };
+}
+
+/** Why a new cluster cannot have these networks; undefined = it can. */
+export function findNetworkFault(
+  { capi }: Pick<ObservedCluster, "capi">,
+  network: ClusterNetwork,
+  workerSubnet: string,
+): Problem | undefined {
+  if (capi !== undefined) return undefined;
+  const { pods = [], services = [] } = network;
+  const ofNodes = [...pods, ...services].find((block) => overlap(block, workerSubnet));
+  const pair = ofNodes === undefined ? findOverlap(network) : [ofNodes, workerSubnet];
+  if (pair === undefined) return undefined;
+  const message = `The networks of pods, of Services and of nodes must not overlap, but ${pair.join(" and ")} do. ${ADVICE_BY_REASON.NetworksOverlap.kubectl}`;
+  return { reason: "NetworksOverlap", message };
+}

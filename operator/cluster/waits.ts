@@ -1,0 +1,128 @@
+import type { Problem } from "../../shared/controller/conditions.ts";
+import type { Step } from "../../shared/controller/plan.ts";
+import { remainingMs } from "../../shared/controller/time.ts";
+import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import { count } from "../../shared/program/plural.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
+import { isAdopted } from "../identity/identity.ts";
+import { composeOwnerReference } from "../identity/ownership.ts";
+import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
+
+/**
+ * A user who applies a cluster applies its pools a moment later. Cluster API delays a pool that it learns of after it has
+ * begun with the control plane until that is up, which cost 14 s of 60.
+ */
+const NEW_POOLS_COME_WITHIN_MS = 2_000;
+/** Before the first one is known, and while one is not adopted yet: an API server that is busy with many clusters takes longer. */
+const FIRST_POOL_COMES_WITHIN_MS = 5_000;
+
+/**
+ * For how many ms a new cluster is not applied yet because pools of it may still be created, unless the REST API created
+ * it, which writes pools first. Undefined = apply it now.
+ */
+export function findPoolWait(
+  { cluster, capi, pools }: ObservedCluster,
+  desired: ReadonlySet<string>,
+  now: Date,
+): number | undefined {
+  if (capi !== undefined) return undefined;
+  const { annotations, creationTimestamp } = cluster.metadata;
+  if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
+  const areAdopted = desired.size > 0 && pools.every(isAdopted);
+  const comeWithinMs = areAdopted ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
+  return remainingMs(creationTimestamp, comeWithinMs, now);
+}
+
+/**
+ * The pools that Cluster API runs for a cluster restored from a backup, and that have no NodePool or one that the operator
+ * has not adopted yet. Applying the cluster would delete them with their nodes: it waits, however long, until they are restored
+ * or the annotation says that they are to be deleted. Empty = nothing is in the way.
+ */
+export function findMissingPools(observed: ObservedCluster): string[] {
+  const { cluster, capi, pools } = observed;
+  if (capi === undefined || isTakenOver(observed) || isDeletionRequested(observed)) return [];
+  const adopted = new Set(pools.filter(isAdopted).map(({ pool }) => pool.metadata.name));
+  return cluster.metadata.deletionTimestamp === undefined
+    ? capi.state.poolNames.filter((name) => !adopted.has(name))
+    : [];
+}
+
+/** Explains what a restored cluster waits for. */
+export function composeMissingPools(names: readonly string[]): Problem {
+  const pools = count(names.length, "node pool");
+  const message = `Cluster API runs ${pools} missing here: ${names.join(", ")}.`;
+  return { reason: "NodePoolsMissing", message: `${message} ${ADVICE_BY_REASON.NodePoolsMissing.kubectl}` };
+}
+
+/** Annotations of a request that is carried out: the same annotation in a later backup must not count again. */
+export function findHandledRequests(observed: ObservedCluster): string[] {
+  const isHandled = observed.capi !== undefined && isTakenOver(observed) && isDeletionRequested(observed);
+  return isHandled ? [ANNOTATION_DELETE_MISSING_POOLS] : [];
+}
+
+/**
+ * Makes the restored Cluster the owner at once: the owner of before does not exist, and the garbage collector would delete
+ * the Cluster API cluster. The reference gets `controller` only with the first apply, which marks it as taken over.
+ */
+export function adoptRestored(observed: ObservedCluster): Step[] {
+  const { cluster, capi } = observed;
+  if (capi === undefined || findOwner(observed) !== undefined) return [];
+  const { namespace = "", name, uid } = capi.object.metadata;
+  const { controller: _, ...owner } = composeOwnerReference(cluster);
+  return [
+    {
+      verb: "patch",
+      kind: capiClusterKind,
+      namespace,
+      name,
+      operations: [
+        { op: "test", path: "/metadata/uid", value: uid },
+        { op: "add", path: "/metadata/ownerReferences", value: [owner] },
+      ],
+    },
+  ];
+}
+
+/** Whether the operator has applied the cluster for this very object. */
+export function isTakenOver(observed: ObservedCluster): boolean {
+  return findOwner(observed)?.controller === true;
+}
+
+function findOwner({ cluster, capi }: ObservedCluster) {
+  return capi?.object.metadata.ownerReferences?.find(({ uid }) => uid === cluster.metadata.uid);
+}
+
+function isDeletionRequested({ cluster }: ObservedCluster): boolean {
+  return cluster.metadata.annotations?.[ANNOTATION_DELETE_MISSING_POOLS] === "true";
+}
+
+/** A busy Cluster API needed 0.6 s; a longer wait has another cause. */
+const REGISTERED_WITHIN_MS = 30_000;
+
+/**
+ * For how many ms the deletion of a cluster has to wait because Cluster API is still registering a pool: a MachineSet that
+ * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `CapiPoolState.registered`).
+ * Undefined = delete it now.
+ */
+export function findCapiClusterReadinessWait(
+  { cluster, capi, pools }: ObservedCluster,
+  now: Date,
+): number | undefined {
+  if (capi === undefined || capi.state.deleting) return undefined;
+  const isRegistered = capi.state.observed && pools.every((pool) => pool.capi?.registered ?? true);
+  if (isRegistered) return undefined;
+  return remainingMs(cluster.metadata.deletionTimestamp, REGISTERED_WITHIN_MS, now);
+}
+
+/** For how many ms a deleted pool stays in the topology because Cluster API is still registering it. Undefined = remove it now. */
+export function findCapiPoolReadinessWait(
+  { capi }: Pick<ObservedCluster, "capi">,
+  pool: ObservedClusterPool,
+  now: Date,
+): number | undefined {
+  const { name, deletionTimestamp } = pool.pool.metadata;
+  if (capi?.state.poolNames.includes(name) !== true) return undefined;
+  const isRegistered = pool.capi === undefined ? capi.state.observed : pool.capi.registered;
+  return isRegistered ? undefined : remainingMs(deletionTimestamp, REGISTERED_WITHIN_MS, now);
+}

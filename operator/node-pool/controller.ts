@@ -1,0 +1,86 @@
+import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
+import { applyPlan } from "../../shared/controller/plan.ts";
+import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
+import { nodePoolConditionTypes, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import { objectKey, toKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import type { Logger } from "../../shared/program/log.ts";
+import { clusterOfAutoscaler } from "../autoscaler/children.ts";
+import type { CacheSet, Caches, RunContext } from "../caches.ts";
+import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../caches.ts";
+import { capiPoolNameOf } from "../capi/kinds.ts";
+import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { describeLeftover } from "./deletion.ts";
+import { observePool, type PoolSettings } from "./observe.ts";
+import { reconcilePool } from "./reconcile.ts";
+import { ownPoolStatus } from "./status.ts";
+
+export interface PoolDeps {
+  caches: Caches;
+  settings: PoolSettings;
+  throttle: StatusThrottle;
+  now(): Date;
+  log: Pick<Logger, "warn">;
+}
+
+/** Reconciles one pool: observe, decide, apply. Rejects with a KubeError, or a StepError of another object. */
+export async function runPool(deps: PoolDeps, key: string, context: RunContext): Promise<ReconcileResult> {
+  const now = deps.now();
+  const observed = observePool(deps.caches, deps.settings, key);
+  if (observed === undefined) return undefined;
+  const plan = deps.throttle(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
+  await applyPlan(
+    { ...context, kind: nodePoolKind, conditionTypes: nodePoolConditionTypes },
+    observed.pool,
+    plan,
+  );
+  if (plan.releaseFinalizer && observed.capi !== undefined) {
+    deps.log.warn({ pool: key }, describeLeftover(observed));
+  }
+  return { requeueAfterMs: plan.requeueAfterMs };
+}
+
+/** Adds the key of a pool for every change that it depends on. */
+export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = set;
+  const add = enqueueTo(controller);
+  const addBatched = enqueueBatchedTo(controller);
+  const addPoolsOf = (change: Change<KubeObject>) => {
+    for (const pool of caches.nodePools.byIndex(INDEX_CLUSTER, objectKey(change.object)))
+      add(objectKey(pool), change);
+  };
+  const addByCapiLabel = (change: Change<KubeObject>) => {
+    const name = capiPoolNameOf(change.object.metadata);
+    if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
+  };
+  // Any new specification may free a quota or a name: the blocked pools are reconciled again.
+  const addBlocked = (change: Change<KubeObject>) => {
+    const { namespace = "" } = change.object.metadata;
+    if (!isNewSpec(change)) return;
+    for (const pool of caches.nodePools.byIndex(INDEX_BLOCKED, namespace)) add(objectKey(pool), change);
+  };
+  set.listen("nodePools", (change) => add(objectKey(change.object), change));
+  set.listen("nodePools", addBlocked);
+  set.listen("clusters", addBlocked);
+  set.listen("capiClusters", addBlocked);
+  set.listen("clusters", addPoolsOf);
+  set.listen("capiClusters", addPoolsOf);
+  set.listen("machineDeployments", addByCapiLabel);
+  // A machine that is seen before its MachineSet counts as outdated until then; nothing else of a MachineSet matters.
+  set.listen("machineSets", (change) => {
+    if (change.type !== "updated") addByCapiLabel(change);
+  });
+  set.listen("machines", addByCapiLabel);
+  set.listen("deployments", (change) => {
+    const { namespace, name } = change.object.metadata;
+    const cluster = clusterOfAutoscaler(name);
+    const pools =
+      cluster === undefined ? [] : caches.nodePools.byIndex(INDEX_CLUSTER, toKey(namespace, cluster));
+    for (const pool of pools) add(objectKey(pool), change);
+  });
+  set.listen("namespaces", (change) => {
+    const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
+    for (const pool of pools) add(objectKey(pool), change);
+  });
+}

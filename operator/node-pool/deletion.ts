@@ -1,0 +1,70 @@
+import type { Step } from "../../shared/controller/plan.ts";
+import { elapsedMs } from "../../shared/controller/time.ts";
+import { machineDeploymentKind } from "../capi/kinds.ts";
+import type { ObservedPool } from "./observe.ts";
+
+const ASK = "If this lasts, ask the platform's operator to look at it.";
+
+/**
+ * The first machine of a pool that is being deleted, by its node: what that waits for, and the next step, with a blank
+ * in front. Empty when none is, or nothing is reported of it. Drain and volumes are waited for in turn, each for its
+ * own time.
+ */
+export function describeLeavingMachine({ pool, machines, poolDefaults }: ObservedPool): string {
+  const leaving = machines.find(({ deletion }) => deletion !== undefined);
+  if (leaving?.deletion === undefined) return "";
+  const { stage, cause } = leaving.deletion;
+  const node = leaving.node ?? leaving.name;
+  switch (stage) {
+    case "drain": {
+      const seconds = pool.spec.drainTimeoutSeconds ?? poolDefaults.drainTimeoutSeconds;
+      return ` Node ${node} is being drained: ${cause}. Let these Pods be evicted, as by another disruption budget, or delete them; after ${seconds} s the node is removed all the same.`;
+    }
+    case "volumes":
+      return ` Node ${node} is drained and waits for its volumes: ${cause}. Delete what uses them; after ${poolDefaults.volumeDetachTimeoutSeconds} s the node is removed all the same.`;
+    case "infrastructure":
+      return ` Node ${node} is drained, and the infrastructure deletes its machine: ${cause}. ${ASK}`;
+    case "other":
+      return ` Node ${node} is being deleted: ${cause}. ${ASK}`;
+  }
+}
+
+/** What to do about a MachineDeployment that still exists after its Cluster API cluster was deleted. */
+export interface Leftover {
+  remove: Step[];
+  requeueAfterMs: number | undefined;
+  /** Finalizers keep it that are not Cluster API's: those the operator removes itself (../orphans/decide.ts). */
+  isStuck: boolean;
+}
+
+export const NO_LEFTOVER: Leftover = { remove: [], requeueAfterMs: undefined, isStuck: false };
+/** Longer than a deletion without a cluster takes. */
+const DELETED_WITHIN_MS = 30_000;
+
+/**
+ * Without its cluster no controller of Cluster API reconciles a MachineDeployment. Seen after restarts of the API
+ * server: 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
+ */
+export function findLeftover(
+  { capi, capiClusterDeleted, machines, pool }: ObservedPool,
+  now: Date,
+): Leftover {
+  if (!capiClusterDeleted || capi === undefined || machines.length > 0) return NO_LEFTOVER;
+  const { name, uid, deletedAt } = capi;
+  if (deletedAt === undefined) {
+    const { namespace = "" } = pool.metadata;
+    return {
+      ...NO_LEFTOVER,
+      remove: [{ verb: "delete", kind: machineDeploymentKind, namespace, name, uid }],
+    };
+  }
+  const waitMs = DELETED_WITHIN_MS - elapsedMs(deletedAt, now);
+  return waitMs > 0 ? { ...NO_LEFTOVER, requeueAfterMs: waitMs } : { ...NO_LEFTOVER, isStuck: true };
+}
+
+/** For the operator of the platform: it runs nothing, so tenants have nothing to know or to do. */
+export function describeLeftover({ pool, capi }: ObservedPool): string {
+  const name = `${pool.metadata.namespace}/${capi?.name}`;
+  const finalizers = capi?.finalizers.join(", ");
+  return `Cluster API left the MachineDeployment ${name} behind, which runs nothing and is not reconciled any more: remove its finalizers ${finalizers}`;
+}

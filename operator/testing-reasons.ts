@@ -1,0 +1,220 @@
+import type { Cluster } from "../shared/crd/cluster.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID } from "../shared/crd/names.ts";
+import { createStore } from "../shared/kube/store.ts";
+import type { AddOnState } from "./add-ons/observe.ts";
+import type { ClassCapabilities } from "./capi/cluster-class.ts";
+import { findDuplicateName, indexByName } from "./identity/identity.ts";
+import { INDEX_NAME } from "./indexes.ts";
+import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
+import { makeCondition, makePool } from "./testing.ts";
+import { aCluster, type ClusterFixture } from "./testing-cluster.ts";
+
+const overQuota = { reason: "QuotaExceeded", message: "A quota does not allow it. Ask for less." };
+const ready = () => aCluster().withPools(makePool("web")).ready();
+const busy = (fixture: ClusterFixture, change: object) =>
+  fixture.with({
+    pools: fixture.observed.pools.map((it) => ({
+      ...it,
+      capi: it.capi && { ...it.capi, ...change },
+    })),
+  });
+const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
+const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
+const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
+const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
+
+/** Every reason for which a cluster waits or has failed, and a cluster with it. */
+export const clusters: [string, ClusterFixture][] = [
+  ["Provisioning", ready().withSpec(RULES)],
+  ["Scaling", busy(ready(), { replicas: 2, nodes: 1, readyNodes: 1 })],
+  ["Upgrading", ready().withSpec({ version: "1.35" })],
+  ["RollingOut", busy(ready(), { rollingOut: true })],
+  ["Deleting", ready().deleting()],
+  ["WaitingForControlPlane", aCluster()],
+  ["WaitingForEndpoint", aCluster().reconciled().capiConverged().with({ probe: undefined })],
+  [
+    "WaitingForNodes",
+    busy(aCluster().withPools(makePool("web")).reconciled().capiConverged(), { readyNodes: 0 }),
+  ],
+  ["Paused", ready().withCapiConditions([makeCondition("Paused", "True")])],
+  [
+    "Suspended",
+    ready()
+      .withSpec({ suspend: true })
+      .withCapiConditions([makeCondition("Paused", "True")]),
+  ],
+  ["Suspending", ready().withSpec({ suspend: true })],
+  ["ClusterAPIUnavailable", aCluster().with(failed("unavailable", "connection refused"))],
+  ["ControlPlaneUnavailable", ready().withCapiConditions([etcdFailure])],
+  ["EndpointUnreachable", ready().with(unreachable)],
+  ["DuplicateID", aCluster().with({ olderDuplicate: "other/demo" })],
+  ["DuplicateID", cameWithId({ [ANNOTATION_IDENTITY]: "refused" })],
+  ["DuplicateOrganization", aCluster().with({ organization: { kind: "duplicate", namespace: "old" } })],
+  ["UnknownOrganization", aCluster().with({ organization: { kind: "unknown" } })],
+  ["UnknownPlan", aCluster({ plan: "gold" })],
+  [
+    "PlanRetired",
+    aCluster({ plan: "scale" }).with({
+      packages: { scale: { controlPlaneReplicas: 3, retiredAt: "2020-01-01T00:00:00Z" } },
+    }),
+  ],
+  [
+    "ReplicasNotInPlan",
+    aCluster({ plan: "scale", controlPlaneReplicas: 1 }).with({
+      packages: { scale: { controlPlaneReplicas: 3 } },
+    }),
+  ],
+  ["UnknownVersion", aCluster({ version: "1.20" })],
+  ["DowngradeRefused", ready().withSpec({ version: "1.33.6" })],
+  [
+    "UnsupportedByClass",
+    aCluster()
+      .with({ classes: classWith({ variables: new Set() }) })
+      .withSpec({ publicEndpoint: false }),
+  ],
+  ["RejectedByClusterAPI", aCluster().with(failed("rejected", "spec.topology: no"))],
+  ["ClassNotFound", aCluster().with({ classes: new Map() })],
+  ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
+  [
+    "AuthorizedCIDRsUnavailable",
+    aCluster(RULES).with({
+      settings: { ...aCluster().observed.settings, platformCIDRs: [] },
+    }),
+  ],
+  ["NameTaken", taken()],
+  ["NodePoolsMissing", restoredWithoutPools()],
+  ["InfrastructureLost", ready().with({ capi: undefined })],
+  ["WaitingForIdentity", cameWithId()],
+  [
+    "TaintsUnavailable",
+    ready()
+      .withPools(makePool("web"), makePool("gpu", { nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }))
+      .with({ taintsRejected: true }),
+  ],
+  [
+    "DuplicateName",
+    aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
+  ],
+  ["QuotaExceeded", aCluster().with({ blocker: overQuota })],
+  ["NetworksOverlap", aCluster().withSpec({ clusterNetwork: { services: ["10.64.0.0/10"] } })],
+];
+
+export const pools: [string, PoolFixture][] = [
+  ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
+  ["RollingOut", aPool().withNodes(2).reconciled().withCapi({ desired: 2, nodes: 3, rollingOut: true })],
+  ["Deleting", aPool().withNodes(2).deleting()],
+  ["WaitingForCluster", aPool().withoutCluster()],
+  ["WaitingForControlPlane", aPool()],
+  ["WaitingForNodes", aPool().withCapi({ desired: 2, nodes: 2, ready: 1 })],
+  [
+    "UpgradeInProgress",
+    aPool().withNodes(2).reconciled().withCluster(UPGRADING).withSpec({ desiredNodes: 4 }),
+  ],
+  ["NodesUnhealthy", aPool().withNodes(2).reconciled().withUnhealthyNode().after(240)],
+  ["NotConfigured", aPool({ maxVCPUs: 12 }).withNodes(2)],
+  ["AutoscalerUnavailable", autoscaled({ status: "False", message: "no image" })],
+  ["Updating", aPool().withNodes(2).reconciled().withSpec({ vcpus: 4 })],
+  ["CountReleased", aPool({ desiredNodes: 3 }).withNodes(3).reconciled().withReleasedCount()],
+  ["DuplicateID", aPool().with({ olderDuplicate: "other/web" })],
+  ["QuotaExceeded", aPool().with({ blocker: overQuota })],
+  [
+    "LabelsNotPropagated",
+    aPool({ nodeLabels: { tier: "web" } })
+      .withNodes(2)
+      .with({ syncedNodeLabels: /^none$/ }),
+  ],
+];
+
+const SINCE = new Date("2020-01-01T00:00:00Z");
+const refused = { failure: { message: "forbidden", isUnreachable: false, since: SINCE } };
+const silent = { failure: { message: "connection refused", isUnreachable: true, since: SINCE } };
+const withAttempts = (attempts: ClusterFixture["observed"]["access"]["attempts"]) =>
+  ready().with({ access: { ...ready().observed.access, attempts } });
+
+/** What holds up nothing, or is well: only its condition says so. */
+export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [string, PoolFixture][] } = {
+  clusters: [
+    ["Available", ready()],
+    ["NoNodePools", aCluster().ready()],
+    ["PrivateEndpoint", ready().withSpec({ publicEndpoint: false })],
+    ["Applied", ready()],
+    [
+      "RequestedOnly",
+      ready()
+        .withSpec(RULES)
+        .with({ classes: classWith({ mayIgnoreAuthorizedCIDRs: true }) }),
+    ],
+    ["CredentialsFailed", withAttempts({ kubeconfig: refused, bindings: {} })],
+    ["BindingsFailed", withAttempts({ kubeconfig: {}, bindings: refused })],
+    ["TenantAPIUnreachable", withAttempts({ kubeconfig: {}, bindings: silent })],
+    ["WaitingForAddOns", withAddOn("waiting")],
+    ["AddOnsFailed", withAddOn("failed")],
+    ["AddOnNotFound", withAddOn("missing")],
+    ["AddOnNotFound", withAddOn("without-manifests")],
+    ["AddOnNotFound", withAddOn("foreign")],
+  ],
+  pools: [
+    ["Enabled", autoscaled({ status: "True", message: "" })],
+    [
+      "WaitingForAutoscaler",
+      aPool({ maxVCPUs: 12 })
+        .withNodes(2)
+        .with({ autoscaler: { configured: true, deployment: undefined } }),
+    ],
+  ],
+};
+
+function withAddOn(state: AddOnState["state"]): ClusterFixture {
+  return ready().with({ addOns: [{ name: "cilium", state, manifests: ["ConfigMap cilium"] }] });
+}
+
+function restoredWithoutPools() {
+  const running = ready();
+  const { cluster } = running.observed;
+  return running
+    .withPools()
+    .with({ cluster: { ...cluster, metadata: { ...cluster.metadata, uid: "uid-new" } } });
+}
+
+/** As from a backup; without an annotation, the API server has said nothing of it yet. */
+function cameWithId(annotations?: Record<string, string>): ClusterFixture {
+  const fixture = aCluster();
+  const { cluster } = fixture.observed;
+  const labels = { [LABEL_ID]: fixture.observed.candidateId };
+  const metadata = { ...cluster.metadata, labels, ...(annotations && { annotations }) };
+  return fixture.with({ cluster: { ...cluster, metadata } });
+}
+
+function classWith(change: Partial<ClassCapabilities>): Map<string, ClassCapabilities> {
+  const [[name, capabilities] = ["", undefined]] = aCluster().observed.classes;
+  if (capabilities === undefined) throw new Error("no class");
+  return new Map([[name, { ...capabilities, ...change }]]);
+}
+
+/** An older cluster of the same name. */
+function duplicates() {
+  const { cluster } = aCluster({ displayName: "DEMO" }).observed;
+  const older = { name: "older", uid: "uid-older", creationTimestamp: "2020-01-01T00:00:00Z" };
+  const store = createStore<Cluster>({ [INDEX_NAME]: indexByName });
+  store.set({ ...cluster, metadata: { ...cluster.metadata, ...older } });
+  return store;
+}
+
+function noSubnets() {
+  const { subnetRange } = aCluster().observed.settings;
+  return { subnetRange: { ...subnetRange, count: 0 } };
+}
+
+/** Cluster API has a cluster of this name that is not ours. */
+function taken(): ClusterFixture {
+  const made = aCluster().reconciled();
+  const object = made.capiObject();
+  const metadata = { ...object.metadata, labels: {}, ownerReferences: [] };
+  return aCluster().withCapi({ ...object, metadata });
+}
+
+function autoscaled(available: { status: string; message: string }): PoolFixture {
+  return aPool({ maxVCPUs: 12 })
+    .withNodes(2)
+    .with({ autoscaler: { configured: true, deployment: { available } } });
+}
