@@ -36,11 +36,11 @@ function count(responses: readonly TestResponse[]): Record<string, number> {
   return counts;
 }
 
-/** Repeats a request that got no lock in its time, as its response asks for. */
+/** Repeats a request that is refused for a while, as its response asks for. A 202 says with the header when to look again. */
 async function repeatWhileAsked(send: () => Promise<TestResponse>): Promise<TestResponse> {
   for (;;) {
     const response = await send();
-    if (response.headers.get("retry-after") === null) return response;
+    if (response.status < 400 || response.headers.get("retry-after") === null) return response;
   }
 }
 

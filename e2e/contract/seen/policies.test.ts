@@ -18,7 +18,7 @@ async function readMetric(name: string, labels: RegExp): Promise<number> {
   return series.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
 }
 
-test("the checks of Marina's policies take less than a third of the time of the writes that they check", async () => {
+test("the checks of Marina's policies take less than a tenth of the time of the writes that they check", async () => {
   const ours = new RegExp(`policy="[a-z]+\\.${GROUP}"`);
   const writes = new RegExp(`group="${GROUP}".*verb="(?:APPLY|DELETE|PATCH|POST|PUT)"`);
   const checksSeconds = await readMetric(`${CHECKS}_sum`, ours);
@@ -28,7 +28,7 @@ test("the checks of Marina's policies take less than a third of the time of the 
     `policies of ${GROUP}: mean of a check ${meanMs.toFixed(3)} ms, ${(share * 100).toFixed(1)} % of a write`,
   );
   expect(share).toBeGreaterThan(0);
-  expect(share).toBeLessThan(1 / 3);
+  expect(share).toBeLessThan(0.1);
 });
 
 /** How often RBAC allowed something for each of some changes by an engineer: what else happens at the time makes it more. */
