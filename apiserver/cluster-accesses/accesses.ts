@@ -5,7 +5,7 @@ import type { Preconditions } from "../http/contract/etag.ts";
 import type { PageRequest } from "../http/contract/page.ts";
 import { notFound } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { deleteObject, type ObjectRef, type Resource } from "../resources/write/index.ts";
+import { type Collection, deleteObject, type ObjectRef } from "../resources/write/index.ts";
 import { accessIdOf } from "./present.ts";
 
 /** An access and its public id. */
@@ -58,7 +58,7 @@ export async function revokeAccess(
 function accessesOf({
   orgId,
   id,
-}: Pick<ProjectedCluster, "orgId" | "id">): Resource<ClusterAccess, FoundAccess> {
+}: Pick<ProjectedCluster, "orgId" | "id">): Collection<ClusterAccess, FoundAccess> {
   return {
     kindName: "ClusterAccess",
     kind: clusterAccessKind,

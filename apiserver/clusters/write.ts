@@ -18,10 +18,10 @@ import {
 import { assessQuota } from "../quotas/index.ts";
 import { listAllNodePools, type ProjectedCluster, toProjectedCluster } from "../resources/project/index.ts";
 import {
+  type Collection,
   changeObject,
   deleteObject,
   patchOfMap,
-  type Resource,
   requireNotHeld,
   requireNotSuspended,
   saveProjection,
@@ -159,7 +159,7 @@ async function findDeletionEffects(
 }
 
 /** The clusters of one organization. */
-export function clustersOf(orgId: string): Resource<Cluster, ProjectedCluster> {
+export function clustersOf(orgId: string): Collection<Cluster, ProjectedCluster> {
   return {
     kindName: "Cluster",
     kind: clusterKind,

@@ -1,5 +1,5 @@
+export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
-export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./resource.ts";
 export { createNodePoolBody, type Effects, effectsRecord, toNodePoolSpec } from "./schema.ts";
 export {
   amountsOfCreate,

@@ -5,7 +5,7 @@ import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import type { ProjectedNodePool } from "../resources/project/index.ts";
 import { patchOfMap } from "../resources/write/index.ts";
-import { checkPoolRules } from "./resource.ts";
+import { checkPoolRules } from "./collection.ts";
 
 export type MutablePoolField = keyof typeof NODE_POOL_WIRE_NAMES;
 

@@ -19,9 +19,9 @@ import {
   requireNodePoolToChange,
   requireNotSuspended,
 } from "../resources/write/index.ts";
+import { checkPoolRules } from "./collection.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
-import { checkPoolRules } from "./resource.ts";
 import {
   createNodePoolBody,
   nodePoolListQuery,

@@ -19,10 +19,10 @@ import {
   withKeptNodes,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
+import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./collection.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
-import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./resource.ts";
 import type { CreateNodePoolBody, Effects, NodeEffects } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
@@ -76,7 +76,7 @@ export async function createNodePool(
 export function toNewObject(place: ObjectPlace, pool: NewNodePool) {
   const { id, objectName, spec } = pool;
   return {
-    resource: nodePoolsOf(place.orgId, place.clusterId),
+    collection: nodePoolsOf(place.orgId, place.clusterId),
     id,
     object: toNodePoolObject(place, pool),
     name: spec.displayName ?? objectName,
@@ -95,8 +95,8 @@ export async function updateNodePool(
   change: NodePoolChange,
   { capabilities, ...options }: WriteOptions & { capabilities?: PlanCapabilities | undefined } = {},
 ): Promise<NodePoolResult> {
-  const resource = nodePoolsOf(pool.orgId, pool.clusterId);
-  return changeObject(deps, caller, resource, pool, {
+  const collection = nodePoolsOf(pool.orgId, pool.clusterId);
+  return changeObject(deps, caller, collection, pool, {
     ...options,
     action: "node_pool.update",
     plan(current) {

@@ -203,6 +203,6 @@ test("the metrics tell what is pending, how old, what is overdue, and what is di
   expect(readValue("marina_apiserver_webhook_oldest_pending_seconds")).toBeGreaterThanOrEqual(3600);
   expect(readValue("marina_apiserver_webhook_overdue_seconds")).toBeGreaterThan(0);
   expect(readValue('marina_apiserver_webhooks_disabled{reason="gone"}')).toBeGreaterThanOrEqual(1);
-  expect(readValue('marina_apiserver_webhook_deliveries_total{result="held"}')).toBe(1);
+  expect(readValue('marina_apiserver_webhook_deliveries_total{result="postponed"}')).toBe(1);
   expect(readValue('marina_apiserver_webhook_attempt_seconds_count{result="timeout"}')).toBe(1);
 });

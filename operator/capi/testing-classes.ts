@@ -35,7 +35,7 @@ export interface ShippedClass {
   image(template: Any, version: string): string;
   size(template: Any): unknown[];
   /** Changes that are refused before anything is made, with a part of the sentence. */
-  refusals?: { what: string; change: Change; sentence: string }[];
+  refusals?: { what: string; change: DesiredChange; sentence: string }[];
   /** The size that a pool of 2 vCPUs, 4 GB and 20 GB is changed to. */
   resized: DesiredPool["machine"];
   /** The result of `size` before and after. */
@@ -43,7 +43,7 @@ export interface ShippedClass {
 }
 
 /** Change of the cluster that every test begins with. */
-export interface Change {
+export interface DesiredChange {
   version?: string;
   nodes?: number;
   machine?: DesiredPool["machine"];
@@ -119,7 +119,13 @@ export async function openClassTest(shipped: ShippedClass) {
   const resourceOf = (suffix: string) =>
     `${shipped.infrastructure.kind}${suffix}s.infrastructure.cluster.x-k8s.io`.toLowerCase();
 
-  function compose({ version = "1.34.2", nodes = 2, machine, taints, workerSubnet }: Change): DesiredCluster {
+  function compose({
+    version = "1.34.2",
+    nodes = 2,
+    machine,
+    taints,
+    workerSubnet,
+  }: DesiredChange): DesiredCluster {
     const subnet = workerSubnet ?? "10.64.3.0/24";
     return {
       namespace,
@@ -204,7 +210,7 @@ export async function openClassTest(shipped: ShippedClass) {
     completeControlPlane,
 
     /** Applies what the operator applies for this cluster; rejects with the refusal of Cluster API. */
-    async apply(change: Change): Promise<void> {
+    async apply(change: DesiredChange): Promise<void> {
       const desired = compose(change);
       const capabilities = readClusterClass(clusterClass);
       const [unsupported] = findUnsupported(desired, capabilities);

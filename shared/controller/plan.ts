@@ -5,12 +5,12 @@ import { messageOf } from "../program/errors.ts";
 import type { RecordedEvent, Recorder } from "./recorder.ts";
 
 /** One change of another object. */
-export type Step = Change & {
+export type Step = Operation & {
   /** What the change means to people: recorded once it is made, for no later plan knows of it. */
   event?: RecordedEvent;
 };
 
-type Change =
+type Operation =
   /**
    * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of any
    * owner, stays unchanged, and the step fails with a conflict.

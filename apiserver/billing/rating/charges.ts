@@ -43,7 +43,7 @@ const SECONDS_PER_DAY = 86_400;
 /** Quantities of one cluster by metered type and node pool, the oldest node pool first. */
 type Quantities = Map<MeteredType, Map<string | null, bigint>>;
 
-interface Change {
+interface QuantityChange {
   second: number;
   nodePoolId: string | null;
   resourceType: MeteredType;
@@ -103,7 +103,8 @@ class ClusterCharges {
     let hasAddress = false;
     const edges = this.findEdges(changes);
     for (const [index, second] of edges.entries()) {
-      for (; changes[next]?.second === second; next++) addQuantity(quantities, changes[next] as Change);
+      for (; changes[next]?.second === second; next++)
+        addQuantity(quantities, changes[next] as QuantityChange);
       const isLast = index === edges.length - 1;
       if (isLast) continue;
       const end = edges[index + 1] ?? to;
@@ -124,7 +125,7 @@ class ClusterCharges {
   }
 
   /** Every second at which something that is charged may change, both ends of the span included. */
-  private findEdges(changes: readonly Change[]): number[] {
+  private findEdges(changes: readonly QuantityChange[]): number[] {
     const { from, to } = this.terms.span;
     const edges = new Set([from, to, ...changes.map(({ second }) => second)]);
     for (const cut of this.terms.timeline.cuts) if (cut > from && cut < to) edges.add(cut);
@@ -218,8 +219,11 @@ function isUsed({ usedUnitSeconds, unitSeconds }: UsedTime): boolean {
 }
 
 /** The changes of quantities in a span, in order of time. */
-function toChanges(intervals: readonly UsageInterval[], span: { from: number; to: number }): Change[] {
-  const changes: Change[] = [];
+function toChanges(
+  intervals: readonly UsageInterval[],
+  span: { from: number; to: number },
+): QuantityChange[] {
+  const changes: QuantityChange[] = [];
   for (const { nodePoolId, resourceType, quantity, startedAt, endedAt } of intervals) {
     const start = Math.max(toSecond(startedAt), span.from);
     const end = Math.min(endedAt === null ? span.to : toSecond(endedAt), span.to);
@@ -231,7 +235,7 @@ function toChanges(intervals: readonly UsageInterval[], span: { from: number; to
 }
 
 /** Nothing of everything that changes, in the order of resource types and node pools. */
-function toZeroQuantities(changes: readonly Change[]): Quantities {
+function toZeroQuantities(changes: readonly QuantityChange[]): Quantities {
   const types = Map.groupBy(changes, ({ resourceType }) => resourceType);
   return new Map(
     [...types].toSorted(byType).map(([type, own]) => {
@@ -241,7 +245,7 @@ function toZeroQuantities(changes: readonly Change[]): Quantities {
   );
 }
 
-function addQuantity(quantities: Quantities, { nodePoolId, resourceType, quantity }: Change): void {
+function addQuantity(quantities: Quantities, { nodePoolId, resourceType, quantity }: QuantityChange): void {
   const pools = quantities.get(resourceType);
   pools?.set(nodePoolId, (pools.get(nodePoolId) ?? 0n) + quantity);
 }

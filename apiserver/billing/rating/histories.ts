@@ -31,7 +31,7 @@ export interface PriceTimeline {
   packageAt(type: MeteredType, second: number): RatedTerms | undefined;
 }
 
-interface Step<Value> {
+interface TimelineStep<Value> {
   from: number;
   value: Value;
 }
@@ -68,8 +68,8 @@ export function toDate(second: number): Date {
 function toSteps<Change extends { effectiveFrom: Date }>(
   changes: readonly Change[],
   keyOf: (change: Change) => string,
-): Map<string, Step<Change>[]> {
-  const steps = new Map<string, Step<Change>[]>();
+): Map<string, TimelineStep<Change>[]> {
+  const steps = new Map<string, TimelineStep<Change>[]>();
   const ordered = changes.toSorted((a, b) => a.effectiveFrom.getTime() - b.effectiveFrom.getTime());
   for (const value of ordered) {
     const own = steps.get(keyOf(value)) ?? [];
@@ -79,6 +79,9 @@ function toSteps<Change extends { effectiveFrom: Date }>(
   return steps;
 }
 
-function valueAt<Value>(steps: readonly Step<Value>[] | undefined, second: number): Value | undefined {
+function valueAt<Value>(
+  steps: readonly TimelineStep<Value>[] | undefined,
+  second: number,
+): Value | undefined {
   return steps?.findLast(({ from }) => from <= second)?.value;
 }

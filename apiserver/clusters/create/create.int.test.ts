@@ -11,7 +11,7 @@ import type { Deps } from "../../deps.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import type { ErrorDetail } from "../../http/errors.ts";
 import { createIdempotencyStore } from "../../http/idempotency/store.ts";
-import { toNodePoolObject } from "../../node-pools/resource.ts";
+import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { organizations } from "../../organizations/table.ts";
 import { findCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { clusterSpecSchema } from "../../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import { nodePoolSpecSchema } from "../../../shared/crd/node-pool.ts";
-import { toNodePoolObject } from "../../node-pools/resource.ts";
+import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { createClusterBody } from "../schema.ts";
 import { checkCreate, planCreate, toClusterObject } from "./create-cluster.ts";
 

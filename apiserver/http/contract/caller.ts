@@ -70,7 +70,7 @@ interface RecordChange<R, T, C> {
 }
 
 /** What a request says about the change of a record. */
-interface ChangeRequest {
+interface ChangeInput {
   preconditions: Preconditions;
   /** The validated body; undefined without one. */
   body: unknown;
@@ -83,7 +83,7 @@ interface ChangeRequest {
 function changeRecord<R, T, C>(
   db: Database,
   caller: Caller<C>,
-  { preconditions, body }: ChangeRequest,
+  { preconditions, body }: ChangeInput,
   { lock, tag, fixed, apply }: RecordChange<R, T, C>,
 ): Promise<T> {
   return db.transaction(async (tx) => {

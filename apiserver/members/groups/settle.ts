@@ -89,7 +89,7 @@ async function settlePart(
   return { isAccessLost };
 }
 
-interface Change {
+interface RoleChange {
   userId: string;
   before: MemberRow | undefined;
   granted: ReturnType<typeof strongestOf>;
@@ -99,7 +99,7 @@ interface Change {
 async function settle(
   tx: Queryable,
   orgId: string,
-  { userId, before, granted, email }: Change,
+  { userId, before, granted, email }: RoleChange,
 ): Promise<MemberRow | undefined> {
   if (granted === undefined) {
     if (before !== undefined) await deleteGroupMember(tx, orgId, userId);

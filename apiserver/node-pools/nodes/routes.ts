@@ -7,7 +7,7 @@ import type { Router } from "../../http/contract/router.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { ProjectedNodePool } from "../../resources/project/index.ts";
 import { changeObject, requireNodePool, requireNodePoolToChange } from "../../resources/write/index.ts";
-import { nodePoolsOf } from "../resource.ts";
+import { nodePoolsOf } from "../collection.ts";
 import { isReplacing, pageMachines, presentNode, requireMachine } from "./present.ts";
 import { nodeName, nodePage, nodeRecord } from "./schema.ts";
 

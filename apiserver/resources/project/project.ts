@@ -41,8 +41,8 @@ export interface ProjectedNodePool extends Projected<NodePool> {
 export type ProjectedObject = ProjectedCluster | ProjectedNodePool;
 
 /** Projects a Cluster of an organization; undefined while the object has no public id yet. */
-export function toProjectedCluster(observed: Cluster, orgId: string): ProjectedCluster | undefined {
-  const cluster = toStorable(observed);
+export function toProjectedCluster(object: Cluster, orgId: string): ProjectedCluster | undefined {
+  const cluster = toStorable(object);
   const common = projectCommon(cluster, orgId, cluster.spec.displayName);
   if (common === undefined) return undefined;
   return {
@@ -54,11 +54,11 @@ export function toProjectedCluster(observed: Cluster, orgId: string): ProjectedC
 
 /** Projects a NodePool of a cluster; undefined while the object has no public id yet. */
 export function toProjectedNodePool(
-  observed: NodePool,
+  object: NodePool,
   orgId: string,
   clusterId: string,
 ): ProjectedNodePool | undefined {
-  const pool = toStorable(observed);
+  const pool = toStorable(object);
   const common = projectCommon(pool, orgId, pool.spec.displayName);
   if (common === undefined) return undefined;
   return { ...common, status: nodePoolStatusOf(pool), clusterId };

@@ -77,7 +77,7 @@ async function lockObjects(tx: Queryable, observations: readonly Observation[]):
 }
 
 /** An object to write, and its stored row. */
-interface Step {
+interface Upsert {
   object: ProjectedObject;
   stored: Stored | undefined;
   first: Observation["first"];
@@ -96,17 +96,17 @@ async function upsert(
   if (observations.length === 0)
     return { refused: [], unrecorded: [], missedTransitions: 0, events: [], webhookEvents: [] };
   const storedByUid = await findStored(tx, kind, observations.map(toObject));
-  const found = observations.flatMap(({ object, authoritative = false, first }): Step[] => {
+  const found = observations.flatMap(({ object, authoritative = false, first }): Upsert[] => {
     const stored = storedByUid.get(object.uid);
     return mayWrite(object, stored, authoritative) ? [{ object, stored, first }] : [];
   });
-  const { writable: steps, foreign, unrecorded } = await takeOutForeignPools(tx, kind, found, written);
-  const introduced = steps.filter(needsRecord);
+  const { writable: upserts, foreign, unrecorded } = await takeOutForeignPools(tx, kind, found, written);
+  const introduced = upserts.filter(needsRecord);
   const records = await upsertRecords(tx, kind, introduced.map(toObject));
   for (const { object } of introduced)
     if (kind === "cluster" && records.has(object.id)) written.set(object.id, placeOf(object));
-  const isRefused = (step: Step) => needsRecord(step) && !records.has(step.object.id);
-  const accepted = steps.filter((step) => !isRefused(step));
+  const isRefused = (one: Upsert) => needsRecord(one) && !records.has(one.object.id);
+  const accepted = upserts.filter((one) => !isRefused(one));
   const recordedStatuses = await findRecordedStatuses(
     tx,
     kind,
@@ -119,7 +119,7 @@ async function upsert(
   await recordOutsideAudits(
     tx,
     accepted
-      .filter((step) => needsRecord(step) && records.get(step.object.id) === "created")
+      .filter((one) => needsRecord(one) && records.get(one.object.id) === "created")
       .flatMap(({ object, first }) => auditsOfCreation(object, first)),
   );
   await recordOutsideDeletions(tx, await findOutsideDeletions(tx, deleted.map(toObject)), {
@@ -134,7 +134,7 @@ async function upsert(
   return {
     webhookEvents,
     missedTransitions: missed,
-    refused: [...foreign, ...steps.filter(isRefused).map(({ object }) => object.id)],
+    refused: [...foreign, ...upserts.filter(isRefused).map(({ object }) => object.id)],
     unrecorded,
     events: accepted.flatMap(({ object, stored }) => {
       const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;
@@ -150,15 +150,15 @@ async function upsert(
 async function takeOutForeignPools(
   tx: Queryable,
   kind: Batch["kind"],
-  steps: readonly Step[],
+  upserts: readonly Upsert[],
   written: ReadonlyMap<string, RecordedPlace>,
-): Promise<SortedPools<Step>> {
-  if (kind === "cluster") return { writable: [...steps], foreign: [], unrecorded: [] };
-  const introduced = steps.filter(needsRecord);
+): Promise<SortedPools<Upsert>> {
+  if (kind === "cluster") return { writable: [...upserts], foreign: [], unrecorded: [] };
+  const introduced = upserts.filter(needsRecord);
   const clusterIds = introduced.map(({ object }) => clusterIdOf(object)).filter((id) => !written.has(id));
   const recorded = await findRecordedPlaces(tx, ["cluster"], clusterIds);
   const sorted = sortPools(introduced, new Map([...recorded, ...written]));
-  return { ...sorted, writable: [...steps.filter((step) => !needsRecord(step)), ...sorted.writable] };
+  return { ...sorted, writable: [...upserts.filter((one) => !needsRecord(one)), ...sorted.writable] };
 }
 
 function placeOf({ orgId, namespace, name }: ProjectedObject): RecordedPlace {
@@ -175,7 +175,7 @@ function mayWrite(object: ProjectedObject, stored: Stored | undefined, authorita
 }
 
 /** Whether the object is new, was renamed or belongs to another cluster: its record must be checked. */
-function needsRecord({ object, stored }: Pick<Step, "object" | "stored">): boolean {
+function needsRecord({ object, stored }: Pick<Upsert, "object" | "stored">): boolean {
   return (
     stored === undefined ||
     stored.clusterId !== clusterIdOf(object) ||

@@ -13,6 +13,14 @@ import { ApiError } from "../../http/errors.ts";
 import { hasRecord, type ProjectedObject, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import {
+  type Collection,
+  kindOf,
+  projectWritten,
+  type WritePlan,
+  type WriteRequest,
+  type WriteResult,
+} from "./collection.ts";
+import {
   insertIntents,
   lockStaleCreate,
   recordCreate,
@@ -21,20 +29,12 @@ import {
   resumeCreate,
 } from "./intents.ts";
 import { createOrAdopt, isNotApplied, toRefusal } from "./kube-write.ts";
-import {
-  kindOf,
-  projectWritten,
-  type Resource,
-  type WritePlan,
-  type WriteRequest,
-  type WriteResult,
-} from "./resource.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
 
 /** An object to create, with its public id, which `object` carries as a label, and its display name. */
 interface NewObject<T extends KubeObject = KubeObject> {
-  resource: Pick<Resource<never, never>, "kindName" | "orgId" | "parent">;
+  collection: Pick<Collection<never, never>, "kindName" | "orgId" | "parent">;
   id: string;
   object: T;
   name: string;
@@ -48,13 +48,13 @@ interface CreateRequest<T extends KubeObject, P, E>
     Pick<AuditEntry, "after"> {
   /** What is created before the object, and is no use without it. */
   parts?: readonly NewObject[];
-  created: Omit<NewObject<T>, "resource">;
+  created: Omit<NewObject<T>, "collection">;
   /** The served record of the object, for a repeated request. */
   findServed: (db: Queryable) => Promise<P | undefined>;
 }
 
 /**
- * Creates a custom resource, after its parts, exactly once. The intents, which reserve names and quotas, are committed
+ * Creates a custom collection, after its parts, exactly once. The intents, which reserve names and quotas, are committed
  * before any object is written; the object is created last: once it exists, the create will be completed. Then
  * projection and audit row are committed together. Safe to repeat with the same id, also after a crash at any point:
  * what an earlier attempt has begun is completed as that one has fixed it. Throws 422 for what the Kubernetes API
@@ -64,26 +64,29 @@ interface CreateRequest<T extends KubeObject, P, E>
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   request: CreateRequest<T, P, E>,
 ): Promise<WriteResult<P, E>> {
-  if (request.dryRun === true) return dryRunCreate(deps, caller, resource, request);
-  const intents = await openCreate(deps, caller, resource, request);
+  if (request.dryRun === true) return dryRunCreate(deps, caller, collection, request);
+  const intents = await openCreate(deps, caller, collection, request);
   if (intents === undefined) {
     const served = await request.findServed(deps.db);
     if (served !== undefined) return { object: served, effects: undefined };
-    throw new ApiError("conflict", `The ${resource.noun} that this request created has been deleted since.`);
+    throw new ApiError(
+      "conflict",
+      `The ${collection.noun} that this request created has been deleted since.`,
+    );
   }
   let objects: KubeObject[];
   try {
     objects = await createAll(deps.kube, intents, { dryRun: false });
   } catch (error) {
     if (isNotApplied(error) || error instanceof ApiError) await undo(deps, intents);
-    throw toRefusal(error, resource.wireNames);
+    throw toRefusal(error, collection.wireNames);
   }
   await completeCreate(deps, intents, objects);
-  // The last one is of the kind of the resource.
-  return { object: resource.project(objects.at(-1) as T), effects: undefined };
+  // The last one is of the kind of the collection.
+  return { object: collection.project(objects.at(-1) as T), effects: undefined };
 }
 
 /**
@@ -93,11 +96,11 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
 async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   { db }: CreateDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   request: CreateRequest<T, P, E>,
 ): Promise<WriteIntent[] | undefined> {
   const { action, after, parts = [], created, check } = request;
-  const { orgId, targetKind } = resource;
+  const { orgId, targetKind } = collection;
   const entry: AuditEntry = {
     action,
     orgId,
@@ -111,7 +114,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
     const earlier = await resumeCreate(tx, created.id);
     if (earlier.length > 0) return earlier;
     await check?.(tx);
-    await requireFreeName(tx, resource, created.name, created.id);
+    await requireFreeName(tx, collection, created.name, created.id);
     const toWrite = (one: NewObject, own: AuditEntry | null) => ({
       ...one,
       verb: "create" as const,
@@ -121,7 +124,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
     });
     return insertIntents(tx, caller.author, [
       ...parts.map((part) => toWrite(part, null)),
-      toWrite({ ...created, resource }, entry),
+      toWrite({ ...created, collection }, entry),
     ]);
   });
 }
@@ -130,24 +133,24 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
 async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
   { db, kube }: CreateDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   { parts = [], created, check, effects: findEffects }: CreateRequest<T, P, E>,
 ): Promise<WriteResult<P, E>> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
     await check?.(tx);
-    await requireFreeName(tx, resource, created.name, created.id);
+    await requireFreeName(tx, collection, created.name, created.id);
     return findEffects?.(tx);
   });
-  const planned = [...parts, { ...created, resource }].map((one) => ({
+  const planned = [...parts, { ...created, collection }].map((one) => ({
     ...one,
-    kind: one.resource.kindName,
+    kind: one.collection.kindName,
   }));
   try {
     const objects = await createAll(kube, planned, { dryRun: true });
-    return { object: resource.project(objects.at(-1) as T), effects };
+    return { object: collection.project(objects.at(-1) as T), effects };
   } catch (error) {
-    throw toRefusal(error, resource.wireNames);
+    throw toRefusal(error, collection.wireNames);
   }
 }
 

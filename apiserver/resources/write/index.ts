@@ -1,8 +1,4 @@
-export { createObject, createObjectName } from "./create-object.ts";
-export { hasPendingCreates, isWriteIntended } from "./intents.ts";
-export { writeIntentJobs } from "./jobs.ts";
-export { isNotApplied } from "./kube-write.ts";
-export type { ObjectRef, Resource, WriteResult } from "./resource.ts";
+export type { Collection, ObjectRef, WriteResult } from "./collection.ts";
 export {
   dryRunQuery,
   patchOfMap,
@@ -13,5 +9,9 @@ export {
   requireNotHeld,
   requireNotSuspended,
   saveProjection,
-} from "./resource.ts";
+} from "./collection.ts";
+export { createObject, createObjectName } from "./create-object.ts";
+export { hasPendingCreates, isWriteIntended } from "./intents.ts";
+export { writeIntentJobs } from "./jobs.ts";
+export { isNotApplied } from "./kube-write.ts";
 export { changeObject, deleteObject } from "./write-object.ts";

@@ -9,13 +9,13 @@ import type { Author } from "../../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
 import { selectNameHolders } from "../project/index.ts";
 import { type WriteIntent, writeIntents } from "../table.ts";
-import type { Resource } from "./resource.ts";
+import type { Collection } from "./collection.ts";
 
 const IN_FLIGHT_RETRY_SECONDS = 10;
 
 /** One write that is about to be made, and its audit row. */
 export interface IntendedWrite {
-  resource: Pick<Resource<never, never>, "kindName" | "orgId" | "parent">;
+  collection: Pick<Collection<never, never>, "kindName" | "orgId" | "parent">;
   verb: WriteIntent["verb"];
   objectId: string;
   /** The display name that the object takes; undefined when it takes none. */
@@ -41,16 +41,16 @@ export async function insertIntents(
 ): Promise<WriteIntent[]> {
   const group = writes.length > 1 ? writes.at(-1)?.objectId : undefined;
   const rows = writes.map((write) => {
-    const { resource, verb, objectId, name, amounts = NO_AMOUNTS, metadata, object, entry } = write;
+    const { collection, verb, objectId, name, amounts = NO_AMOUNTS, metadata, object, entry } = write;
     const id = createId();
     return {
       id,
       groupId: group ?? (verb === "create" ? objectId : id),
-      kind: resource.kindName,
+      kind: collection.kindName,
       verb,
-      orgId: resource.orgId,
+      orgId: collection.orgId,
       objectId,
-      scope: resource.parent.id,
+      scope: collection.parent.id,
       nameKey: name?.toLowerCase() ?? null,
       ...amounts,
       namespace: metadata.namespace ?? "",
@@ -67,11 +67,11 @@ export async function insertIntents(
   return tx.insert(writeIntents).values(rows).returning();
 }
 
-type Named = Pick<Resource<never, never>, "noun" | "parent" | "takenNameCode">;
+type Named = Pick<Collection<never, never>, "noun" | "parent" | "takenNameCode">;
 
 /**
  * Throws unless a name is free in the parent, letter case aside, for an object that is about to take it: 409
- * already_exists or 422 validation_failed, as the resource says, when another object has it, and 409
+ * already_exists or 422 validation_failed, as the collection says, when another object has it, and 409
  * operation_in_progress while another one is being written with it. Under the organization's row lock, to the end of
  * which the caller inserts the intent. An earlier write of the same object gives the name up.
  */

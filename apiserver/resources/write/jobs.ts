@@ -7,9 +7,9 @@ import { isRepeatable } from "../../http/idempotency/store.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
+import { kindOf, projectWritten } from "./collection.ts";
 import { abandonStaleCreate, completeCreate } from "./create-object.ts";
 import { listCreate, listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
-import { kindOf, projectWritten } from "./resource.ts";
 
 const EVERY_MS = 15_000;
 /** No request takes this long: it has ended, or its process has. */

@@ -3,7 +3,7 @@ import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
 import type { TenantWork } from "../../http/contract/tenant-work.ts";
 import { ApiError, clientDisconnected } from "../../http/errors.ts";
-import type { ObjectRef, Resource } from "./resource.ts";
+import type { Collection, ObjectRef } from "./collection.ts";
 
 /** A client behind so many others is better asked to retry later. */
 const MAX_WAITING = 50;
@@ -11,7 +11,7 @@ const MAX_WAITING = 50;
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Runs a write of a custom resource when all writes of it that came before to this process have ended, in the order in
+ * Runs a write of a custom collection when all writes of it that came before to this process have ended, in the order in
  * which they came; a write by another replica makes the patch fail, and it is tried again. A caller that waits holds no
  * slot of its tenant, and stops waiting when the client disconnects. What was authorized before, such as a revocation,
  * does not wait. Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
@@ -19,7 +19,7 @@ const RETRY_AFTER_SECONDS = 1;
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
   { work }: { work: Caller["work"] },
-  { kindName, noun }: Pick<Resource<never, never>, "kindName" | "noun">,
+  { kindName, noun }: Pick<Collection<never, never>, "kindName" | "noun">,
   { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
   write: () => Promise<T>,
 ): Promise<T> {

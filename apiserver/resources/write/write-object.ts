@@ -9,6 +9,7 @@ import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
+import type { Collection, ObjectRef, WritePlan, WriteRequest, WriteResult } from "./collection.ts";
 import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
 import {
   deleteLive,
@@ -18,7 +19,6 @@ import {
   requireUnmanaged,
   toRefusal,
 } from "./kube-write.ts";
-import type { ObjectRef, Resource, WritePlan, WriteRequest, WriteResult } from "./resource.ts";
 import { beingChanged, withWriteLock } from "./write-lock.ts";
 
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
@@ -70,7 +70,7 @@ const RETRY_BASE_MS = 50;
 const RETRY_CAP_MS = 200;
 
 /**
- * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its
+ * Changes a custom collection: reads it live, lets `plan` decide, and patches just the fields that change, as long as its
  * spec is the one that was read. Changes of one process are made in the order in which they came. A change by another
  * process or client leads to another read and decision, for at most 25 s, then 409.
  * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `withWriteLock` and
@@ -79,95 +79,95 @@ const RETRY_CAP_MS = 200;
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   known: P,
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
   const retryUntil = performance.now() + RETRY_FOR_MS;
-  const change = () => retryChange(deps, caller, resource, known, request, retryUntil);
+  const change = () => retryChange(deps, caller, collection, known, request, retryUntil);
   // A dry run changes nothing that others wait for.
   if (request.dryRun === true) return change();
-  return withWriteLock(deps, caller, resource, { ...known, withinMs: RETRY_FOR_MS }, change);
+  return withWriteLock(deps, caller, collection, { ...known, withinMs: RETRY_FOR_MS }, change);
 }
 
 async function retryChange<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   known: P,
   request: ChangeRequest<P, E>,
   retryUntil: number,
 ): Promise<WriteResult<P, E>> {
   const { preconditions, fieldManager } = request;
   for (let attempt = 1; performance.now() < retryUntil; attempt++) {
-    const live = await readLive(deps, resource, known);
+    const live = await readLive(deps, collection, known);
     requireMatch(preconditions, objectTag(live.metadata));
-    const plan = request.plan(resource.project(live));
+    const plan = request.plan(collection.project(live));
     const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
     if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-      return projectUnchanged(deps, caller, resource, live, { ...request, ...plan });
-    requireUnmanaged(live.metadata.managedFields, fields, resource.wireNames);
+      return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
+    requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
     const patch = { spec, annotations, requestId: caller.author.requestId };
-    const written = await writeObject(deps, caller, resource, {
+    const written = await writeObject(deps, caller, collection, {
       ...request,
       ...plan,
       verb: "change",
       objectId: known.id,
       metadata: live.metadata,
       async apply(options) {
-        const object = await patchLive(deps.kube, resource.kind, live, patch, { ...options, fieldManager });
+        const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, fieldManager });
         return object && { object };
       },
     });
     if (written !== undefined) return written;
     await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
   }
-  throw beingChanged(resource.noun);
+  throw beingChanged(collection.noun);
 }
 
 /**
- * Requests the deletion of a custom resource, after the changes that came before; it is served with status deleting
+ * Requests the deletion of a custom collection, after the changes that came before; it is served with status deleting
  * until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404, 412 for
  * If-Match, and what `withWriteLock` and `writeObject` throw.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   known: P,
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  const remove = () => deleteLiveObject(deps, caller, resource, known, request);
+  const remove = () => deleteLiveObject(deps, caller, collection, known, request);
   if (request.dryRun === true) return remove();
-  return withWriteLock(deps, caller, resource, { ...known, withinMs: RETRY_FOR_MS }, remove);
+  return withWriteLock(deps, caller, collection, { ...known, withinMs: RETRY_FOR_MS }, remove);
 }
 
 async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   known: P,
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  const live = await readLive(deps, resource, known);
+  const live = await readLive(deps, collection, known);
   requireMatch(request.preconditions, objectTag(live.metadata));
-  const plan = request.plan(resource.project(live));
+  const plan = request.plan(collection.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
-    return projectUnchanged(deps, caller, resource, live, { ...request, ...plan });
-  const written = await writeObject(deps, caller, resource, {
+    return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
+  const written = await writeObject(deps, caller, collection, {
     ...request,
     ...plan,
     verb: "delete",
     objectId: known.id,
     metadata: live.metadata,
-    apply: ({ dryRun }) => deleteLive(deps.kube, resource.kind, live, { dryRun, now: deps.now() }),
+    apply: ({ dryRun }) => deleteLive(deps.kube, collection.kind, live, { dryRun, now: deps.now() }),
   });
   if (written === undefined) throw new Error("a deletion ended with a conflict of versions");
   return written;
 }
 
 /**
- * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the
+ * Writes one custom collection. The intent, which reserves a name and a share of the quotas, is committed first, then the
  * object is written, then audit row and projection are committed together; what a crash leaves between them is
  * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the object has changed
  * since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check` and
@@ -176,28 +176,28 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   write: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
-  if (write.dryRun === true) return dryRunWrite(deps, caller, resource, write);
+  if (write.dryRun === true) return dryRunWrite(deps, caller, collection, write);
   const { db } = deps;
-  const intent = await openIntent(deps, caller, resource, write);
+  const intent = await openIntent(deps, caller, collection, write);
   let written: Awaited<ReturnType<typeof write.apply>>;
   try {
     written = await write.apply({ dryRun: false });
   } catch (error) {
     if (isNotApplied(error) || error instanceof ApiError) await removeIntents(db, [intent]);
-    throw toRefusal(error, resource.wireNames);
+    throw toRefusal(error, collection.wireNames);
   }
   if (written === undefined) {
     await removeIntents(db, [intent]);
     return undefined;
   }
-  const object = resource.project(written.object);
+  const object = collection.project(written.object);
   const { deleted = false } = written;
   await db.transaction(async (tx) => {
     await recordWrite(tx, intent);
-    await resource.save(tx, object, { deleted, isDeleterAwaited: isDeleterAwaited(deps.config) });
+    await collection.save(tx, object, { deleted, isDeleterAwaited: isDeleterAwaited(deps.config) });
   });
   return { object, effects: undefined };
 }
@@ -206,22 +206,22 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
 async function openIntent<T extends KubeObject, P extends ObjectRef, E>(
   { db }: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   write: Write<T, E>,
 ): Promise<WriteIntent> {
   const { action, before, after, objectId } = write;
   const entry: AuditEntry = {
     action,
-    orgId: resource.orgId,
-    target: { kind: resource.targetKind, id: objectId },
+    orgId: collection.orgId,
+    target: { kind: collection.targetKind, id: objectId },
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
     result: "done",
   };
   return transactAs(db, caller, async (tx) => {
     await write.check?.(tx);
-    if (write.name !== undefined) await requireFreeName(tx, resource, write.name, objectId);
-    const [intent] = await insertIntents(tx, caller.author, [{ ...write, resource, entry }]);
+    if (write.name !== undefined) await requireFreeName(tx, collection, write.name, objectId);
+    const [intent] = await insertIntents(tx, caller.author, [{ ...write, collection, entry }]);
     if (intent === undefined) throw new Error("an insert returned no row");
     return intent;
   });
@@ -230,20 +230,20 @@ async function openIntent<T extends KubeObject, P extends ObjectRef, E>(
 async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
   { db }: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   { check, name, objectId, effects: findEffects, apply }: Write<T, E>,
 ): Promise<WriteResult<P, E> | undefined> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
     await check?.(tx);
-    if (name !== undefined) await requireFreeName(tx, resource, name, objectId);
+    if (name !== undefined) await requireFreeName(tx, collection, name, objectId);
     return findEffects?.(tx);
   });
   try {
     const written = await apply({ dryRun: true });
-    return written && { object: resource.project(written.object), effects };
+    return written && { object: collection.project(written.object), effects };
   } catch (error) {
-    throw toRefusal(error, resource.wireNames);
+    throw toRefusal(error, collection.wireNames);
   }
 }
 
@@ -253,23 +253,23 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   live: T,
   { dryRun = false, effects }: Pick<Write<T, E>, "dryRun" | "effects">,
 ): Promise<WriteResult<P, E>> {
   await caller.confirm(deps.db);
-  return { object: resource.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
+  return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }
 
 /** The current object in the Kubernetes API. Throws 404 for a deleted one, which is not served afterwards. */
 async function readLive<T extends KubeObject, P extends ObjectRef>(
   deps: Pick<Deps, "config" | "db" | "kube">,
-  resource: Resource<T, P>,
+  collection: Collection<T, P>,
   known: P,
 ): Promise<T> {
-  const live = await deps.kube.get(resource.kind, known.namespace, known.name);
+  const live = await deps.kube.get(collection.kind, known.namespace, known.name);
   if (live?.metadata.uid === known.uid) return live;
   const options = { deleted: true, isDeleterAwaited: isDeleterAwaited(deps.config) };
-  await deps.db.transaction((tx) => resource.save(tx, known, options));
-  throw notFound(resource.noun);
+  await deps.db.transaction((tx) => collection.save(tx, known, options));
+  throw notFound(collection.noun);
 }

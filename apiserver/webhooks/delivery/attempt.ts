@@ -1,18 +1,14 @@
 import { messageOf } from "../../../shared/program/errors.ts";
 import type { Logger } from "../../../shared/program/log.ts";
+import type { SignedRequest } from "../sending/send.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import type { Attempted, Postponed, Released } from "./completion-store.ts";
 
 /** What sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
 export interface AttemptSender {
-  send: (request: SignedRequest) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
-}
-
-export interface SignedRequest {
-  url: string;
-  headers: Record<string, string>;
-  body: string;
-  signal: AbortSignal;
+  send: (
+    request: SignedRequest & { signal: AbortSignal },
+  ) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
 }
 
 /** The headers of an attempt that is made at that time. */

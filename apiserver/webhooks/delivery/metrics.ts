@@ -26,7 +26,7 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
   const registers = [registry];
   const results = new Counter({
     name: "marina_apiserver_webhook_deliveries_total",
-    help: "Attempts of deliveries by result: delivered, retried, failed, released, lost, or held by a fault of Marina's own",
+    help: "Attempts of deliveries by result: delivered, retried, failed, released, lost, or postponed by a fault of Marina's own",
     labelNames: ["result"],
     registers,
   });
@@ -46,7 +46,7 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
   return {
     onAttempt: ({ durationMs, errorClass }) =>
       seconds.observe({ result: errorClass ?? "delivered" }, durationMs / 1000),
-    onResult: (result) => results.inc({ result: result === "postponed" ? "held" : result }),
+    onResult: (result) => results.inc({ result }),
     onUndecryptableSecret: () => undecryptable.inc(),
   };
 }

@@ -149,7 +149,7 @@ test("a secret that no key decrypts is counted, and what it would sign is postpo
   try {
     await requests.send(org, "POST", `/${id}/test`);
     await waitFor("the postponed delivery", async () =>
-      (await metrics.metrics()).includes('marina_apiserver_webhook_deliveries_total{result="held"} 1'),
+      (await metrics.metrics()).includes('marina_apiserver_webhook_deliveries_total{result="postponed"} 1'),
     );
     const name = "marina_apiserver_webhook_undecryptable_secrets_total";
     expect(await metrics.getSingleMetricAsString(name)).toContain(`${name} 1`);

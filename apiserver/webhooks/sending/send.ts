@@ -90,7 +90,8 @@ export interface SenderOptions extends ConnectionPoolOptions {
   maxBodyBytes?: number;
 }
 
-export interface Delivery {
+/** One attempt of a delivery, as it is sent. */
+export interface SignedRequest {
   url: string;
   headers: Readonly<Record<string, string>>;
   /** The exact bytes that are sent; of text those in UTF-8. */
@@ -122,7 +123,7 @@ export interface Sender {
    * Makes one attempt. Rejects only for a fault of this side, which says nothing about the endpoint, as too many open
    * files, and with the reason of the signal.
    */
-  send(delivery: Delivery): Promise<Answered | Failed>;
+  send(request: SignedRequest): Promise<Answered | Failed>;
   /** Closes all connections. */
   close(): void;
 }

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { createAddressGuard } from "./address-guard.ts";
 import { createResolver } from "./resolver.ts";
-import { createWebhookSender, type Delivery, type Sender, type SenderOptions } from "./send.ts";
+import { createWebhookSender, type Sender, type SenderOptions, type SignedRequest } from "./send.ts";
 import { type DnsServer, startDnsServer } from "./testing-dns.ts";
 import {
   type Authority,
@@ -56,7 +56,7 @@ export function startSender(options: Partial<SenderOptions> = {}): Sender {
   return sender;
 }
 
-export const delivery = (url: string, more: Partial<Delivery> = {}): Delivery => ({
+export const delivery = (url: string, more: Partial<SignedRequest> = {}): SignedRequest => ({
   url,
   headers: HEADERS,
   body: BODY,

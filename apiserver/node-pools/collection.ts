@@ -13,10 +13,10 @@ import { findNamedSettings, NODE_POOL_WIRE_NAMES, withWireNames } from "../../sh
 import { findFaults, type RuleViolation } from "../../shared/crd/rule.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import { type ProjectedNodePool, toProjectedNodePool } from "../resources/project/index.ts";
-import { type Resource, saveProjection } from "../resources/write/index.ts";
+import { type Collection, saveProjection } from "../resources/write/index.ts";
 
 /** The node pools of one cluster. */
-export function nodePoolsOf(orgId: string, clusterId: string): Resource<NodePool, ProjectedNodePool> {
+export function nodePoolsOf(orgId: string, clusterId: string): Collection<NodePool, ProjectedNodePool> {
   return {
     kindName: "NodePool",
     kind: nodePoolKind,

@@ -47,7 +47,7 @@ export interface ObjectRef {
 }
 
 /** The objects of one kind and one parent, as a write has to know them; `P` is what a write returns. */
-export interface Resource<T extends KubeObject, P extends ObjectRef> {
+export interface Collection<T extends KubeObject, P extends ObjectRef> {
   kindName: WriteIntent["kind"];
   kind: Kind<T>;
   /** As messages call it: "node pool". */
