@@ -1,12 +1,15 @@
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
+import { toCompactJson } from "./compact.ts";
 import { findSchemaBreaks, type SchemaNode } from "./schema-compatibility.ts";
 
 const CURRENT = join(import.meta.dirname, "..", "..", "crds");
 /** The definitions of the last release, replaced only when a release is made. */
-const RELEASED = join(CURRENT, "released");
-/** The folder, in each of both, of what an installation has beside the definitions. */
+const RELEASED_FILE = join(CURRENT, "released", "manifests.json");
+/** A line for each part of a definition, and of a policy. */
+const LINE_DEPTH = 3;
+/** The folder of what an installation has beside the definitions. */
 const POLICY = "policy";
 
 type Node = Record<string, unknown>;
@@ -128,16 +131,15 @@ export function readManifests(folder: string): Node[] {
 }
 
 if (import.meta.main) {
-  const breaks = findCrdBreaks(readManifests(RELEASED), readManifests(CURRENT));
+  const released = JSON.parse(readFileSync(RELEASED_FILE, "utf8")) as Node[];
+  const current = readManifests(CURRENT);
+  const breaks = findCrdBreaks(released, current);
   if (breaks.length > 0 && !process.argv.includes("--break")) {
     process.stderr.write(
       `The custom resources are not compatible with the released ones:\n  ${breaks.join("\n  ")}\n`,
     );
     process.exitCode = 1;
   } else if (process.argv.includes("--renew")) {
-    rmSync(RELEASED, { recursive: true, force: true });
-    for (const file of readdirSync(CURRENT).filter((name) => name.endsWith(".yaml")))
-      cpSync(join(CURRENT, file), join(RELEASED, file));
-    cpSync(join(CURRENT, POLICY), join(RELEASED, POLICY), { recursive: true });
+    writeFileSync(RELEASED_FILE, `${toCompactJson(current, LINE_DEPTH)}\n`);
   }
 }

@@ -11,6 +11,7 @@ import { ensureTools } from "../../platform/stack/tools.ts";
 
 const CHART = join(import.meta.dirname, "..", "..", "..", "charts", "marina");
 const GROUPS = ["rbac.authorization.k8s.io", "admissionregistration.k8s.io"];
+const CHART_LABEL = /^(helm\.sh|app\.kubernetes\.io)\//;
 const HEAD = "# The roles and admission policies of charts/marina. Written by `npm run generate`.\n";
 
 /** Who may do what, as the chart says it in the platform namespace of the stack. */
@@ -24,7 +25,16 @@ async function renderAccessControl(): Promise<string> {
   const { stdout } = await promisify(execFile)(tools.path("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
   const objects = parseAllDocuments(stdout).flatMap((document) => (document.toJS() as Manifest | null) ?? []);
   const control = objects.filter(({ apiVersion }) => GROUPS.includes(apiVersion.split("/")[0] ?? ""));
-  return HEAD + control.map(toCompactYaml).join("---\n");
+  return HEAD + control.map(dropChartLabels).map(toCompactYaml).join("---\n");
+}
+
+/** Nothing selects a role or a policy by what Helm says of the release; roles are aggregated by other labels. */
+function dropChartLabels({ metadata, ...object }: Manifest): Manifest {
+  const labels = Object.entries(metadata.labels ?? {}).filter(([name]) => !CHART_LABEL.test(name));
+  const { labels: _, ...rest } = metadata;
+  const kept = labels.length === 0 ? rest : { ...rest, labels: Object.fromEntries(labels) };
+  const { apiVersion, kind, ...content } = object;
+  return { apiVersion, kind, metadata: kept, ...content };
 }
 
 async function main(): Promise<void> {
