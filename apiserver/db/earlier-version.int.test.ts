@@ -173,6 +173,19 @@ describe("after the migration", () => {
       `select daily_costs from invoices where id = '${written(13)}'`,
       { daily_costs: [1] },
     ],
+    [
+      "projected_clusters",
+      ["'{}'", '\'{"spec": {"labels": {"team": "web"}}}\''].map(
+        (
+          object,
+        ) => `insert into projected_clusters (uid, id, org_id, namespace, name, display_name, status, resource_version,
+            updated_at, network_updated_at, object)
+          values ('${CLUSTER}', '${CLUSTER}', '${BOTH}', 'org', 'c', 'Shop', 'running', 1, now(), now(), ${object})
+          on conflict (uid) do update set object = excluded.object`,
+      ),
+      "select labels from projected_clusters",
+      { labels: { team: "web" } },
+    ],
   ];
 
   test.each(WRITES)(

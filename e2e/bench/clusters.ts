@@ -2,6 +2,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { startStack } from "../platform/stack/stack.ts";
 import { benchFollowing } from "./followed-clusters.ts";
+import { percentile } from "./measure.ts";
 import { measurePages } from "./pages.ts";
 import { CLUSTERS, clusterId, seedClusters } from "./projected-clusters.ts";
 import { type Figure, report } from "./report.ts";
@@ -12,17 +13,26 @@ const DIR = join(import.meta.dirname, "..", "..", ".marina", "bench-clusters");
 const ORGANIZATION = organizationId(0);
 const PATH = `/api/v1/organizations/${ORGANIZATION}/clusters`;
 
+const PARTS: Readonly<Record<string, () => Promise<void>>> = {
+  reads: () => benchProjected(measureReads),
+  selectors: () => benchProjected(measureSelectors),
+  followed: () => benchFollowing(CLUSTERS),
+};
+
 /**
  * CPU of one read of the projection, compared with the floor (floor.ts), and the time of the first and the last page of
- * 10,000 clusters, which are inserted directly into the projection. Then, on another stack, the projection of
- * `followed` Cluster objects (followed-clusters.ts).
+ * 10,000 clusters, which are inserted directly into the projection. Then lists of them by selectors of labels, and, on
+ * another stack, the projection of 10,000 Cluster objects (followed-clusters.ts). Or the named parts.
  */
-export async function benchClusters(followed = CLUSTERS): Promise<void> {
-  await benchReads();
-  await benchFollowing(followed);
+export async function benchClusters(names: readonly string[] = []): Promise<void> {
+  for (const name of names.length === 0 ? Object.keys(PARTS) : names) {
+    const part = PARTS[name];
+    if (part === undefined) throw new Error(`no part "${name}"; there are: ${Object.keys(PARTS).join(", ")}`);
+    await part();
+  }
 }
 
-async function benchReads(): Promise<void> {
+async function benchProjected(measure: (sides: SideBySide) => Promise<Figure[]>): Promise<void> {
   const stack = await startStack({ provider: "in-memory", dir: DIR, fresh: true, onCrash: "stop" });
   let sides: SideBySide | undefined;
   try {
@@ -32,19 +42,52 @@ async function benchReads(): Promise<void> {
     await seedClusters(sql, ORGANIZATION);
     await sql.end();
     sides = await startSideBySide(stack);
-    const ratios: Figure[] = [];
-    for (const one of CASES) ratios.push(...(await sides.compare(one)));
-    const pages = await measurePages(sides, PATH);
-    report("clusters", [
-      ...ratios,
-      { name: "page 1 of 10,000 clusters: p99", value: pages.first, unit: "ms" },
-      { name: "last page: p99", value: pages.last, unit: "ms" },
-      { name: "the slower of both: the faster", value: pages.ratio, unit: "x", limit: 1.2 },
-    ]);
+    report("clusters", await measure(sides));
   } finally {
     await sides?.stop();
     await stack.stop();
   }
+}
+
+async function measureReads(sides: SideBySide): Promise<Figure[]> {
+  const ratios: Figure[] = [];
+  for (const one of CASES) ratios.push(...(await sides.compare(one)));
+  const pages = await measurePages(sides, PATH);
+  return [
+    ...ratios,
+    { name: "page 1 of 10,000 clusters: p99", value: pages.first, unit: "ms" },
+    { name: "last page: p99", value: pages.last, unit: "ms" },
+    { name: "the slower of both: the faster", value: pages.ratio, unit: "x", limit: 1.2 },
+  ];
+}
+
+/** How often each selector is asked. */
+const ASKED = 500;
+/** By how many of the 10,000 clusters it selects. */
+const SELECTORS = {
+  none: "team=nobody",
+  one: "number=9999",
+  67: "team in (t1,t2),stage!=test,number>5000,number<10000",
+  "all but one": "number!=0,!legacy",
+};
+
+/** The time of a page by selectors, for which every cluster of the organization is looked at unless the page is full. */
+async function measureSelectors({ api, headers }: SideBySide): Promise<Figure[]> {
+  const figures: Figure[] = [];
+  for (const [selects, selector] of Object.entries(SELECTORS)) {
+    const path = `${PATH}?limit=50&labels=${encodeURIComponent(selector)}`;
+    const times: number[] = [];
+    let found = 0;
+    for (let n = 0; n < ASKED; n++) {
+      const startedAt = performance.now();
+      const { body } = await api.request({ method: "GET", path, headers });
+      found = ((await body.json()) as { items: unknown[] }).items.length;
+      times.push(performance.now() - startedAt);
+    }
+    const name = `a selector of ${selects} of 10,000 clusters, ${found} in the page: p99`;
+    figures.push({ name, value: percentile(times, 0.99), unit: "ms", limit: 50 });
+  }
+  return figures;
 }
 
 const CASES: readonly Case[] = [

@@ -43,8 +43,8 @@ const benchmarks: Record<string, () => Promise<void>> = {
 /**
  * `npm run bench -- [name ...] [--renew]`: the named benchmarks, or all of them, one after another; with --renew their
  * figures are kept as the last ones. `npm run bench api -- --short` is for each change of requests; `npm run bench
- * operator [part ...]`, `npm run bench webhooks [part ...]`, `npm run bench billing [part ...]` and `npm run bench
- * registry [part ...]` are parts of one; `npm run bench support [tickets] [messages]` has sizes.
+ * operator [part ...]` is parts of one, also of clusters, webhooks, billing and registry; `npm run bench support [tickets]
+ * [messages]` has sizes.
  */
 async function main(names: string[]): Promise<void> {
   const command = process.argv.slice(2).join(" ");
@@ -73,6 +73,7 @@ async function run(names: string[], say: (name: string) => void): Promise<void> 
   if (names[0] === "operator") return benchOperator(names.slice(1));
   if (names[0] === "support") return benchSupport(names.slice(1));
   if (names[0] === "billing") return benchBilling(names.slice(1));
+  if (names[0] === "clusters") return benchClusters(names.slice(1));
   if (names[0] === "registry") return benchRegistry(names.slice(1));
   if (names[0] === "webhooks") return benchWebhooks(names.slice(1));
   for (const name of names.length === 0 ? Object.keys(benchmarks) : names) {

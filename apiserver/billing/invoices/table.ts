@@ -14,6 +14,7 @@ import {
   unique,
   uuid,
 } from "drizzle-orm/pg-core";
+import type { Labels } from "../../../shared/crd/labels.ts";
 import { centsColumn, eurosColumn } from "../../db/columns.ts";
 import type { MeteredType } from "../usage/interval.ts";
 import type { DailyCost } from "./daily-costs.ts";
@@ -60,6 +61,8 @@ export const invoiceLines = pgTable(
     /** The days of the month on which it was charged at this price; null in adjustments, and where it was not noted. */
     firstDay: date("first_day", { mode: "string" }),
     lastDay: date("last_day", { mode: "string" }),
+    /** Those of its cluster and organization when it was issued; null where they were not noted. */
+    labels: jsonb().$type<Labels>(),
   },
   (table) => [primaryKey({ columns: [table.invoiceId, table.position] })],
 );

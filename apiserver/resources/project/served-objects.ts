@@ -1,5 +1,4 @@
 import {
-  type AnyColumn,
   and,
   asc,
   eq,
@@ -21,9 +20,14 @@ import { writeIntents } from "../table.ts";
 import type { ClusterStatusName, ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
-const { deletedAt: _clusterDeletedAt, ...clusterColumns } = getTableColumns(projectedClusters);
+const {
+  deletedAt: _clusterDeletedAt,
+  labels: _clusterLabels,
+  ...clusterColumns
+} = getTableColumns(projectedClusters);
 const {
   deletedAt: _poolDeletedAt,
+  labels: _poolLabels,
   quotaNodes: _quotaNodes,
   quotaVcpus: _quotaVcpus,
   quotaMemoryGB: _quotaMemoryGB,
@@ -75,7 +79,7 @@ export async function listClusters(
   if (filter.name !== undefined)
     conditions.push(ilike(projectedClusters.displayName, escapeLike(filter.name)));
   if (filter.labels !== undefined && filter.labels.length > 0)
-    conditions.push(compileSelector(labelsOf(projectedClusters.object), filter.labels));
+    conditions.push(compileSelector(projectedClusters.labels, filter.labels));
   const rows = await db
     .select(clusterColumns)
     .from(projectedClusters)
@@ -124,7 +128,7 @@ export async function listNodePools(
   { cursor = NIL_ID, limit, labels = [] }: NodePoolFilter,
 ): Promise<ProjectedNodePool[]> {
   if (labels.length > 0) {
-    const isSelected = compileSelector(labelsOf(projectedNodePools.object), labels);
+    const isSelected = compileSelector(projectedNodePools.labels, labels);
     return db
       .select(nodePoolColumns)
       .from(projectedNodePools)
@@ -196,11 +200,6 @@ export function selectQuotaUse(orgId: string): SQL {
     from ${projectedNodePools} where org_id = ${orgId} and deleted_at is null
     union all
     select object_id, clusters, node_pools, nodes, vcpus, memory_gb from ${writeIntents} where org_id = ${orgId}`;
-}
-
-/** The labels that its owner gave an object. */
-function labelsOf(object: AnyColumn): SQL {
-  return sql`(${object} -> 'spec' -> 'labels')`;
 }
 
 function isLiveCluster(orgId: string | Placeholder) {

@@ -13,6 +13,7 @@ import {
   uuid,
 } from "drizzle-orm/pg-core";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
+import type { Labels } from "../../../shared/crd/labels.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { AuditedState } from "./audited-state.ts";
 import type { ClusterStatusName, NodePoolStatusName, OutsideWriter } from "./project.ts";
@@ -33,6 +34,8 @@ const projectionColumns = <Status extends string>() => ({
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
   outsideWriters: jsonb("outside_writers").$type<OutsideWriter[]>().notNull().default([]),
+  /** Those of its owner, in a column of their own so that a selector reads no object; null: none are set. */
+  labels: jsonb().$type<Labels>().generatedAlwaysAs(sql`object -> 'spec' -> 'labels'`),
   deletedAt: timestamp("deleted_at", { withTimezone: true }),
 });
 
@@ -49,6 +52,8 @@ export const projectedClusters = pgTable(
       .on(table.namespace, table.name)
       .where(sql`${table.deletedAt} is null`),
     index("projected_clusters_org_idx").on(table.orgId, table.id).where(sql`${table.deletedAt} is null`),
+    // With the tombstones: what was used is grouped by the labels of deleted objects too.
+    index("projected_clusters_labels_idx").on(table.orgId).where(isNotNull(table.labels)),
   ],
 );
 
@@ -65,6 +70,7 @@ export const projectedNodePools = pgTable(
   },
   (table) => [
     index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
+    index("projected_node_pools_labels_idx").on(table.orgId).where(isNotNull(table.labels)),
     uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
     // Every new object looks for one that it replaces: without this index a rebuild scans the table each time.
     uniqueIndex("projected_node_pools_object_key")
