@@ -97,8 +97,14 @@ export async function installDefinitions(provider: ProviderDefinitions): Promise
   await installAll(used, readStack());
 }
 
-/** Applies definitions and waits until they are served, and their schemas published, which comes later. */
-async function installAll(definitions: readonly Manifest[], stack: StackInfo): Promise<void> {
+/** What this process has installed: the kubeconfig and the name of each definition. */
+const installed = new Set<string>();
+
+/** Applies definitions and waits until they are served, and their schemas published, which comes later; each once. */
+async function installAll(wanted: readonly Manifest[], stack: StackInfo): Promise<void> {
+  const toPlace = ({ metadata }: Manifest) => `${stack.kubeconfig} ${metadata.name}`;
+  const definitions = wanted.filter((one) => !installed.has(toPlace(one)));
+  if (definitions.length === 0) return;
   const text = definitions.map((one) => stringify(one, { aliasDuplicateObjects: false })).join("---\n");
   await kubectl(["apply", "--server-side", "--filename", "-"], { stdin: text, stack });
   const names = definitions.map(({ metadata }) => `crd/${metadata.name}`);
@@ -113,6 +119,7 @@ async function installAll(definitions: readonly Manifest[], stack: StackInfo): P
       const { stdout } = await kubectl(["get", "--raw", `/openapi/v3/apis/${path}`], { stack });
       return ofPath.every(({ kind }) => stdout.includes(`"kind":"${kind}"`));
     });
+  for (const one of definitions) installed.add(toPlace(one));
 }
 
 interface Kustomization {

@@ -2,9 +2,16 @@ import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { stringify } from "yaml";
-import { kubectl, readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { parseAllDocuments, stringify } from "yaml";
+import { collectionPathOf, type Manifest, pluralOf } from "../../e2e/platform/stack/kube-api.ts";
+import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { installDefinitions, type ProviderDefinitions } from "../../e2e/testing/infrastructure-provider.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { loadConnection } from "../../shared/kube/connection.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { toKubeError } from "../../shared/kube/errors.ts";
+import { defineKind, type Kind } from "../../shared/kube/kind.ts";
+import { APPLY_PATCH, createTransport } from "../../shared/kube/transport.ts";
 import { authorizeCIDRs } from "../cluster/networks.ts";
 import { readClusterClass } from "./cluster-class.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "./topology.ts";
@@ -19,10 +26,24 @@ const MACHINE_DELETION = {
 };
 /** From where the platform reaches the endpoints, which the operator adds to every list. */
 const PLATFORM_CIDRS = ["198.51.100.7/32"];
+const FIELD_MANAGER = "shipped-classes";
+/** More than the webhooks of Cluster API take on a slow machine. */
+const CALL_TIMEOUT_MS = 120_000;
 const run = promisify(execFile);
 
 // biome-ignore lint/suspicious/noExplicitAny: an object of any provider
 type Any = any;
+
+function kindOf(kind: string, group: string, version: string): Kind<Any> {
+  return defineKind<Any>({ group, version, kind, plural: pluralOf(kind), namespaced: true });
+}
+
+const configMapKind = kindOf("ConfigMap", "", "v1");
+const clusterClassKind = kindOf("ClusterClass", "cluster.x-k8s.io", "v1beta2");
+const capiClusterKind = kindOf("Cluster", "cluster.x-k8s.io", "v1beta2");
+const poolKind = kindOf("MachineDeployment", "cluster.x-k8s.io", "v1beta2");
+const controlPlaneKind = kindOf("KubeadmControlPlane", "controlplane.cluster.x-k8s.io", "v1beta2");
+const bootstrapKind = kindOf("KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.io", "v1beta2");
 
 /** A class of charts/marina-classes, and how its templates show what they create. */
 export interface ShippedClass {
@@ -60,14 +81,22 @@ interface Expected {
   machines?: number;
 }
 
-async function list(resource: string, namespace: string): Promise<Any[]> {
-  const { stdout } = await kubectl(["get", resource, "--namespace", namespace, "--output=json"]);
-  return JSON.parse(stdout).items;
-}
-
-async function applyText(text: string, ...flags: string[]): Promise<void> {
-  const applying = ["apply", "--server-side", "--force-conflicts", ...flags, "--filename", "-"];
-  await kubectl(applying, { stdin: text });
+/** A client of the stack, not kubectl, for each look of a wait would start a program. */
+function openApi() {
+  const connection = loadConnection(readStack().kubeconfig);
+  const transport = createTransport({ connection, timeoutMs: CALL_TIMEOUT_MS });
+  return {
+    client: createClient(transport),
+    /** Server-side apply; rejects also for a field that the schema of the provider does not know. */
+    async apply(object: Manifest): Promise<void> {
+      const path = `${collectionPathOf(object)}/${object.metadata.name}`;
+      const query = { fieldManager: FIELD_MANAGER, force: true, fieldValidation: "Strict" };
+      const patch = { method: "PATCH", path, query, body: object, contentType: APPLY_PATCH } as const;
+      const response = await transport.request(patch);
+      if (response.status >= 300) throw toKubeError(response, `PATCH ${path}`);
+    },
+    close: () => transport.close(),
+  };
 }
 
 /** Names that Cluster API makes end with five random characters. */
@@ -85,6 +114,7 @@ function describeObject({ apiVersion, kind, metadata, spec }: Any, namespace: st
 
 /** `older` is the name of a class of the same chart in the namespace, beside which this one is installed. */
 async function installClass(
+  { client, apply }: ReturnType<typeof openApi>,
   { name, values, definitions }: ShippedClass,
   namespace: string,
   older?: string,
@@ -94,10 +124,12 @@ async function installClass(
   const flags = ["--namespace", namespace, "--values", "-"];
   const rendering = run(readStack().helm, ["template", "classes", CHART, ...flags]);
   rendering.child.stdin?.end(given);
-  // Strict: a field that the provider's schema does not know is refused.
-  await applyText((await rendering).stdout, "--validate=strict");
+  for (const document of parseAllDocuments((await rendering).stdout)) {
+    const object: Manifest | null = document.toJS();
+    if (object !== null) await apply(object);
+  }
   return await waitFor(`the class ${name}`, async () => {
-    const classes = await list("clusterclasses.cluster.x-k8s.io", namespace);
+    const classes = await client.listAll(clusterClassKind, { namespace });
     const found = classes.find((one) => one.metadata.name !== older);
     const ready = found?.status?.conditions?.find(({ type }: Any) => type === "VariablesReady");
     return ready?.status === "True" ? found : undefined;
@@ -112,12 +144,16 @@ export type ClassTest = Awaited<ReturnType<typeof openClassTest>>;
  */
 export async function openClassTest(shipped: ShippedClass) {
   const namespace = `classes-${shipped.name}-${randomUUID().slice(0, 8)}`;
-  await kubectl(["create", "namespace", namespace]);
-  let clusterClass = await installClass(shipped, namespace);
-  await kubectl(["create", "configmap", "owner", "--namespace", namespace]);
-  const owner = (await list("configmaps", namespace)).find(({ metadata }) => metadata.name === "owner");
-  const resourceOf = (suffix: string) =>
-    `${shipped.infrastructure.kind}${suffix}s.infrastructure.cluster.x-k8s.io`.toLowerCase();
+  const api = openApi();
+  const { client } = api;
+  const asTest = { fieldManager: FIELD_MANAGER };
+  await client.create(namespaceKind, { metadata: { name: namespace } }, asTest);
+  let clusterClass = await installClass(api, shipped, namespace);
+  const owner = await client.create(configMapKind, { metadata: { name: "owner", namespace } }, asTest);
+  const infrastructureKind = (suffix: string) => {
+    const { kind, version } = shipped.infrastructure;
+    return kindOf(`${kind}${suffix}`, "infrastructure.cluster.x-k8s.io", version);
+  };
 
   function compose({
     version = "1.34.2",
@@ -159,19 +195,15 @@ export async function openClassTest(shipped: ShippedClass) {
     };
   }
 
-  async function readOne(resource: string): Promise<Any> {
-    const found = await list(resource, namespace);
-    if (found.length !== 1) throw new Error(`${found.length} of ${resource}`);
+  async function readOne(kind: Kind<Any>): Promise<Any> {
+    const found = await client.listAll(kind, { namespace });
+    if (found.length !== 1) throw new Error(`${found.length} of ${kind.plural}`);
     return found[0];
   }
 
-  const readControlPlane = () => readOne("kubeadmcontrolplanes");
-  const readPool = () => readOne("machinedeployments.cluster.x-k8s.io");
-
-  async function readTemplate(name: string): Promise<Any> {
-    const templates = await list(resourceOf("MachineTemplate"), namespace);
-    return templates.find(({ metadata }) => metadata.name === name);
-  }
+  const readControlPlane = () => readOne(controlPlaneKind);
+  const readPool = () => readOne(poolKind);
+  const readTemplate = (name: string) => client.get(infrastructureKind("MachineTemplate"), namespace, name);
 
   const readPoolTemplate = async () =>
     readTemplate((await readPool()).spec.template.spec.infrastructureRef.name);
@@ -187,7 +219,6 @@ export async function openClassTest(shipped: ShippedClass) {
   /** Plays a control plane whose machines all have this version. */
   async function completeControlPlane(version: string): Promise<void> {
     const { metadata } = await waitForControlPlane(version);
-    const name = `kubeadmcontrolplane/${metadata.name}`;
     const replicas = CONTROL_PLANE_REPLICAS;
     const status = {
       version,
@@ -197,8 +228,8 @@ export async function openClassTest(shipped: ShippedClass) {
       upToDateReplicas: replicas,
       initialization: { controlPlaneInitialized: true },
     };
-    const patch = ["--type=merge", "--subresource=status", `--patch=${JSON.stringify({ status })}`];
-    await kubectl(["patch", "--namespace", namespace, name, ...patch]);
+    const options = { ...asTest, subresource: "status" } as const;
+    await client.mergePatch(controlPlaneKind, namespace, metadata.name, { status }, options);
   }
 
   return {
@@ -215,14 +246,14 @@ export async function openClassTest(shipped: ShippedClass) {
       const capabilities = readClusterClass(clusterClass);
       const [unsupported] = findUnsupported(desired, capabilities);
       if (unsupported !== undefined) throw new Error(unsupported);
-      await applyText(JSON.stringify(composeCapiCluster(desired, capabilities)));
+      await api.apply(composeCapiCluster(desired, capabilities) as unknown as Manifest);
     },
 
     waitForPool: ({ replicas, version, taint = "dedicated", machines = 0 }: Expected) =>
       waitFor(`a pool with ${replicas} nodes of ${version}`, async () => {
         const pool = await readPool();
         const { spec } = pool.spec.template;
-        const made = await list(resourceOf("Machine"), namespace);
+        const made = await client.listAll(infrastructureKind("Machine"), { namespace });
         if (pool.spec.replicas !== replicas || spec.version !== version) return undefined;
         return spec.taints?.[0]?.key === taint && made.length >= machines ? pool : undefined;
       }),
@@ -239,35 +270,28 @@ export async function openClassTest(shipped: ShippedClass) {
     /** Installs the class once more under this name, as a release does; what is applied from then on is of it. */
     async installNewer(name: string): Promise<void> {
       const values = { ...shipped.values, name };
-      clusterClass = await installClass({ ...shipped, values }, namespace, clusterClass.metadata.name);
+      clusterClass = await installClass(api, { ...shipped, values }, namespace, clusterClass.metadata.name);
     },
 
     /** What the class makes of the cluster, as YAML without random names. */
     async describeObjects(): Promise<string> {
       const pool = await readPool();
       const objects = [
-        await readOne(resourceOf("Cluster")),
+        await readOne(infrastructureKind("Cluster")),
         await readControlPlane(),
         await readControlPlaneTemplate(),
         pool,
         await readPoolTemplate(),
-        (await list("kubeadmconfigtemplates", namespace)).find(
-          ({ metadata }) => metadata.name === pool.spec.template.spec.bootstrap.configRef.name,
-        ),
+        await client.get(bootstrapKind, namespace, pool.spec.template.spec.bootstrap.configRef.name),
       ];
       return objects.map((object) => describeObject(object, namespace)).join("---\n");
     },
 
     async close(): Promise<void> {
-      await kubectl([
-        "delete",
-        "cluster.cluster.x-k8s.io",
-        "--all",
-        "--wait=false",
-        "--namespace",
-        namespace,
-      ]);
-      await kubectl(["delete", "namespace", namespace, "--wait=false"]);
+      for (const { metadata } of await client.listAll(capiClusterKind, { namespace }))
+        await client.delete(capiClusterKind, namespace, metadata.name);
+      await client.delete(namespaceKind, undefined, namespace);
+      await api.close();
     },
   };
 }

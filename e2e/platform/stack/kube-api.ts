@@ -41,7 +41,8 @@ const FIELD_MANAGER = "marina-stack";
 const HASH_ANNOTATION = "stack.marina.dev/hash";
 const REQUEST_TIMEOUT_MS = 60_000;
 
-function pluralOf(kind: string): string {
+/** The name of a kind in paths. */
+export function pluralOf(kind: string): string {
   const lower = kind.toLowerCase();
   if (lower.endsWith("s")) return `${lower}es`;
   return lower.endsWith("y") ? `${lower.slice(0, -1)}ies` : `${lower}s`;
