@@ -34,10 +34,11 @@ beforeAll(async () => {
 afterEach(() => halt());
 afterAll(() => api.close());
 
-function start(changes: Partial<TestApp["deps"]["config"]> = {}): void {
+/** An access that goes before its cluster is at most `lostWithinMs` ahead: one that goes alone is audited after that. */
+function start(changes: Partial<TestApp["deps"]["config"]> = {}, lostWithinMs = 100): void {
   stop = new AbortController();
   const deps = { ...api.deps, config: { ...api.deps.config, ...changes } };
-  ({ stopped } = startAccessObserver(deps, stop.signal));
+  ({ stopped } = startAccessObserver(deps, stop.signal, lostWithinMs));
 }
 
 async function halt(): Promise<void> {
@@ -253,7 +254,7 @@ async function issueRecorded(of: ProjectedCluster) {
 }
 
 test("an access that is lost a moment before its cluster was not revoked, and comes back from a backup", async () => {
-  start();
+  start({}, 10_000);
   const access = await issueRecorded(lostCluster);
   await access.lose();
   await api.deps.kube.delete(clusterKind, lostCluster.namespace, lostCluster.name);

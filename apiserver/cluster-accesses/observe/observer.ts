@@ -52,17 +52,20 @@ interface DeletedAccess {
 
 /**
  * Writes what happens to accesses in the Kubernetes API to the audit log, and says of those that wait for it whether they may be
- * issued: one process of all replicas watches them.
+ * issued: one process of all replicas watches them. `lostWithinMs` is how long an access may be gone before its cluster.
  * Resolves when the signal has aborted and the last write is done.
  */
-export function startAccessObserver(deps: Deps, signal: AbortSignal): { stopped: Promise<void> } {
+export function startAccessObserver(
+  deps: Deps,
+  signal: AbortSignal,
+  lostWithinMs = LOST_WITHIN_MS,
+): { stopped: Promise<void> } {
   const { sql, log } = deps;
-  return {
-    stopped: runAsLeader({ sql, log, name: "access-observer", signal }, (leading) => observe(deps, leading)),
-  };
+  const lead = (leading: AbortSignal) => observe({ ...deps, lostWithinMs }, leading);
+  return { stopped: runAsLeader({ sql, log, name: "access-observer", signal }, lead) };
 }
 
-async function observe(deps: Deps, signal: AbortSignal): Promise<void> {
+async function observe(deps: Deps & { lostWithinMs: number }, signal: AbortSignal): Promise<void> {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const store = createStore<ClusterAccess>();
   const queue = createBatchQueue<Work>({
@@ -96,6 +99,7 @@ async function observe(deps: Deps, signal: AbortSignal): Promise<void> {
 
 type ObserverDeps = Deps & {
   store: Store<ClusterAccess>;
+  lostWithinMs: number;
   /** Work that waits must tolerate that it is never done: the next list of accesses brings it again. */
   addLater(work: Work, afterMs: number): Promise<void>;
 };
@@ -122,7 +126,7 @@ async function findMissing(deps: ObserverDeps): Promise<void> {
 
 /** Records the end of an access once it is known whether its cluster went with it. */
 async function considerDeletion(deps: ObserverDeps, deleted: DeletedAccess): Promise<void> {
-  const waitsMs = remainingMs(deleted.seenAt.toISOString(), LOST_WITHIN_MS, new Date());
+  const waitsMs = remainingMs(deleted.seenAt.toISOString(), deps.lostWithinMs, new Date());
   if (waitsMs !== undefined) void deps.addLater({ deleted }, waitsMs);
   else await recordEnd(deps, deleted);
 }
