@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { isProtectedUrl } from "../../../shared/program/config.ts";
-import { GROUP_ROLES } from "../group-roles.ts";
 
 /** The name of the platform's staff's role in tokens unless an issuer has another. */
 export const DEFAULT_STAFF_ROLE = "platform-admin";
@@ -10,6 +9,10 @@ const MAX_GROUPS_GRACE_SECONDS = 31 * DAY_SECONDS;
 
 /** The most characters of a group's name. */
 export const MAX_GROUP_LENGTH = 255;
+
+/** The roles that a group of an identity provider can give in an organization, the strongest first. */
+export const GROUP_ROLES = ["admin", "member", "billing", "viewer"] as const;
+export type GroupRole = (typeof GROUP_ROLES)[number];
 
 const protectedUrl = z
   .url()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { GROUP_ROLES } from "../group-roles.ts";
+import { GROUP_ROLES } from "../authentication/issuer-config.ts";
 import {
   hasPermission,
   PERMISSIONS,

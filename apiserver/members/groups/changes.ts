@@ -1,8 +1,8 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
+import type { GroupRole } from "../../http/authentication/issuer-config.ts";
 import type { Author } from "../../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../../http/errors.ts";
-import type { GroupRole } from "../../http/group-roles.ts";
 import { lockOrganization } from "../../organizations/index.ts";
 import type { MemberHooks } from "../hooks.ts";
 import { listGrantees } from "./grant-store.ts";

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { MAX_GROUP_LENGTH } from "../../http/authentication/issuer-config.ts";
+import { GROUP_ROLES, MAX_GROUP_LENGTH } from "../../http/authentication/issuer-config.ts";
 import {
   idField,
   immutableField,
@@ -9,7 +9,6 @@ import {
 } from "../../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../../http/contract/page.ts";
 import { idSchema } from "../../http/contract/validate.ts";
-import { GROUP_ROLES } from "../../http/group-roles.ts";
 import { MAPPING_MANAGERS } from "./table.ts";
 
 const MAX_ISSUER_LENGTH = 2048;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { GroupRole } from "../../http/group-roles.ts";
+import type { GroupRole } from "../../http/authentication/issuer-config.ts";
 import { strongestOf } from "./strongest.ts";
 
 const at = (day: number) => new Date(Date.UTC(2026, 0, day));

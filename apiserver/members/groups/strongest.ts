@@ -1,4 +1,4 @@
-import { GROUP_ROLES, type GroupRole } from "../../http/group-roles.ts";
+import { GROUP_ROLES, type GroupRole } from "../../http/authentication/issuer-config.ts";
 
 /** A role in an organization, and until when a group gives it. */
 export interface Grant {

@@ -10,7 +10,7 @@ import {
   uniqueIndex,
   uuid,
 } from "drizzle-orm/pg-core";
-import type { GroupRole } from "../../http/group-roles.ts";
+import type { GroupRole } from "../../http/authentication/issuer-config.ts";
 import { organizations } from "../../organizations/table.ts";
 import { users } from "../table.ts";
 

@@ -1,7 +1,7 @@
 import { createId } from "../../../shared/program/id.ts";
 import { createMemberHooks } from "../../app.ts";
 import type { Deps } from "../../deps.ts";
-import type { GroupRole } from "../../http/group-roles.ts";
+import type { GroupRole } from "../../http/authentication/issuer-config.ts";
 import type { TestApp } from "../../testing/app.ts";
 import {
   makeOrganization,

@@ -7,6 +7,10 @@ export interface Source {
 /** A file below this is better part of the one that uses it, unless it is a rule with a test of its own. */
 const SMALL_LINES = 40;
 
+/** Names of files of which a folder has one, however short it is. */
+const CONVENTIONAL =
+  /(^|\/)(.+-)?(main|config|schema|table|store|changes|present|routes|jobs|index|reconcile|controller)\.ts$/;
+
 /** Lines in a row that two places must not share: what stands twice is changed once only. */
 const BLOCK_LINES = 12;
 
@@ -24,9 +28,25 @@ export function measure(sources: readonly Source[], programs: readonly string[])
   const filesOf = (program: string) => own.filter(({ file }) => file.startsWith(`${program}/`)).length;
   return {
     files: Object.fromEntries(programs.map((program) => [program, filesOf(program)])),
-    smallFiles: own.filter(({ text }) => text.split("\n").length - 1 < SMALL_LINES).length,
+    smallFiles: own.filter(({ text }) => isSmall(text)).length,
     repeatedBlocks: findRepeatedBlocks(own),
   };
+}
+
+/** Small files that one other file uses, without a conventional name and without a test of their own: a part of their user. */
+export function findHelperFiles(
+  sources: readonly Source[],
+  usersOf: (file: string) => readonly string[],
+  hasTest: (file: string) => boolean,
+): string[] {
+  return sources
+    .filter(({ file, text }) => isSmall(text) && !CONVENTIONAL.test(file) && !hasTest(file))
+    .filter(({ file }) => new Set(usersOf(file)).size < 2)
+    .map(({ file }) => file);
+}
+
+function isSmall(text: string): boolean {
+  return text.split("\n").length - 1 < SMALL_LINES;
 }
 
 function findRepeatedBlocks(sources: readonly Source[]): string[] {

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { readLines } from "./lines.ts";
+
+async function* streamOf(...parts: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
+  for (const part of parts) yield typeof part === "string" ? new TextEncoder().encode(part) : part;
+}
+
+const neverIdle = () => expect.unreachable();
+
+test.each([
+  ["a line that arrives in parts", ['{"a"', ": 1}\n"], ['{"a": 1}']],
+  ["several lines of one part", ["a\nb\n"], ["a", "b"]],
+  ["a last line without newline", ["a\nb"], ["a", "b"]],
+  ["no line for an empty one", ["a\n\n\nb\n"], ["a", "b"]],
+  ["a character whose bytes are divided", [new Uint8Array([0xc3]), new Uint8Array([0xa4, 10])], ["ä"]],
+])("a stream has %s", async (_, parts, lines) => {
+  expect(await Array.fromAsync(readLines(streamOf(...parts), 60_000, neverIdle))).toEqual(lines);
+});
+
+test("a stream from which no byte arrives in time is ended by its reader", async () => {
+  const { promise: ended, reject } = Promise.withResolvers<IteratorResult<Uint8Array>>();
+  const silent = { [Symbol.asyncIterator]: () => ({ next: () => ended }) };
+  const lines = readLines(silent, 1, () => reject(new Error("idle")));
+  await expect(lines.next()).rejects.toThrow("idle");
+});
