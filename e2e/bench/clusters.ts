@@ -2,7 +2,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { startStack } from "../platform/stack/stack.ts";
 import { benchFollowing } from "./followed-clusters.ts";
-import { percentile } from "./measure.ts";
+import { median, percentile } from "./measure.ts";
 import { measurePages } from "./pages.ts";
 import { CLUSTERS, clusterId, seedClusters } from "./projected-clusters.ts";
 import { type Figure, report } from "./report.ts";
@@ -63,31 +63,36 @@ async function measureReads(sides: SideBySide): Promise<Figure[]> {
 
 /** How often each selector is asked. */
 const ASKED = 500;
-/** By how many of the 10,000 clusters it selects. */
-const SELECTORS = {
-  none: "team=nobody",
-  one: "number=9999",
-  67: "team in (t1,t2),stage!=test,number>5000,number<10000",
-  "all but one": "number!=0,!legacy",
-};
+/** How many of the 10,000 clusters each selects. */
+const SELECTORS = [
+  ["all", ""],
+  ["none", "team=nobody"],
+  ["one", "number=9999"],
+  ["67", "team in (t1,t2),stage!=test,number>5000,number<10000"],
+  ["all but one", "number!=0,!legacy"],
+] as const;
 
-/** The time of a page by selectors, for which every cluster of the organization is looked at unless the page is full. */
+/**
+ * The time of a page by selectors, asked in turn; the first is none, which shows what other work on the machine adds.
+ * Unless the page is full, every cluster of the organization is looked at.
+ */
 async function measureSelectors({ api, headers }: SideBySide): Promise<Figure[]> {
-  const figures: Figure[] = [];
-  for (const [selects, selector] of Object.entries(SELECTORS)) {
-    const path = `${PATH}?limit=50&labels=${encodeURIComponent(selector)}`;
-    const times: number[] = [];
-    let found = 0;
-    for (let n = 0; n < ASKED; n++) {
+  const times = new Map<string, number[]>(SELECTORS.map(([selects]) => [selects, []]));
+  for (let n = 0; n < ASKED; n++)
+    for (const [selects, selector] of SELECTORS) {
+      const path = `${PATH}?limit=50&labels=${encodeURIComponent(selector)}`;
       const startedAt = performance.now();
       const { body } = await api.request({ method: "GET", path, headers });
-      found = ((await body.json()) as { items: unknown[] }).items.length;
-      times.push(performance.now() - startedAt);
+      await body.json();
+      times.get(selects)?.push(performance.now() - startedAt);
     }
-    const name = `a selector of ${selects} of 10,000 clusters, ${found} in the page: p99`;
-    figures.push({ name, value: percentile(times, 0.99), unit: "ms", limit: 50 });
-  }
-  return figures;
+  return [...times].flatMap(([selects, all]) => {
+    const name = `a selector of ${selects} of 10,000 clusters`;
+    return [
+      { name: `${name}: median`, value: median(all), unit: "ms" },
+      { name: `${name}: p99`, value: percentile(all, 0.99), unit: "ms", limit: 50 },
+    ];
+  });
 }
 
 const CASES: readonly Case[] = [
