@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
 import type { MeteredType, UsageInterval } from "../usage/interval.ts";
 import { findCharges } from "./charges.ts";
-import { rateLines, sumCents, sumToLines } from "./lines.ts";
+import { rateLines, sumByLabel, sumCents, sumToLines } from "./lines.ts";
 import { anyHistory, anyIntervals, anyMonth, interval, rate, toHistory, toIntervals } from "./testing.ts";
 
 const MONTH = parseMonth("2026-02") as Month;
@@ -37,6 +37,30 @@ describe("for all intervals and prices", () => {
         const history = toHistory(prices, month.start);
         const rated = (used: typeof all) => rate(toIntervals(used, month.start), history, month);
         expect(rated(shuffled)).toEqual(rated(all));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("what is used adds up to what is billed by any label, to the cent", () => {
+    const anyValue = fc.constantFrom(null, "", "web", "shop");
+    const anyValues = fc.dictionary(fc.constantFrom("pool-a", "pool-b", "cluster-a", "cluster-b"), anyValue);
+    fc.assert(
+      fc.property(anyMonth, anyIntervals, anyHistory, anyValues, (month, some, prices, values) => {
+        const history = toHistory(prices, month.start);
+        const rating = { month, until: month.end, intervals: toIntervals(some, month.start), history };
+        const labelOf = ({
+          nodePoolId,
+          clusterId,
+        }: {
+          nodePoolId: string | null;
+          clusterId: string | null;
+        }) => values[nodePoolId ?? ""] ?? values[clusterId ?? ""] ?? null;
+        const sums = sumByLabel(findCharges(rating), { month, grouping: { key: "team", labelOf } });
+        const total = [...sums.values()].reduce((sum, cents) => sum + cents, 0n);
+        expect(total).toBe(sumCents(rateLines(rating)));
+        const order = ["", "shop", "web", null].filter((value) => sums.has(value));
+        expect([...sums.keys()]).toEqual(order);
       }),
       { numRuns: 200 },
     );

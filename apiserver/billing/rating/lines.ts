@@ -58,6 +58,38 @@ export function sumCents(lines: readonly Pick<RatedLine, "amountCents">[]): bigi
   return lines.reduce((total, { amountCents }) => total + amountCents, 0n);
 }
 
+/** A label that charges are grouped by. */
+export interface Grouping {
+  key: string;
+  /** Its value of what a charge is for; null: it has no such label. */
+  labelOf(charge: Pick<Charge, "clusterId" | "nodePoolId">): string | null;
+}
+
+/**
+ * What charges of one month amount to by the value of a label, in cents, in the order of values, null last. They add up
+ * to exactly the lines: of each line, a value gets what that amounts to with the value's use beyond what it does without.
+ */
+export function sumByLabel(
+  charges: readonly Charge[],
+  { month, grouping: { labelOf } }: { month: Month; grouping: Grouping },
+): Map<string | null, bigint> {
+  const inOrder = Map.groupBy(charges, labelOf);
+  const values = [...inOrder.keys()].toSorted((a, b) => (b === null || (a !== null && a < b) ? -1 : 1));
+  const sums = new Map(values.map((value) => [value, 0n]));
+  const ordered = values.flatMap((value) => inOrder.get(value) ?? []);
+  for (const line of groupByLine(ordered)) {
+    let [unitSeconds, amount] = [0n, 0n];
+    for (const charge of line) {
+      unitSeconds += charge.unitSeconds;
+      const reached = priceInCents({ ...toUse(charge), unitSeconds }, month.seconds);
+      const value = labelOf(charge);
+      sums.set(value, (sums.get(value) ?? 0n) + reached - amount);
+      amount = reached;
+    }
+  }
+  return sums;
+}
+
 function toLine(charges: readonly [Charge, ...Charge[]], month: Month): RatedLine {
   const [{ clusterId, clusterName, resourceType, unitPriceMicroEuros }] = charges;
   const unitSeconds = charges.reduce((sum, charge) => sum + charge.unitSeconds, 0n);

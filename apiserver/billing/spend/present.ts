@@ -6,8 +6,9 @@ import { centsToEuros, formatMicroEuros, formatPrice, toJsonCents } from "../mon
 import { dateOf, type Month } from "../month.ts";
 import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
 import {
+  type Grouping,
   type RatedLine,
-  rateLines,
+  sumByLabel,
   sumByType,
   sumCents,
   sumToLines,
@@ -26,10 +27,15 @@ interface Spend {
   orgId: string;
   source: RatingSource;
   now: Date;
+  /** undefined: not grouped. */
+  grouping?: Grouping | undefined;
 }
 
 /** A month of usage to date, with one page of its clusters by node pool, resource type and day. */
-export function presentSpend({ orgId, source, now }: Spend, { cursor = "", limit }: PageRequest): Usage {
+export function presentSpend(
+  { orgId, source, now, grouping }: Spend,
+  { cursor = "", limit }: PageRequest,
+): Usage {
   const until = ratedUntil(source.month, now);
   const clusters = Map.groupBy(source.intervals, keyOf);
   const ids = [...clusters.keys()].filter((id) => id > cursor).toSorted();
@@ -39,7 +45,8 @@ export function presentSpend({ orgId, source, now }: Spend, { cursor = "", limit
   const chargesOf = Map.groupBy(charges, keyOf);
   const others = [...clusters].flatMap(([id, own]) => (shown.includes(id) ? [] : own));
   // What is shown by day is not rated again: the lines of a cluster are the sums of its days.
-  const rated = [...sumToLines(charges, source.month), ...rateLines({ ...source, intervals: others, until })];
+  const ofOthers = findCharges({ ...source, intervals: others, until });
+  const rated = [charges, ofOthers].flatMap((some) => sumToLines(some, source.month));
   const linesOf = Map.groupBy(rated, keyOf);
   // In the order of clusters, so that every page names the resource types in the same order.
   const lines = [...linesOf.keys()].toSorted().flatMap((id) => linesOf.get(id) ?? []);
@@ -54,20 +61,23 @@ export function presentSpend({ orgId, source, now }: Spend, { cursor = "", limit
       resource_type: resourceType,
       amount_cents: toJsonCents(cents),
     })),
+    ...presentGroups([...charges, ...ofOthers], source.month, grouping),
     items,
     next_cursor: ids.length > limit ? (shown.at(-1) ?? null) : null,
   } satisfies Usage & Page<UsageOfCluster>;
 }
 
 /** What the month that `now` lies in will amount to. */
-export function presentForecast({ orgId, source, now }: Spend): z.output<typeof forecastRecord> {
-  const until = ratedUntil(source.month, now);
-  const toDate = rateLines({ ...source, until });
-  const atEnd = rateLines({ ...source, until: source.month.end });
+export function presentForecast({ orgId, source, now, grouping }: Spend): z.output<typeof forecastRecord> {
+  const { month } = source;
+  const until = ratedUntil(month, now);
+  const used = findCharges({ ...source, until });
+  const expected = findCharges({ ...source, until: month.end });
+  const [toDate, atEnd] = [sumToLines(used, month), sumToLines(expected, month)];
   const amounts = new Map(sumByType(toDate));
   const { amount_cents: forecastCents, amount_eur: forecastEuros } = presentSum(atEnd);
   return {
-    ...presentMonth(orgId, source.month, until),
+    ...presentMonth(orgId, month, until),
     ...presentSum(toDate),
     forecast_cents: forecastCents,
     forecast_eur: forecastEuros,
@@ -77,7 +87,30 @@ export function presentForecast({ orgId, source, now }: Spend): z.output<typeof 
       amount_cents: toJsonCents(amounts.get(resourceType) ?? 0n),
       forecast_cents: toJsonCents(cents),
     })),
+    ...presentForecastGroups(used, expected, { month, grouping }),
   };
+}
+
+function presentGroups(charges: readonly Charge[], month: Month, grouping: Grouping | undefined) {
+  if (grouping === undefined) return {};
+  const groups = [...sumByLabel(charges, { month, grouping })];
+  return { groups: groups.map(([value, cents]) => ({ value, amount_cents: toJsonCents(cents) })) };
+}
+
+/** Everything that was used is used at the end of the month too. */
+function presentForecastGroups(
+  used: readonly Charge[],
+  expected: readonly Charge[],
+  { month, grouping }: { month: Month; grouping: Grouping | undefined },
+) {
+  if (grouping === undefined) return {};
+  const toDate = sumByLabel(used, { month, grouping });
+  const groups = [...sumByLabel(expected, { month, grouping })].map(([value, cents]) => ({
+    value,
+    amount_cents: toJsonCents(toDate.get(value) ?? 0n),
+    forecast_cents: toJsonCents(cents),
+  }));
+  return { groups };
 }
 
 /** The instant up to which a month is rated: usage is counted in whole seconds that have passed. */
@@ -168,11 +201,13 @@ const COLUMNS = [
 
 /**
  * A month of usage to date, with one row for each day, cluster, node pool, resource type and unit price. A line of the
- * invoice is unit_price_eur x sum of unit_seconds / unit_size / month_seconds, rounded half up to cents.
+ * invoice is unit_price_eur x sum of unit_seconds / unit_size / month_seconds, rounded half up to cents. The label that
+ * it is grouped by is the last column.
  */
-export function toUsageCsv({ source, now }: Spend): string {
+export function toUsageCsv({ source, now, grouping }: Spend): string {
   const { month } = source;
   const charges = findCharges({ ...source, until: ratedUntil(month, now) }, { byDay: true });
+  const ofLabel = grouping === undefined ? [] : [`label:${grouping.key}`];
   const rows = charges.flatMap((charge) =>
     charge.days.map((day) => ({
       date: dateOf(month, day.dayOfMonth),
@@ -186,10 +221,11 @@ export function toUsageCsv({ source, now }: Spend): string {
       unit_size: String(unitSizeOf(charge.resourceType)),
       month_seconds: String(month.seconds),
       amount_eur: formatPrice({ ...toUse(charge), unitSeconds: day.unitSeconds }, month.seconds),
+      ...Object.fromEntries(ofLabel.map((column) => [column, grouping?.labelOf(charge) ?? null])),
     })),
   );
-  return toCsv(
-    COLUMNS,
+  return toCsv<string>(
+    [...COLUMNS, ...ofLabel],
     rows.toSorted((a, b) => (a.date < b.date ? -1 : 1)),
   );
 }

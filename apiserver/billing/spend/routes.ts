@@ -1,15 +1,19 @@
+import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
+import { findOrganization } from "../../organizations/index.ts";
+import { readLabelValues } from "../../resources/project/index.ts";
 import { CSV } from "../csv.ts";
 import { FOCUS_CSV, toFocusCsv } from "../invoices/focus.ts";
 import { readMonthCharges } from "../invoices/focus-store.ts";
 import { focusForm } from "../invoices/schema.ts";
 import { monthOf } from "../month.ts";
+import type { Grouping } from "../rating/lines.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
 import { presentForecast, presentSpend, toUsageCsv } from "./present.ts";
-import { forecastRecord, spendRecord, usageQuery } from "./schema.ts";
+import { forecastQuery, forecastRecord, spendRecord, usageQuery } from "./schema.ts";
 
 const tag = "Billing";
 const BILLING = "/api/v1/organizations/{orgID}/billing";
@@ -27,7 +31,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       summary: "Get the usage of a month",
       description:
         "By cluster, node pool, resource type, unit price and day; what it amounts to is what the invoice will say. " +
-        "With `Accept: text/csv`, all rows as a file, without pages. With `Accept: text/csv;profile=focus-1.0`, what a closed " +
+        "With `Accept: text/csv`, all rows as a file, without pages; with `group_by` their last column is the label. With `Accept: text/csv;profile=focus-1.0`, what a closed " +
         "month is billed, in the columns of FOCUS 1.0: its invoice, or its lines where none was issued, and the credit notes " +
         "that were issued in it.",
       access: "billing:read",
@@ -50,7 +54,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       },
       errors: ["not_acceptable"],
     },
-    async (c, { orgId, query: { month: asked, ...page } }) => {
+    async (c, { orgId, query: { month: asked, group_by: key, ...page } }) => {
       const now = deps.now();
       const month = asked ?? monthOf(now);
       let form = acceptedType(c, FORMS);
@@ -65,7 +69,8 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
         }
         form = acceptedType(c, FORMS, { form, why: `${month.name} is not closed.` });
       }
-      const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now };
+      const grouping = await readGrouping(deps.db, orgId, key);
+      const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now, grouping };
       if (form === CSV) {
         const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "usage.csv") };
         return c.body(toUsageCsv(spend), 200, headers) as never;
@@ -83,14 +88,30 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       tag,
       summary: "Get a forecast of the current month",
       access: "billing:read",
+      query: forecastQuery,
       responses: {
         200: { description: "What the month amounts to, and will amount to.", body: forecastRecord },
       },
     },
-    async (c, { orgId }) => {
+    async (c, { orgId, query: { group_by: key } }) => {
       const now = deps.now();
+      const grouping = await readGrouping(deps.db, orgId, key);
       const source = await readRatingSnapshot(deps.db, orgId, monthOf(now));
-      return c.json(presentForecast({ orgId, source, now }), 200);
+      return c.json(presentForecast({ orgId, source, now, grouping }), 200);
     },
   );
+}
+
+/** A label as it is now: of a node pool, else of its cluster, else of the organization. */
+async function readGrouping(
+  db: Queryable,
+  orgId: string,
+  key: string | undefined,
+): Promise<Grouping | undefined> {
+  if (key === undefined) return undefined;
+  const values = await readLabelValues(db, orgId, key);
+  const labels = new Map(Object.entries((await findOrganization(db, orgId))?.labels ?? {}));
+  const labelOf: Grouping["labelOf"] = ({ nodePoolId, clusterId }) =>
+    values.get(nodePoolId ?? "") ?? values.get(clusterId ?? "") ?? labels.get(key) ?? null;
+  return { key, labelOf };
 }

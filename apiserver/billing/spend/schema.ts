@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { isLabelKey, MAX_LABEL_VALUE_LENGTH } from "../../../shared/crd/labels.ts";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../../http/contract/page.ts";
 import {
@@ -16,7 +17,31 @@ const MAX_RESOURCES = 100_000;
 const MAX_TYPES = 1000;
 const EXAMPLE_MONTH = "2026-11";
 
+const GROUP_BY = "label:";
+/** With the longest key: a domain, "/" and a name. */
+const MAX_GROUP_BY_LENGTH = GROUP_BY.length + 253 + 1 + 63;
+
+/** The key of the label that is named. */
+const groupByQuery = z
+  .string()
+  .max(MAX_GROUP_BY_LENGTH)
+  .refine((text) => text.startsWith(GROUP_BY) && isLabelKey(text.slice(GROUP_BY.length)), {
+    error: 'must be "label:" and the key of a label, as label:team',
+    params: { code: "invalid_format" },
+  })
+  .transform((text) => text.slice(GROUP_BY.length))
+  .openapi({
+    type: "string",
+    maxLength: MAX_GROUP_BY_LENGTH,
+    description:
+      "`label:` and the key of a label: what is used is also summed up by its values, as the labels are now. The value is that of the node pool, else of its cluster, else of the organization.",
+    example: "label:team",
+  });
+
+export const forecastQuery = z.strictObject({ group_by: groupByQuery.optional() });
+
 export const usageQuery = pageQuery.extend({
+  group_by: groupByQuery.optional(),
   month: monthSchema
     .optional()
     .openapi({ description: "A calendar month in UTC; the current one by default." }),
@@ -96,6 +121,18 @@ const usageOfType = z
   })
   .openapi("UsageOfType", { example: { resource_type: "vcpu", amount_cents: 67 } });
 
+const MAX_GROUPS = 100_000;
+
+const labelValueField = textField(
+  MAX_LABEL_VALUE_LENGTH,
+  "The value of the label; null: what has no such label.",
+  "web",
+).nullable();
+
+const usageOfLabel = z
+  .object({ value: labelValueField, amount_cents: centsField("To date, net.", 67) })
+  .openapi("UsageOfLabel", { example: { value: "web", amount_cents: 67 } });
+
 const EXAMPLE_TOTALS = {
   org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
   month: EXAMPLE_MONTH,
@@ -125,6 +162,10 @@ export const spendRecord = z
       .array(usageOfType)
       .max(MAX_TYPES)
       .openapi({ description: "The whole month by resource type." }),
+    groups: z.array(usageOfLabel).max(MAX_GROUPS).optional().openapi({
+      description:
+        "With group_by: the whole month by the values of the label, in their order. They add up to amount_cents.",
+    }),
     items: items.openapi({ description: "A page of the month by cluster, in the order of their ids." }),
     next_cursor: nextCursor,
   })
@@ -153,6 +194,16 @@ const forecastOfType = z
   })
   .openapi("ForecastOfType", { example: EXAMPLE_FORECAST });
 
+const EXAMPLE_GROUP = { value: "web", amount_cents: 67, forecast_cents: 1205 };
+
+const forecastOfLabel = z
+  .object({
+    value: labelValueField,
+    amount_cents: centsField("To date, net.", EXAMPLE_GROUP.amount_cents),
+    forecast_cents: centsField("At the end of the month, net.", EXAMPLE_GROUP.forecast_cents),
+  })
+  .openapi("ForecastOfLabel", { example: EXAMPLE_GROUP });
+
 export const ASSUMPTION =
   "What runs at rated_until runs on unchanged until the end of the month, at the prices known by then.";
 
@@ -168,6 +219,9 @@ export const forecastRecord = z
       .array(forecastOfType)
       .max(MAX_TYPES)
       .openapi({ description: "The same by resource type." }),
+    groups: z.array(forecastOfLabel).max(MAX_GROUPS).optional().openapi({
+      description: "With group_by: the same by the values of the label, in their order.",
+    }),
   })
   .openapi("Forecast", {
     example: {

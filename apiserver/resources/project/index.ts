@@ -32,6 +32,6 @@ export {
   listNodePools,
   selectQuotaUse,
 } from "./served-objects.ts";
-export { findLastSeen, findProjectedPlaces } from "./stored-objects.ts";
+export { findLastSeen, findProjectedPlaces, readClusterLabels, readLabelValues } from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";
 export { findLastSeenAt } from "./watches.ts";

@@ -1,5 +1,6 @@
-import { and, desc, eq, inArray, isNull } from "drizzle-orm";
+import { and, desc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
 import type { PgColumn } from "drizzle-orm/pg-core";
+import type { Labels } from "../../../shared/crd/labels.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { clusterColumns, nodePoolColumns } from "./served-objects.ts";
@@ -42,6 +43,41 @@ export async function findLastSeen(
     .orderBy(newest(projectedNodePools))
     .limit(1);
   return nodePools[0];
+}
+
+/**
+ * The value of a label of each of an organization's clusters and node pools that has it, by id. A deleted one has those
+ * labels that it had last.
+ */
+export function readLabelValues(db: Queryable, orgId: string, key: string): Promise<Map<string, string>> {
+  return readOfLabels(db, [projectedClusters, projectedNodePools], orgId, sql`object.labels ->> ${key}`);
+}
+
+/** The labels of each of an organization's clusters that has any, by id; of a deleted one, those that it had last. */
+export function readClusterLabels(db: Queryable, orgId: string): Promise<Map<string, Labels>> {
+  return readOfLabels(db, [projectedClusters], orgId, sql`object.labels`);
+}
+
+async function readOfLabels<Value>(
+  db: Queryable,
+  tables: readonly (typeof projectedClusters | typeof projectedNodePools)[],
+  orgId: string,
+  value: SQL,
+): Promise<Map<string, Value>> {
+  const found = new Map<string, Value>();
+  for (const table of tables) {
+    // Of several objects with one id the last one counts, and above all the one that is not deleted.
+    const rows = await db.execute<{ id: string; value: Value | null }>(sql`
+      select object.id, ${value} as value from ${table} as object
+      where object.org_id = ${orgId} and object.labels is not null and (object.deleted_at is null or not exists (
+        select from ${table} as live where live.id = object.id and live.deleted_at is null))
+      order by object.resource_version`);
+    for (const { id, value: one } of rows) {
+      if (one === null) found.delete(id);
+      else found.set(id, one);
+    }
+  }
+  return found;
 }
 
 /** All objects that are not deleted, to compare them with the Kubernetes API. */
