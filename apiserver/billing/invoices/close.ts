@@ -17,6 +17,7 @@ import { composeLines, type InvoiceLine } from "./compose.ts";
 import type { Invoicing } from "./config.ts";
 import { findDailyCosts } from "./daily-costs.ts";
 import {
+  addLabels,
   findInvoicedPeriods,
   type Invoice,
   insertInvoice,
@@ -182,7 +183,8 @@ async function draftInvoice(
   const fault = findUnofficialCode(composeDocument({ ...UNNUMBERED, ...invoice }, lines));
   if (fault !== undefined) return { kind: "waiting", reason: "code_not_official", amountCents, fault };
   const { numberPrefix } = invoicing;
-  return { kind: "due", amountCents, due: { invoice, lines, source, numberPrefix } };
+  const labelled = await addLabels(tx, orgId, lines);
+  return { kind: "due", amountCents, due: { invoice, lines: labelled, source, numberPrefix } };
 }
 
 interface Issue extends DueInvoice {

@@ -1,3 +1,4 @@
+import type { Labels } from "../../../shared/crd/labels.ts";
 import { formatMicroEuros } from "../money.ts";
 import { dateOf, type Month, periodOf } from "../month.ts";
 import { type RatedLine, rateLines, sumCents } from "../rating/lines.ts";
@@ -22,10 +23,15 @@ export interface InvoiceLine {
    */
   firstDay: string | null;
   lastDay: string | null;
+  /** Those of its cluster, and of the organization where that has no such key; null or undefined: not known. */
+  labels?: Labels | null;
 }
 
 /** What was invoiced already for a month, in however many lines. */
-export type InvoicedLine = Omit<InvoiceLine, "adjustment" | "clusterName" | "firstDay" | "lastDay">;
+export type InvoicedLine = Omit<
+  InvoiceLine,
+  "adjustment" | "clusterName" | "firstDay" | "lastDay" | "labels"
+>;
 
 /**
  * The lines of a month's invoice: those of the month itself, then what earlier months that have an invoice amount to

@@ -1,5 +1,8 @@
+import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
+import { projectedClusters } from "../../resources/project/table.ts";
+import { projected } from "../../resources/project/testing.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { runCloses } from "../jobs.ts";
 import { type Month, parseMonth } from "../month.ts";
@@ -187,6 +190,35 @@ describe("in the columns of FOCUS 1.0", () => {
         },
       },
     });
+  });
+
+  test("tags are the labels of a cluster and its organization, of an invoice those at its issue, else those of now", async () => {
+    const { db } = api.deps;
+    const cluster = projected(orgId, 0);
+    await db.insert(projectedClusters).values(cluster);
+    const label = async (team: string) => {
+      const object = { ...cluster.object, spec: { ...cluster.object.spec, labels: { team } } };
+      await db.update(projectedClusters).set({ object }).where(eq(projectedClusters.uid, cluster.uid));
+    };
+    await api.request("PUT", organization, { body: { labels: { team: "all", stage: "test" } } });
+    await label("web");
+    await use({ clusterId: cluster.id, clusterName: "production" });
+    await use();
+    const readTags = async (path: string) => {
+      const rows = await readFocus(path);
+      return rows.map(({ Tags = "" }) => Tags.replaceAll('"', "")).toSorted();
+    };
+    const month = `${organization}/billing/usage?month=2026-01`;
+    await setProfile({ ...PROFILE, country: null });
+    await api.request("POST", "/api/v1/admin/billing/close?month=2026-01", { as: "staff" });
+    await run();
+    expect(await readTags(month)).toEqual(["{stage:test,team:all}", "{stage:test,team:web}"]);
+    await label("shop");
+    expect(await readTags(month)).toEqual(["{stage:test,team:all}", "{stage:test,team:shop}"]);
+    await setProfile();
+    await close();
+    await label("other");
+    expect(await readTags(month)).toEqual(["{stage:test,team:all}", "{stage:test,team:shop}", "{}"]);
   });
 
   test("another profile of CSV is 406 with what is offered, for tenants and staff", async () => {

@@ -14,7 +14,7 @@ import {
   toLineRows,
 } from "./focus.ts";
 import type { InvoiceWithLines } from "./pdf/content.ts";
-import { findInvoiceOfPeriod, readInvoiceLines } from "./store.ts";
+import { addLabels, findInvoiceOfPeriod, readInvoiceLines } from "./store.ts";
 import { creditNoteLines, creditNotes, invoices } from "./table.ts";
 
 /** Who provides what is used where no supplier is configured. */
@@ -57,7 +57,7 @@ async function readUninvoiced(
   { orgId, month, providerName }: { orgId: string; month: Month; providerName: string },
 ): Promise<FocusRow[]> {
   const organization = await findOrganization(tx, orgId);
-  const lines = composeLines(await readRatingSource(tx, orgId, month), []);
+  const lines = await addLabels(tx, orgId, composeLines(await readRatingSource(tx, orgId, month), []));
   const accountName = organization?.name ?? null;
   return toLineRows({ orgId, accountName, providerName, billingPeriod: month, documentNumber: null }, lines);
 }

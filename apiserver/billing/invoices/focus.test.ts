@@ -79,6 +79,16 @@ test("a line is a row with its rounded amount as each cost, and its exact price 
   });
 });
 
+test("the tags of a line are its labels, in the order of their keys; VAT and what is not known have none", () => {
+  const [line, tax] = rowsOf({ labels: { team: "web", "example.com/stage": "" } });
+  expect([line?.Tags, tax?.Tags]).toEqual(['{"example.com/stage":"","team":"web"}', "{}"]);
+  expect([{}, null, undefined].map((labels) => rowsOf({ labels: labels ?? null })[0]?.Tags)).toEqual([
+    "{}",
+    "{}",
+    "{}",
+  ]);
+});
+
 const WHOLE_MONTH = ["2026-10-01T00:00:00Z", "2026-11-01T00:00:00Z"];
 
 test.each([

@@ -1,3 +1,4 @@
+import type { Labels } from "../../../shared/crd/labels.ts";
 import { CSV, toCsv } from "../csv.ts";
 import { formatCents, formatQuantity, parseMicroEuros } from "../money.ts";
 import { type Month, monthOf, monthOfPeriod } from "../month.ts";
@@ -166,8 +167,14 @@ export function toLineRows(billed: Billed, lines: readonly InvoiceLine[]): Focus
       ResourceType: clusterId === null ? null : "Cluster",
       SkuId: sku,
       SkuPriceId: `${sku}@${unitPrice}`,
+      Tags: toTags(line.labels ?? {}),
     };
   });
+}
+
+/** A JSON object, in the order of its keys. */
+function toTags(labels: Labels): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
 /** Rows as CSV, with all columns of FOCUS 1.0 in its order; null is an empty cell. */

@@ -3,6 +3,8 @@ import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
+import { findOrganization } from "../../organizations/index.ts";
+import { readClusterLabels } from "../../resources/project/index.ts";
 import { usageIntervals } from "../usage/table.ts";
 import type { InvoicedLine, InvoiceLine } from "./compose.ts";
 import type { DailyCost } from "./daily-costs.ts";
@@ -55,6 +57,17 @@ export async function readInvoicedLines(
     .from(invoiceLines)
     .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
     .where(and(eq(invoices.orgId, orgId), eq(invoiceLines.period, period)));
+}
+
+/** Lines with the labels that hold now of their clusters and of the organization. */
+export async function addLabels(
+  db: Queryable,
+  orgId: string,
+  lines: readonly InvoiceLine[],
+): Promise<InvoiceLine[]> {
+  const { labels = {} } = (await findOrganization(db, orgId)) ?? {};
+  const ofClusters = await readClusterLabels(db, orgId);
+  return lines.map((line) => ({ ...line, labels: { ...labels, ...ofClusters.get(line.clusterId ?? "") } }));
 }
 
 /**

@@ -32,13 +32,17 @@ const odd = [
   aLine({ adjustment: true, period: "2026-09-01", amountCents: -200n, unitSeconds: -86_400n }),
   aLine({ clusterId: null, clusterName: null, resourceType: "registry" }),
   aLine({ clusterName: '=cmd, "one"\r\nשלום 日本', firstDay: "2026-10-03", lastDay: "2026-10-14" }),
+  aLine({ labels: { team: "web", "example.com/stage": "", number: "1" } }),
   aLine({ amountCents: 10n ** 30n, unitPriceEUR: "0.000001" }),
 ];
 
 test.each([
   ["an invoice with lines of every type, and VAT", rowsOf(everyType)],
   ["an invoice with a credit note on it", [...rowsOf(everyType), ...credit]],
-  ["adjustments, names of any characters, no cluster, and large amounts", rowsOf([...everyType, ...odd])],
+  [
+    "adjustments, names of any characters, labels, no cluster, and large amounts",
+    rowsOf([...everyType, ...odd]),
+  ],
   ["a month with a credit note alone", credit],
   ["a month without an invoice", toLineRows(uninvoiced, everyType)],
 ])("%s is valid", async (_what, rows) => {
