@@ -26,8 +26,9 @@ export function newEvent<Data extends z.ZodType>(
 
 /**
  * Writes events, each with the ids of the enabled webhooks of its organization that subscribe to its type, as this
- * transaction sees them (`subscribed_webhooks`, a function of the database, migration 0014). After the commit each of them gets a delivery (`fanOutEvents`), which is sent at least once. Call it
- * in the transaction of the state that causes the events; it locks nothing.
+ * transaction sees them (`subscribed_webhooks`, a function of the database). After the commit each of them gets a
+ * delivery (`fanOutEvents`), which is sent at least once. Call it in the transaction of the state that causes the events;
+ * it locks nothing.
  */
 export async function emitWebhookEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;

@@ -44,10 +44,10 @@ const RETRY_REJECTED_MS = 60_000;
 /** The garbage collector needs less, once the control plane is deleted. */
 const FORMER_CA_WAIT_MS = 1_000;
 
-type ClusterActions = Plan<ClusterStatus>;
+type ClusterPlan = Plan<ClusterStatus>;
 
 /** Decides what to do for one cluster. Running it on its own result plans nothing. */
-export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterActions {
+export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterPlan {
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
@@ -55,7 +55,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterA
   const fault = findIdentityFault(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (fault !== undefined || organization.kind !== "known") {
     const adoption = identity === "unconfirmed" ? { apply: adoptRestored(observed), remove: [] } : NO_STEPS;
-    const plan = composeActions(adoption, { ...NOTHING_DECIDED, observed, fault }, now);
+    const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, fault }, now);
     return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
   const id = idOf(observed.cluster) ?? observed.candidateId;
@@ -77,9 +77,9 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterA
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
     policyFault: decision.ok ? decision.policyFault : undefined,
     applied:
-      decision.ok && isObserved(observed, pending) && rejection.fault === undefined && missing.length === 0,
+      decision.ok && isCarriedOut(observed, pending) && rejection.fault === undefined && missing.length === 0,
   };
-  const plan = composeActions(toApply, input, now);
+  const plan = composeClusterPlan(toApply, input, now);
   return {
     ...plan,
     metadata: findMetadataChange(observed, organization.id),
@@ -120,8 +120,8 @@ const NOTHING_DECIDED = {
   applied: false,
 };
 
-/** Whether nothing is left to apply, and Cluster API has observed its object. */
-function isObserved({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
+/** Whether nothing is left to apply, and Cluster API has taken up its object: the generation that its status names. */
+function isCarriedOut({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
   if (steps.apply.length > 0 || steps.waitMs !== undefined) return false;
   // While it is paused, Cluster API observes nothing.
   return capi?.state.observed === true || (capi !== undefined && isSuspended(cluster));
@@ -208,7 +208,7 @@ function composeRejection(text: string): Problem {
  * Cluster API removes workers, control plane and infrastructure in this order by itself. The admin kubeconfig is deleted, the
  * finalizer released, and the subnet free again, when its object and our pools have been observed to be deleted.
  */
-function planDeletion(observed: ObservedCluster, now: Date): ClusterActions {
+function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   const { cluster, capi, locks, settings } = observed;
   if (!hasFinalizer(cluster.metadata)) return composePlan();
   const remove: Step[] = observed.pools
@@ -236,11 +236,11 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterActions {
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
   const steps = observed.applyFailure === undefined ? { apply: planResume(capi?.object), remove } : NO_STEPS;
-  const plan = composeActions(steps, input, now);
+  const plan = composeClusterPlan(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
-function composeActions({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterActions {
+function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterPlan {
   const { observed } = input;
   const { status, requeueAfterMs } = composeClusterStatus(input, now);
   const changed = changedStatus(observed.cluster.status, status);
