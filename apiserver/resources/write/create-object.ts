@@ -54,7 +54,7 @@ interface CreateRequest<T extends KubeObject, P, E>
 }
 
 /**
- * Creates a custom collection, after its parts, exactly once. The intents, which reserve names and quotas, are committed
+ * Creates a custom resource, after its parts, exactly once. The intents, which reserve names and quotas, are committed
  * before any object is written; the object is created last: once it exists, the create will be completed. Then
  * projection and audit row are committed together. Safe to repeat with the same id, also after a crash at any point:
  * what an earlier attempt has begun is completed as that one has fixed it. Throws 422 for what the Kubernetes API

@@ -70,7 +70,7 @@ const RETRY_BASE_MS = 50;
 const RETRY_CAP_MS = 200;
 
 /**
- * Changes a custom collection: reads it live, lets `plan` decide, and patches just the fields that change, as long as its
+ * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its
  * spec is the one that was read. Changes of one process are made in the order in which they came. A change by another
  * process or client leads to another read and decision, for at most 25 s, then 409.
  * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `withWriteLock` and
@@ -126,7 +126,7 @@ async function retryChange<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * Requests the deletion of a custom collection, after the changes that came before; it is served with status deleting
+ * Requests the deletion of a custom resource, after the changes that came before; it is served with status deleting
  * until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404, 412 for
  * If-Match, and what `withWriteLock` and `writeObject` throw.
  */
@@ -167,11 +167,11 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * Writes one custom collection. The intent, which reserves a name and a share of the quotas, is committed first, then the
+ * Writes one custom resource. The intent, which reserves a name and a share of the quotas, is committed first, then the
  * object is written, then audit row and projection are committed together; what a crash leaves between them is
- * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the object has changed
- * since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check` and
- * `requireFreeName` throw, and the KubeError of a write that is not confirmed.
+ * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the
+ * object has changed since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
+ * and `requireFreeName` throw, and the KubeError of a write that is not confirmed.
  */
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
