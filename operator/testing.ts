@@ -150,7 +150,12 @@ export function capiPoolWith(counts: {
 export function makeMachine(
   name: string,
   status: Machine["status"] = {},
-  { applied = settingsOf(), isOfOtherTemplate = false, size = undefined as CapiMachine["size"] } = {},
+  {
+    applied = settingsOf(),
+    isOfOtherTemplate = false,
+    size = undefined as CapiMachine["size"],
+    providerID = undefined as string | undefined,
+  } = {},
 ) {
   const machine = {
     apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -162,7 +167,7 @@ export function makeMachine(
       creationTimestamp: START.toISOString(),
       annotations: { [ANNOTATION_APPLIED]: applied },
     },
-    spec: { version: "v1.34.2" },
+    spec: { version: "v1.34.2", ...(providerID !== undefined && { providerID }) },
     status: { phase: "Running", nodeRef: { name: `node-${name}` }, ...status },
   };
   return readMachine(machine, isOfOtherTemplate, size);

@@ -33,7 +33,7 @@ const BY_HAND = { fieldManager: "engineer" };
 
 export const machineKind = capiKind<
   KubeObject & {
-    spec: { version?: string; deletion?: { nodeDrainTimeoutSeconds?: number } };
+    spec: { version?: string; providerID?: string; deletion?: { nodeDrainTimeoutSeconds?: number } };
     status?: { nodeRef?: { name: string }; conditions?: { type: string }[] };
   }
 >("Machine", "machines");

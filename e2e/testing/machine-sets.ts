@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { LABEL_ID, UNRECORDED_CONFIG_MAP } from "../../shared/crd/names.ts";
-import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { isBilled, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { readUnrecorded } from "../../shared/crd/published-config.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
@@ -16,7 +16,7 @@ const LABEL_CAPI_CLUSTER = "cluster.x-k8s.io/cluster-name";
 const LABEL_CAPI_POOL = "topology.cluster.x-k8s.io/deployment-name";
 
 /**
- * Machines of node pools that are nodes, by uid: what runs, what Marina shows, or publishes of what runs in no record, and what
+ * Machines of node pools whose infrastructure exists, by uid: what runs, what Marina shows, or publishes of what runs in no record, and what
  * the tenant pays for.
  */
 interface MachineSets {
@@ -41,9 +41,10 @@ async function readMachineSets({ kubeconfig, databaseUrl }: Place, orgID?: strin
         .map(({ metadata }) => toKey(metadata.namespace, metadata.name)),
     );
     const machines = (await client.listAll(machineKind, scope)).filter(
-      ({ metadata: { namespace, labels }, status }) => {
+      ({ metadata: { namespace, labels }, spec, status }) => {
         const cluster = toKey(namespace, labels?.[LABEL_CAPI_CLUSTER] ?? "");
-        return labels?.[LABEL_CAPI_POOL] !== undefined && status?.nodeRef !== undefined && ours.has(cluster);
+        const runs = spec.providerID !== undefined || status?.nodeRef !== undefined;
+        return labels?.[LABEL_CAPI_POOL] !== undefined && runs && ours.has(cluster);
       },
     );
     const running = machines.map(({ metadata }) => metadata.uid ?? "").toSorted();
@@ -52,7 +53,7 @@ async function readMachineSets({ kubeconfig, databaseUrl }: Place, orgID?: strin
     const map = await client.get(configMapKind, PLATFORM_NAMESPACE, UNRECORDED_CONFIG_MAP);
     const published = readUnrecorded(map).filter(({ goneAt }) => goneAt === undefined);
     const recorded = [
-      ...listed.flatMap(({ uid, node }) => (node === undefined ? [] : [uid])),
+      ...listed.filter(isBilled).map(({ uid }) => uid),
       ...published.flatMap(({ subject }) => (running.includes(subject) ? [subject] : [])),
     ];
     const metered = await sql<{ subject: string }[]>`

@@ -146,6 +146,8 @@ export interface Machine extends KubeObject {
     clusterName?: string;
     version?: string;
     infrastructureRef?: CapiReference;
+    /** Set once the infrastructure exists, and never removed. */
+    providerID?: string;
   };
   status?: {
     phase?: string;

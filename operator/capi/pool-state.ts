@@ -92,6 +92,8 @@ export interface CapiMachine {
   /** The size that its template gives it; undefined = not known. */
   size: DesiredPool["machine"] | undefined;
   node: string | undefined;
+  /** Its infrastructure exists, whatever the tenant does to its Node. */
+  provisioned: boolean;
   phase: string;
   ready: boolean;
   version: string | undefined;
@@ -140,6 +142,7 @@ export function readMachine(
     uid: machine.metadata.uid ?? "",
     size,
     node,
+    provisioned: machine.spec?.providerID !== undefined,
     phase: machine.status?.phase ?? "Pending",
     ready: findCapiCondition(machine, "Ready")?.status === "True",
     version: machine.spec?.version?.replace(/^v/, ""),

@@ -77,7 +77,11 @@ test.each(STATUSES)("a trimmed machine whose conditions are %s reads like the co
       creationTimestamp: "2026-01-01T00:00:00Z",
       labels: { "topology.cluster.x-k8s.io/deployment-name": "web" },
     },
-    spec: { version: "v1.34.2", infrastructureRef: { apiGroup: "g", kind: "DevMachine", name: "web-1" } },
+    spec: {
+      version: "v1.34.2",
+      providerID: "p://web-1",
+      infrastructureRef: { apiGroup: "g", kind: "DevMachine", name: "web-1" },
+    },
     status: {
       phase: "Running",
       nodeRef: { name: "node-1" },

@@ -117,7 +117,7 @@ export function trimMachine(machine: Machine): Machine {
       ...trimAnnotations(metadata, [ANNOTATION_APPLIED]),
       ...pick(metadata, ["ownerReferences"]),
     },
-    ...(spec && { spec: pick(spec, ["version", "infrastructureRef"]) }),
+    ...(spec && { spec: pick(spec, ["version", "infrastructureRef", "providerID"]) }),
     ...(status && {
       status: {
         ...pick(status, ["phase", "nodeRef"]),

@@ -75,6 +75,7 @@ export function aMachine(name: string, rest: Partial<CapiMachine> = {}): CapiMac
     uid: `${name}-uid`,
     size: undefined,
     node: `${name}-node`,
+    provisioned: true,
     phase: "Running",
     ready: true,
     version: "1.34.2",

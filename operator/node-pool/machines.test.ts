@@ -101,10 +101,11 @@ describe("a machine that goes", () => {
   });
 
   test.each([
-    { what: "joined the cluster", node: { name: "node-a" }, hadNode: true },
-    { what: "never joined the cluster", node: undefined, hadNode: false },
-  ])("tells whether its node $what", ({ node, hadNode }) => {
-    const machines = [makeMachine("a", { nodeRef: node } as never)];
+    { what: "its node joined the cluster", node: { name: "node-a" }, providerID: undefined, hadNode: true },
+    { what: "its infrastructure existed", node: undefined, providerID: "p://a", hadNode: true },
+    { what: "neither did", node: undefined, providerID: undefined, hadNode: false },
+  ])("tells whether it is billed: $what", ({ node, providerID, hadNode }) => {
+    const machines = [makeMachine("a", { nodeRef: node } as never, { providerID })];
     const pool = aPool().withNodes(1).with({ machines }).reconciled().with({ machines: [] });
     expect(goneIn(pool)).toMatchObject([{ uid: "uid-a", hadNode }]);
   });

@@ -1,11 +1,12 @@
 import { formatTime } from "../../shared/controller/time.ts";
 import { MAX_GONE_MACHINES } from "../../shared/crd/fields.ts";
 import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
-import type {
-  NodePool,
-  NodePoolMachine,
-  NodePoolStatus,
-  NodePoolTransition,
+import {
+  isBilled,
+  type NodePool,
+  type NodePoolMachine,
+  type NodePoolStatus,
+  type NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
 import type { CapiMachine } from "../capi/pool-state.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -49,13 +50,14 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
 }
 
 function presentMachine(
-  { name, uid, node, phase, ready, version, outdated, createdAt }: CapiMachine,
+  { name, uid, node, provisioned, phase, ready, version, outdated, createdAt }: CapiMachine,
   size: Size | undefined,
 ): NodePoolMachine {
   return {
     name,
     uid,
     ...(node !== undefined && { node }),
+    ...(provisioned && { provisioned }),
     phase,
     ready,
     ...(version !== undefined && { version }),
@@ -66,8 +68,8 @@ function presentMachine(
 }
 
 function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
-  const { uid, node, createdAt } = machine;
-  return { uid, ...pickSize(machine), createdAt, goneAt: formatTime(now), hadNode: node !== undefined };
+  const { uid, createdAt } = machine;
+  return { uid, ...pickSize(machine), createdAt, goneAt: formatTime(now), hadNode: isBilled(machine) };
 }
 
 /**

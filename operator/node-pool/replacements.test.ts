@@ -14,6 +14,7 @@ function machine(name: string, rest: Partial<CapiMachine> = {}): CapiMachine {
     uid: `uid-${name}`,
     size: undefined,
     node: `node-${name}`,
+    provisioned: true,
     phase: "Running",
     ready: true,
     version: "1.34.2",

@@ -132,6 +132,10 @@ const machineSchema = z
       .max(64)
       .meta({ description: "UID of the machine; a recreated machine has another one." }),
     node: z.string().max(253).optional().meta({ description: "Name of its node; absent until it joined." }),
+    provisioned: z.boolean().optional().meta({
+      description:
+        "True once its infrastructure exists: it is billed from then on, whether or not its node joins; else absent.",
+    }),
     phase: z.string().max(64).optional().meta({ description: "Phase of the machine's lifecycle." }),
     ready: z.boolean().meta({ description: "Whether its node is ready." }),
     version: kubernetesVersion("Kubernetes version of the machine.").optional(),
@@ -150,7 +154,10 @@ const goneMachineSchema = z
     ...sizeFields(),
     createdAt: timestamp("When the machine was created."),
     goneAt: timestamp("When it was first observed that the machine does not exist any more."),
-    hadNode: z.boolean().meta({ description: "Whether its node ever joined the cluster." }),
+    hadNode: z.boolean().meta({
+      description:
+        "Whether its infrastructure ever existed or its node ever joined the cluster, so that it is billed.",
+    }),
   })
   .meta({ description: "A machine that the pool had." });
 
@@ -253,6 +260,12 @@ export type NodePoolSpec = z.output<typeof nodePoolSpecSchema>;
 export type NodePoolStatus = z.output<typeof nodePoolStatusSchema>;
 export type NodePoolTransition = z.output<typeof nodePoolTransitionSchema>;
 export type NodePoolMachine = z.output<typeof machineSchema>;
+
+/** Whether a machine is billed: its infrastructure exists, whatever its tenant does to its Node, or it has a node. */
+export function isBilled({ node, provisioned }: Pick<NodePoolMachine, "node" | "provisioned">): boolean {
+  return provisioned === true || node !== undefined;
+}
+
 export interface NodePool {
   apiVersion: string;
   kind: string;

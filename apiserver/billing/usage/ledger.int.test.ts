@@ -10,7 +10,7 @@ import {
   waitForCluster,
 } from "../../../e2e/testing/custom-resources.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
-import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { isBilled, type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { startProjector } from "../../resources/project/projector.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
@@ -22,6 +22,9 @@ import { usageIntervals } from "./table.ts";
 
 /** Cluster API gives it to the node group of an autoscaled pool. */
 const MAX_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
+
+/** A finalizer of somebody else. */
+const KEPT = "example.com/keep";
 
 let api: TestApp;
 let engineer: Engineer;
@@ -74,7 +77,7 @@ async function readLedger() {
 function expectedOf({ status }: NodePool) {
   const { machines = [], goneMachines = [] } = status ?? {};
   const all = [
-    ...machines.map((machine) => ({ ...machine, goneAt: undefined, hadNode: machine.node !== undefined })),
+    ...machines.map((machine) => ({ ...machine, goneAt: undefined, hadNode: isBilled(machine) })),
     ...goneMachines,
   ];
   return all
@@ -131,6 +134,11 @@ describe("the life of a cluster", () => {
       ]),
     );
     expect(ofCluster.some(({ use }) => use === "public_ip 1")).toBe(status?.publicAddress !== undefined);
+  });
+
+  test("machines count once their infrastructure exists, of which no tenant decides", async () => {
+    const { machines = [] } = (await engineer.getPool("web")).status ?? {};
+    expect(machines.map(({ provisioned }) => provisioned)).toEqual([true, true]);
   });
 
   test("machines count from their creation, also those that a person adds, replaces or resizes", async () => {
@@ -209,8 +217,12 @@ describe("the life of a cluster", () => {
     await expectRunning(["snapshot 3", "storage_block 12"]);
   });
 
-  test("nothing counts any more after its deletion, and all of it stays in the ledger", async () => {
+  test("nothing counts any more after its deletion, whoever keeps the objects, and all of it stays in the ledger", async () => {
     const before = await readLedger();
+    const { client, namespace } = engineer;
+    const keep = { metadata: { finalizers: ["cloud.marina.dev/operator", KEPT] } };
+    await engineer.patchCluster("shop", keep);
+    await engineer.patchPool("web", keep);
     const gone = await engineer.getPool("auto");
     await engineer.client.delete(nodePoolKind, engineer.namespace, "auto");
     await waitFor("the pool's machines to end", async () => {
@@ -222,6 +234,15 @@ describe("the life of a cluster", () => {
     await waitFor("everything to end", async () => {
       await round();
       return (await readLedger()).every(({ endedAt }) => endedAt !== null);
+    });
+    const kept = await Promise.all([engineer.getCluster("shop"), engineer.getPool("web")]);
+    expect(kept.map(({ metadata }) => metadata.finalizers)).toEqual([[KEPT], [KEPT]]);
+    const released = { metadata: { finalizers: null } };
+    await engineer.patchCluster("shop", released);
+    await engineer.patchPool("web", released);
+    await waitFor("the objects to go", async () => {
+      await round();
+      return (await client.get(clusterKind, namespace, "shop")) === undefined;
     });
     const after = await readLedger();
     expect(after.length).toBeGreaterThanOrEqual(before.length);

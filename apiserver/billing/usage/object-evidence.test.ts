@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { FINALIZER } from "../../../shared/crd/names.ts";
 import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import { applyEvidence } from "./meters.ts";
 import { findClusterEvidence, findMachineEvidence } from "./object-evidence.ts";
@@ -24,6 +25,20 @@ describe("a cluster", () => {
     expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-", "plan:growth 1 08:00:00-"]);
     observe(ledger, "12:00:10", READY, { plan: "growth", end: GONE("12:00:00") });
     expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-12:00:00", "plan:growth 1 08:00:00-12:00:00"]);
+  });
+
+  test("that others keep, by a finalizer of theirs, counts until the operator has released it", () => {
+    const ledger = createLedger();
+    const deletionTimestamp = "2026-02-10T09:00:00Z";
+    const finalizers = ["example.com/keep", FINALIZER];
+    observe(ledger, "09:00:00", READY, { metadata: { finalizers } });
+    observe(ledger, "09:10:00", READY, { metadata: { finalizers, deletionTimestamp } });
+    expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-"]);
+    const released = { metadata: { finalizers: finalizers.slice(0, 1), deletionTimestamp } };
+    observe(ledger, "09:20:00", READY, released);
+    observe(ledger, "10:00:00", READY, released);
+    observe(ledger, "12:00:00", READY, { ...released, end: GONE("11:00:00") });
+    expect(ledger.uses()).toEqual(["control_plane 1 08:00:00-09:20:00"]);
   });
 
   test("that became ready and was deleted between two observations counts for its time", () => {
@@ -137,6 +152,11 @@ describe("a machine", () => {
 
   test.each<[string, Listed[], string[]]>([
     ["has no node yet", [{ machines: [machine("a", { node: undefined as never })] }], []],
+    [
+      "has no node, for its tenant keeps it away, but runs",
+      [{ machines: [machine("a", { node: undefined as never, provisioned: true })] }],
+      ["vcpu 4 08:00:00-"],
+    ],
     ["has no known size yet", [{ machines: [{ ...machine("a"), vcpus: undefined as never }] }], []],
     [
       "joined after it was seen",

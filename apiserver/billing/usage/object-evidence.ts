@@ -1,4 +1,5 @@
-import type { NodePoolMachine, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import { FINALIZER } from "../../../shared/crd/names.ts";
+import { isBilled, type NodePoolMachine, type NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import type { Metered, NewEvidence } from "./evidence.ts";
 import { type Meters, metersOf } from "./meters.ts";
 import {
@@ -15,10 +16,10 @@ import {
 /**
  * What a Cluster shows that the ledger does not have yet. Its control plane and its package count from its first Ready
  * to its end, whatever happens in between; after the first Ready also what its status names, each use from when it was
- * first seen.
+ * first seen. One that others keep, by finalizers of theirs, ends when the operator has released it.
  */
 export function findClusterEvidence(
-  { object, uid, organizationId, clusterId, clusterName, end }: SeenCluster,
+  { object, uid, organizationId, clusterId, clusterName, ...seen }: SeenCluster,
   meters: Meters,
   now: Date,
 ): NewEvidence[] {
@@ -29,6 +30,7 @@ export function findClusterEvidence(
   const controlPlane = { ...metered, kind: "control_plane" } as const;
   const resources = { ...metered, kind: "cluster_resources" } as const;
   const use = useOfControlPlane(object.spec);
+  const end = seen.end ?? (isReleased(object) ? ({ at: now, reason: "ended" } as const) : undefined);
   const first = new Date(firstReadyAt);
   if (end !== undefined)
     return [
@@ -39,6 +41,11 @@ export function findClusterEvidence(
     ...followUse(controlPlane, meters, use, { first, now }),
     ...followUse(resources, meters, useOfStatus(object.status), { first: now, now }),
   ];
+}
+
+/** Nothing of it is left: admission lets nobody else take the finalizer away. */
+function isReleased({ metadata }: SeenCluster["object"]): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
 }
 
 type GoneMachine = NonNullable<NodePoolStatus["goneMachines"]>[number];
@@ -53,8 +60,8 @@ interface PoolMeters {
 }
 
 /**
- * What a NodePool shows of its machines that the ledger does not have yet. A machine counts from its creation, once it
- * has or had a node, until it is deleted. One that the pool no longer lists ended when it was last seen.
+ * What a NodePool shows of its machines that the ledger does not have yet. A machine counts from its creation, once its
+ * infrastructure exists or it has or had a node, until it is deleted. One that the pool no longer lists ended when it was last seen.
  */
 export function findMachineEvidence(
   pool: SeenPool,
@@ -88,7 +95,7 @@ function findPresent(
   { plan, end: poolEnd }: SeenPool,
   now: Date,
 ): NewEvidence[] {
-  const isCounted = machine.node !== undefined && machine.vcpus !== undefined;
+  const isCounted = isBilled(machine) && machine.vcpus !== undefined;
   const use = isCounted ? useOfMachine(machine, plan) : {};
   const first = new Date(machine.createdAt);
   if (poolEnd !== undefined) return endUse(metered, meters, { use, first, end: poolEnd });

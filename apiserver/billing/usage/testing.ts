@@ -14,10 +14,11 @@ const PLACE = { uid: "uid", organizationId: "organization", clusterId: "cluster"
 
 export function seenCluster(
   status: object,
-  { plan, end }: { plan?: string; end?: UseEnd } = {},
+  { plan, end, metadata }: { plan?: string; end?: UseEnd; metadata?: Partial<Cluster["metadata"]> } = {},
 ): SeenCluster {
   const spec = { version: "1.34.2", publicEndpoint: true, ...(plan !== undefined && { plan }) };
-  const object = { apiVersion: "v1", kind: "Cluster", metadata: { name: "shop" }, spec, status } as Cluster;
+  const own = { name: "shop", ...metadata };
+  const object = { apiVersion: "v1", kind: "Cluster", metadata: own, spec, status } as Cluster;
   return { ...PLACE, object, end };
 }
 
