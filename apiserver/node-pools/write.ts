@@ -16,7 +16,7 @@ import {
   listAllNodePools,
   type ProjectedCluster,
   type ProjectedNodePool,
-  withKeptNodes,
+  quotaUseOf,
 } from "../resources/project/index.ts";
 import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
 import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./collection.ts";
@@ -181,14 +181,14 @@ export function amountsOfCreate(objectId: string, spec: NodePoolSpec): ObjectAmo
 function amountsOfUpdate({ id, object }: ProjectedNodePool, after: NodePoolSpec): ObjectAmounts {
   return {
     objectId: id,
-    current: poolAmounts(withKeptNodes(object)),
-    desired: poolAmounts(withKeptNodes(object, after)),
+    current: quotaUseOf(object),
+    desired: quotaUseOf(object, after),
   };
 }
 
 /** What the deletion of a pool frees. */
 export function amountsOfDelete(objectId: string, pool: NodePool): ObjectAmounts {
-  return { objectId, current: poolAmounts(withKeptNodes(pool)), desired: NO_AMOUNTS };
+  return { objectId, current: quotaUseOf(pool), desired: NO_AMOUNTS };
 }
 
 /** What a change of one pool does to the price of its cluster. */

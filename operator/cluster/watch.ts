@@ -13,6 +13,7 @@ import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findFaultOfTenant } from "../cluster-access/status.ts";
 import { isOfCopy } from "../copies/copy.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
+import { mayUnblock } from "../quota/observe.ts";
 
 /** Adds the key of a cluster for every change that it depends on; its state is read when it is reconciled. */
 export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {
@@ -27,7 +28,7 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
   };
   const addBlocked = (change: Change<KubeObject>) => {
-    if (!isNewSpec(change)) return;
+    if (!mayUnblock(change)) return;
     const { namespace = "" } = change.object.metadata;
     addAll(caches.clusters.byIndex(INDEX_BLOCKED, namespace).map(objectKey));
     const pools = caches.nodePools.byIndex(INDEX_BLOCKED, namespace);

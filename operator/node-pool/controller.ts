@@ -8,9 +8,10 @@ import type { Change } from "../../shared/kube/reflector.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../caches.ts";
+import { enqueueBatchedTo, enqueueTo } from "../caches.ts";
 import { capiPoolNameOf } from "../capi/kinds.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
+import { mayUnblock } from "../quota/observe.ts";
 import { describeLeftover } from "./deletion.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
@@ -54,10 +55,9 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
     const name = capiPoolNameOf(change.object.metadata);
     if (name !== undefined) addBatched(toKey(change.object.metadata.namespace, name), change);
   };
-  // Any new specification may free a quota or a name: the blocked pools are reconciled again.
   const addBlocked = (change: Change<KubeObject>) => {
     const { namespace = "" } = change.object.metadata;
-    if (!isNewSpec(change)) return;
+    if (!mayUnblock(change)) return;
     for (const pool of caches.nodePools.byIndex(INDEX_BLOCKED, namespace)) add(objectKey(pool), change);
   };
   set.listen("nodePools", (change) => add(objectKey(change.object), change));

@@ -9,7 +9,7 @@ import type { CapiCluster } from "../capi/kinds.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { makePool, NAMESPACE } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { findClusterOverQuota, findPoolOverQuota, indexBlocked } from "./observe.ts";
+import { findClusterOverQuota, findPoolOverQuota, indexBlocked, mayUnblock } from "./observe.ts";
 import { createQuotaUsage } from "./usage.ts";
 
 const PLENTY: QuotaAmounts = { clusters: 9, nodePools: 9, nodes: 99, vcpus: 999, memoryGB: 999 };
@@ -47,6 +47,21 @@ function observe(
   return { ...caches, cluster, usage, maximumUsage: (name: string) => usage.maximumUsage(name) };
 }
 
+function withMachines(pool: NodePool, count: number): NodePool {
+  const machine = { ready: true, createdAt: "2026-01-01T00:00:00Z", phase: "Deleting" };
+  const machines = Array.from({ length: count }, (_, n) => ({ ...machine, name: `m${n}`, uid: `m${n}` }));
+  return { ...pool, status: { machines } };
+}
+
+test("what is blocked is looked at again when a specification changes, or machines go", () => {
+  const pool = makePool("web");
+  const change = (previous: NodePool, object: NodePool) =>
+    mayUnblock({ type: "updated", initial: false, previous, object });
+  expect(change(withMachines(pool, 2), withMachines(pool, 1))).toBe(true);
+  expect(change(withMachines(pool, 1), withMachines(pool, 2))).toBe(false);
+  expect(change(pool, { ...pool, metadata: { ...pool.metadata, generation: 9 } })).toBe(true);
+});
+
 describe("the quotas block", () => {
   const web = makePool("web");
   test.each<[string, Partial<QuotaAmounts> | undefined, NodePool[], NodePool[] | undefined, string[]]>([
@@ -79,6 +94,21 @@ describe("the quotas block", () => {
       [web, makePool("db")],
       [],
     ],
+    [
+      "a new pool while machines of a deleted one run",
+      { nodes: 3 },
+      [withMachines(makePool("old", {}, { deletionTimestamp: "2026-01-01T00:00:00Z" }), 2), web],
+      [],
+      ["web"],
+    ],
+    [
+      "more nodes while those of a smaller number run",
+      { nodes: 4 },
+      [withMachines(makePool("web", { desiredNodes: 3 }), 3)],
+      [makePool("web", { desiredNodes: 0 })],
+      ["web"],
+    ],
+    ["no pool whose machines are replaced", { nodes: 2 }, [withMachines(web, 3)], [web], []],
     [
       "nothing that is being deleted",
       { nodes: 0 },

@@ -14,7 +14,9 @@ import {
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
 import type { Store } from "../../shared/kube/store.ts";
+import { isNewSpec } from "../caches.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
 import {
   findRejectedRequests,
@@ -65,6 +67,12 @@ export function indexBlocked({
 }: KubeObject & Pick<Cluster | NodePool, "status">): string[] {
   const stalled = status?.conditions?.find(({ type }) => type === "Stalled");
   return stalled?.status === "True" && BLOCKING_REASONS.has(stalled.reason) ? [metadata.namespace ?? ""] : [];
+}
+
+/** Whether a change may free a quota or a name: another specification, or fewer machines. */
+export function mayUnblock(change: Change<KubeObject & { status?: NodePool["status"] }>): boolean {
+  const countMachines = (object = change.object) => object.status?.machines?.length ?? 0;
+  return isNewSpec(change) || countMachines() < countMachines(change.previous);
 }
 
 const NOTHING: ReadonlyMap<string, Shortfall[]> = new Map();

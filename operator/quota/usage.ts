@@ -5,6 +5,7 @@ import {
   CLUSTER_AMOUNTS,
   findShortfalls,
   growthOf,
+  heldAmounts,
   isGrowth,
   mapAmounts,
   NO_AMOUNTS,
@@ -80,8 +81,8 @@ export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRe
 }
 
 /**
- * What pools were granted, by the live topologies of their clusters, and what they request. A pool that is being deleted
- * requests no more than it has.
+ * What pools were granted, by the live topologies of their clusters, and what they request; both with what machines hold
+ * beside that. A pool that is being deleted requests no more than it has.
  */
 export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
   const livePoolsByCluster = new Map<string, ReadonlyMap<string, LivePool>>();
@@ -92,11 +93,14 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
       livePoolsByCluster.get(clusterKey) ?? readLivePools(findCapi(caches, clusterKey).capi?.object);
     livePoolsByCluster.set(clusterKey, known);
     const last = known.get(metadata.name);
-    const granted = amountsOf(last, spec);
+    const live = amountsOf(last, spec);
+    const held = heldAmounts(pool, live);
+    const granted = addAmounts(live, held);
     // An autoscaled pool has its maximum of nodes at most.
     const presentNodes = findPresentNodes(last, last && nodesOf(last));
     const desiredNodes = findFixedCount(pool, presentNodes);
-    const requested = isDeleting(pool) ? granted : poolAmounts({ ...spec, desiredNodes });
+    const wish = poolAmounts({ ...spec, desiredNodes });
+    const requested = isDeleting(pool) ? granted : addAmounts(wish, held);
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });
 }
@@ -117,7 +121,7 @@ export function poolKey({ namespace, name }: ObjectMeta): string {
   return `pool ${namespace}/${name}`;
 }
 
-/** What one object uses of the quotas, by what Cluster API was given for it, and what its specification requests. */
+/** What one object uses of the quotas, by what Cluster API was given for it and has, and what its specification requests. */
 export interface QuotaRequest {
   key: string;
   metadata: Pick<ObjectMeta, "name" | "uid" | "creationTimestamp">;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { wholeNumber } from "./fields.ts";
+import type { NodePool, NodePoolMachine } from "./node-pool.ts";
 import { autoscalingRange, isAutoscaled, type PoolBudgets } from "./node-pool-rules.ts";
 
 /** The resources that quotas limit. Memory is in GiB. */
@@ -29,6 +30,30 @@ export const quotaLimitsSchema = z.strictObject({
 export function poolAmounts(pool: PoolBudgets & { desiredNodes: number }): QuotaAmounts {
   const nodes = isAutoscaled(pool) ? autoscalingRange(pool).maxNodes : pool.desiredNodes;
   return { clusters: 0, nodePools: 1, nodes, vcpus: nodes * pool.vcpus, memoryGB: nodes * pool.memoryGB };
+}
+
+/** The phases of a machine that is being deleted. */
+const GOING = new Set(["Deleting", "Deleted"]);
+
+/**
+ * What the machines of a pool hold of the quotas beside `wish`, what the pool is to have: those that are being deleted, for which
+ * it gets others, and those above its wish, which will be. Of a pool that is being deleted, whatever is above its wish.
+ */
+export function heldAmounts(
+  { metadata, spec, status }: Pick<NodePool, "metadata" | "spec" | "status">,
+  wish: QuotaAmounts,
+): QuotaAmounts {
+  const isEnding = metadata.deletionTimestamp !== undefined;
+  const isGoing = ({ phase = "" }: NodePoolMachine) => !isEnding && GOING.has(phase);
+  const machines = status?.machines ?? [];
+  const amountsOf = (some: readonly NodePoolMachine[]): QuotaAmounts => ({
+    ...NO_AMOUNTS,
+    nodes: some.length,
+    vcpus: some.reduce((sum, { vcpus = spec.vcpus }) => sum + vcpus, 0),
+    memoryGB: some.reduce((sum, { memoryGB = spec.memoryGB }) => sum + memoryGB, 0),
+  });
+  const staying = machines.filter((machine) => !isGoing(machine));
+  return addAmounts(amountsOf(machines.filter(isGoing)), growthOf(wish, amountsOf(staying)));
 }
 
 /** Computes each amount by its name. */

@@ -14,6 +14,7 @@ export {
   type ProjectedCluster,
   type ProjectedNodePool,
   type ProjectedObject,
+  quotaUseOf,
   statusMessageOf,
   toProjectedCluster,
   toProjectedNodePool,

@@ -4,6 +4,7 @@ import { idOf } from "../../../shared/crd/identity.ts";
 import { MANAGER_APISERVER_NETWORK } from "../../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePool, type NodePoolSpec } from "../../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../../shared/crd/node-pool-rules.ts";
+import { addAmounts, heldAmounts, poolAmounts, type QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { toStorable } from "../../db/statement.ts";
 
@@ -191,6 +192,15 @@ export function withKeptNodes(
   const isKept = findCondition(status?.conditions, "Scaling")?.reason === "CountReleased";
   if (!isDefault || !isKept || isAutoscaled(own)) return spec;
   return { ...spec, desiredNodes: status?.nodes ?? spec.desiredNodes };
+}
+
+/**
+ * What a pool uses of the quotas with these settings, by default its own: what it is then to have, and what its machines
+ * hold beside what it is to have now.
+ */
+export function quotaUseOf(pool: NodePool, spec = pool.spec): QuotaAmounts {
+  const held = heldAmounts(pool, poolAmounts(withKeptNodes(pool)));
+  return addAmounts(poolAmounts(withKeptNodes(pool, spec)), held);
 }
 
 /**

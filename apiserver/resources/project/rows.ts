@@ -1,9 +1,8 @@
 import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
-import { poolAmounts } from "../../../shared/crd/quota.ts";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/statement.ts";
 import type { Batch } from "./batches.ts";
-import { isPool, type OutsideWriter, type ProjectedObject, withKeptNodes } from "./project.ts";
+import { isPool, type OutsideWriter, type ProjectedObject, quotaUseOf } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 /** The stored version of one object. */
@@ -73,7 +72,7 @@ export async function writeRows(
 /** What a pool counts against the quotas; a cluster has no amounts, for each counts as one. */
 function quotaColumns(object: ProjectedObject) {
   if (!isPool(object)) return {};
-  const { nodes, vcpus, memoryGB } = poolAmounts(withKeptNodes(object.object));
+  const { nodes, vcpus, memoryGB } = quotaUseOf(object.object);
   return { quotaNodes: nodes, quotaVcpus: vcpus, quotaMemoryGB: memoryGB };
 }
 
