@@ -10,7 +10,7 @@ import { waitFor } from "../platform/stack/testing.ts";
 import { makeRequest } from "../testing/credentials.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
-import { createSimulatedTenant } from "../testing/simulated-tenant.ts";
+import { createSimulatedTenant, markReady } from "../testing/simulated-tenant.ts";
 
 const SLOW_TENANTS = 61;
 const BY_HAND = { fieldManager: "test" };
@@ -51,6 +51,7 @@ async function createSilentTenant(): Promise<void> {
   await client.create(namespaceKind, { metadata }, BY_HAND);
   const server = `https://127.0.0.1:${(silent.address() as AddressInfo).port}`;
   await createSimulatedTenant(stack.info, { client, namespace }, "silent", server);
+  await markReady({ client, namespace }, "silent");
   await createAccess(namespace, "silent");
 }
 
@@ -69,6 +70,7 @@ function countConnections(): Promise<number> {
 test("61 tenants whose API servers never respond are all connected to at once, and neither another tenant's access nor the operator's liveness waits for them", async () => {
   const { client, namespace } = engineer;
   await createSimulatedTenant(stack.info, engineer, "served");
+  await markReady(engineer, "served");
   const creators = Array.from({ length: CREATED_AT_A_TIME }, async (_, first) => {
     for (let number = first; number < SLOW_TENANTS; number += CREATED_AT_A_TIME) await createSilentTenant();
   });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { clusterKind } from "../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
@@ -17,7 +16,7 @@ import {
 } from "../testing/credentials.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { preparePythonClient, runPython } from "../testing/python-client.ts";
-import { createSimulatedTenant, readPlayedServer } from "../testing/simulated-tenant.ts";
+import { createSimulatedTenant, markReady, readPlayedServer } from "../testing/simulated-tenant.ts";
 import { createTenant } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -86,6 +85,28 @@ async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
   return response.body;
 }
 
+const reasonOf = async (name: string) =>
+  (await getAccess(name)).status?.conditions?.find(({ type }) => type === "Ready")?.reason;
+
+test("no credential is given by any door until the cluster has been running once, when its bill begins", async () => {
+  const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
+  expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);
+  expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
+  const { csr } = await makeRequest();
+  await createAccess("early", "early", csr);
+  await waitFor("it to wait", async () => (await reasonOf("early")) === "WaitingForCluster");
+  expect((await getAccess("early")).status?.certificate).toBeUndefined();
+  await markReady(engineer, "real");
+  await waitFor("it to be issued", async () => (await reasonOf("early")) === "Issued");
+  await waitFor("a kubeconfig", () => issue());
+  // The one that the operator manages can be read repeatedly: that creates nothing.
+  const [first, second] = [
+    await alice.request("GET", `${path}/kubeconfig`),
+    await alice.request("GET", `${path}/kubeconfig`),
+  ];
+  expect([first.status, second.body]).toEqual([200, first.body]);
+});
+
 test("an access admits only its holder, and is revoked when it is deleted", async () => {
   const [alice, bob] = await Promise.all([openAccess("alice"), openAccess("bob")]);
   expect(await ask(alice)).toBe(200);
@@ -146,9 +167,6 @@ test.each([
   },
 );
 
-const reasonOf = async (name: string) =>
-  (await getAccess(name)).status?.conditions?.find(({ type }) => type === "Ready")?.reason;
-
 test("a refused access has a reason: a malformed request, one access too many", async () => {
   const { client, namespace } = engineer;
   const broken = "-----BEGIN CERTIFICATE REQUEST-----\nMIIB\n-----END CERTIFICATE REQUEST-----\n";
@@ -184,23 +202,6 @@ test("of twelve accesses that are requested at once ten are issued, and never mo
     return all.every((reason) => reason === "Issued" || reason === "TooManyAccesses") ? all : undefined;
   });
   expect(reasons.filter((reason) => reason === "Issued")).toHaveLength(10);
-});
-
-test("a kubeconfig is refused until the cluster has been running once", async () => {
-  const early = await alice.request("POST", `${path}/kubeconfig`, { ttl_seconds: 600 });
-  expect([early.status, early.body.error.code]).toEqual([409, "cluster_not_ready"]);
-  expect(Number(early.headers.get("retry-after"))).toBeGreaterThan(0);
-  // Its Cluster API object is paused, so the first readiness is set by hand.
-  const status = { firstReadyAt: new Date().toISOString() };
-  const { client, namespace } = engineer;
-  await client.mergePatch(clusterKind, namespace, "real", { status }, { ...BY_HAND, subresource: "status" });
-  await waitFor("a kubeconfig", () => issue());
-  // The one that the operator manages can be read repeatedly: that creates nothing.
-  const [first, second] = [
-    await alice.request("GET", `${path}/kubeconfig`),
-    await alice.request("GET", `${path}/kubeconfig`),
-  ];
-  expect([first.status, second.body]).toEqual([200, first.body]);
 });
 
 test("an issued kubeconfig works with kubectl and with Node's TLS, under its holder's name, until it expires", async () => {

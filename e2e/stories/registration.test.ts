@@ -7,7 +7,7 @@ import { ensureTestTool, fetchClusterProfileDefinition } from "../platform/stack
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import { ask, composeKubeconfig, readCredential, untilRefused, withFile } from "../testing/credentials.ts";
 import { conditionOf, createEngineer, type Engineer } from "../testing/custom-resources.ts";
-import { createSimulatedTenant } from "../testing/simulated-tenant.ts";
+import { createSimulatedTenant, markReady } from "../testing/simulated-tenant.ts";
 import { createTenant, expectStatus } from "../testing/tenant.ts";
 
 const stack = readStack();
@@ -75,10 +75,16 @@ test("what the platform does not allow in the Namespace is said, and nothing is 
   expect([await readFlux(), await listAccesses()]).toEqual([undefined, []]);
 });
 
+test("what is allowed waits for the first readiness of the cluster, when its bill begins", async () => {
+  await allow("fluxSecret, argoCDSecret");
+  await waitForReason("WaitingForCluster");
+  expect([await readFlux(), await readArgoCD()]).toEqual([undefined, undefined]);
+});
+
 test("a Secret of that name that Marina did not make stays as it is, and is said", async () => {
   const metadata = { name: FLUX, namespace: engineer.namespace };
   await engineer.client.create(secretKind, { metadata, data: { value: "bWluZQ==" } }, BY_HAND);
-  await allow("fluxSecret, argoCDSecret");
+  await markReady(engineer, "real");
   await waitForReason("SecretExists");
   expect((await readFlux())?.data).toEqual({ value: "bWluZQ==" });
   // The operator asks again every minute, and at once when the wish changes.

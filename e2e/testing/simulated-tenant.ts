@@ -79,6 +79,15 @@ export async function createSimulatedTenant(
   return id;
 }
 
+/** Says that a simulated cluster was ready: its Cluster API object is paused, so that it never becomes so by itself. */
+export async function markReady(
+  { client, namespace }: { client: KubeClient; namespace: string },
+  name: string,
+): Promise<void> {
+  const status = { firstReadyAt: new Date().toISOString() };
+  await client.mergePatch(clusterKind, namespace, name, { status }, { ...BY_HAND, subresource: "status" });
+}
+
 function readCertificate({ kubeconfig }: Pick<StackInfo, "kubeconfig">, file: string): string {
   return readFileSync(join(dirname(kubeconfig), "certificates", file), "utf8");
 }

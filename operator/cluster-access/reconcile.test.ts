@@ -47,8 +47,9 @@ function anAccess(
   };
 }
 
-const cluster = { metadata: { name: "blue" }, spec: {} } as Cluster;
-const suspendedCluster = { metadata: { name: "blue" }, spec: { suspend: true } } as Cluster;
+const newCluster = { metadata: { name: "blue" }, spec: {} } as Cluster;
+const cluster = { ...newCluster, status: { firstReadyAt: at(-600) } };
+const suspendedCluster = { ...cluster, spec: { suspend: true } } as Cluster;
 const deletingCluster = { metadata: { name: "blue", deletionTimestamp: at(-1) } } as Cluster;
 const issued = { certificate: "pem" };
 const unmarked = { annotations: {} };
@@ -117,6 +118,12 @@ test.each<[string, Partial<ObservedAccess>, string]>([
   ["one without our labels gets them first", { access: anAccess("mine", { labels: {} }) }, "label"],
   ["one without a cluster waits for it", { cluster: undefined }, "wait"],
   ["one without a control plane waits for it", { tenant: undefined }, "wait"],
+  ["one to a cluster that was never ready, which is not billed, waits", { cluster: newCluster }, "wait"],
+  [
+    "one to such a cluster that was issued before stays",
+    { cluster: newCluster, access: anAccess("mine", unmarked, issued) },
+    "grant",
+  ],
   ["one that is deleted is revoked", { access: anAccess("mine", { deletionTimestamp: at(-1) }) }, "revoke"],
   [
     "one that is deleted and expired is revoked",
@@ -279,6 +286,7 @@ test.each<[string, Partial<ObservedAccess>]>([
   ["WaitingForIdentity", { access: anAccess("mine", { ...restored, ...verdictOf("other") }) }],
   ["WaitingForCluster", { cluster: undefined }],
   ["WaitingForCluster", { nameTaken: true }],
+  ["WaitingForCluster", { cluster: newCluster }],
   ["TooManyAccesses", { siblings: others(MAX_LIVE_ACCESSES, older) }],
   ["WaitingForControlPlane", { tenant: undefined }],
   ["ClusterSuspended", { cluster: suspendedCluster }],

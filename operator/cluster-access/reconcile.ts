@@ -101,6 +101,11 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
     const message = `The cluster ${spec.clusterName} is suspended; the access is issued when it is resumed.`;
     return { kind: "wait", reason: "ClusterSuspended", message, expiresAt };
   }
+  // Its bill begins with the first readiness.
+  if (cluster.status?.firstReadyAt === undefined && !isIssued(access)) {
+    const message = `The cluster ${spec.clusterName} has not been ready yet; the access is issued as soon as it is.`;
+    return { kind: "wait", reason: "WaitingForCluster", message, expiresAt };
+  }
   const target = { id: metadata.labels?.[LABEL_ID] ?? "", cluster, tenant };
   return { kind: "grant", target, expiresAt };
 }

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { makeRequest } from "../../e2e/testing/credentials.ts";
 import { createEngineer, type Engineer } from "../../e2e/testing/custom-resources.ts";
-import { createSimulatedTenant } from "../../e2e/testing/simulated-tenant.ts";
+import { createSimulatedTenant, markReady } from "../../e2e/testing/simulated-tenant.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { composeCaData } from "../tenant/testing.ts";
@@ -50,6 +50,7 @@ test.each([403, 500])(
     engineer = made;
     const { client, namespace } = made;
     await createSimulatedTenant(readStack(), made, "refusing", await serve(respond));
+    await markReady(made, "refusing");
     await client.mergePatch(
       secretKind,
       namespace,

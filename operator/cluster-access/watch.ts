@@ -21,10 +21,12 @@ export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">
     else add(objectKey(change.object), change);
   });
   set.listen("clusters", (change) => {
-    const { metadata, spec } = change.object;
+    const { metadata, spec, status } = change.object;
     const isDeletion = metadata.deletionTimestamp !== change.previous?.metadata.deletionTimestamp;
     const isResumed = spec.suspend !== change.previous?.spec.suspend;
-    if (isDeletion || isResumed || change.type !== "updated") addAllOf(objectKey(change.object), change);
+    const isReady = status?.firstReadyAt !== change.previous?.status?.firstReadyAt;
+    if (isDeletion || isResumed || isReady || change.type !== "updated")
+      addAllOf(objectKey(change.object), change);
   });
   set.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
