@@ -10,6 +10,17 @@ import { ensureTestTool } from "../platform/stack/test-tools.ts";
 export type ArgoCDHealth = "Healthy" | "Progressing" | "Degraded" | "Suspended";
 
 const settingsShape = z.object({ data: z.record(z.string(), z.string()) });
+const ignoredShape = z.object({ managedFieldsManagers: z.array(z.string()) });
+
+function readSettings(): Record<string, string> {
+  return settingsShape.parse(parse(readFileSync(join(ROOT, "examples/argo-cd/argocd-cm.yaml"), "utf8"))).data;
+}
+
+/** The field managers whose fields of this kind Argo CD does not compare, by the settings of `examples/argo-cd`. */
+export function readIgnoredManagers(kind: string): string[] {
+  const text = readSettings()[`resource.customizations.ignoreDifferences.cloud.marina.dev_${kind}`] ?? "";
+  return ignoredShape.parse(parse(text)).managedFieldsManagers;
+}
 
 /**
  * The health of each object as Argo CD computes it with the scripts of `examples/argo-cd`. An object that is being
@@ -18,8 +29,7 @@ const settingsShape = z.object({ data: z.record(z.string(), z.string()) });
 export async function readArgoCDHealth(
   objects: readonly { kind: string; metadata: { deletionTimestamp?: string | undefined } }[],
 ): Promise<ArgoCDHealth[]> {
-  const settings = readFileSync(join(ROOT, "examples/argo-cd/argocd-cm.yaml"), "utf8");
-  const { data } = settingsShape.parse(parse(settings));
+  const data = readSettings();
   const input = objects
     .map((object) =>
       JSON.stringify({

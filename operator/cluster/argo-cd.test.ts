@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
-import { type ArgoCDHealth, readArgoCDHealth } from "../../e2e/testing/argo-cd-health.ts";
+import {
+  type ArgoCDHealth,
+  readArgoCDHealth,
+  readIgnoredManagers,
+} from "../../e2e/testing/argo-cd-health.ts";
 import { clusterPhases } from "../../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { MANAGER_APISERVER, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { nodePoolPhases } from "../../shared/crd/node-pool.ts";
 import { type AccessOutcome, composeAccessStatus } from "../cluster-access/status.ts";
 import { aPool, type PoolFixture, UPGRADING } from "../node-pool/testing.ts";
@@ -138,4 +143,9 @@ test("the states have every phase", () => {
     new Set(states.flatMap(([, { status = {} }]) => ("phase" in status ? [status.phase] : [])));
   expect(phasesOf(CLUSTERS)).toEqual(new Set(clusterPhases));
   expect(phasesOf(POOLS)).toEqual(new Set(nodePoolPhases));
+});
+
+test("Argo CD counts as no difference what Marina's programs write of a cluster or pool", () => {
+  for (const kind of ["Cluster", "NodePool"])
+    expect(readIgnoredManagers(kind)).toEqual([MANAGER_APISERVER, MANAGER_OPERATOR]);
 });
