@@ -78,7 +78,8 @@ function copyChart(folder: string, deadlineSeconds: number): string {
   return folder;
 }
 
-async function packageChart(
+/** Packages a chart under this version into the folder. Returns the path of the package. */
+export async function packageChart(
   dir: string,
   helm: string,
   { chart, version }: { chart: string; version: string },

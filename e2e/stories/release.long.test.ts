@@ -1,23 +1,20 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { stringify } from "yaml";
 import { composeSigning, findNotes, type Release, release } from "../../release.ts";
 import { readArchitecture } from "../../release-layers.ts";
-import { findFreePort } from "../platform/programs/free-port.ts";
-import { ensureGoTool } from "../platform/stack/go-tool.ts";
-import { ensureCrane, ensureGrype, REGISTRY } from "../platform/stack/registry.ts";
-import { readStack, waitFor } from "../platform/stack/testing.ts";
+import { ensureCrane, ensureGrype } from "../platform/stack/registry.ts";
+import { readStack } from "../platform/stack/testing.ts";
+import { type PlainRegistry, startPlainRegistry } from "../testing/plain-registry.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "marina-release-"));
 const NODE = join(import.meta.dirname, "..", "..", "node_modules", "node", "bin", "node");
 const version: string = JSON.parse(readFileSync("package.json", "utf8")).version;
 const path = process.env.PATH ?? "";
-let registry: ChildProcess;
+let registry: PlainRegistry;
 let host: string;
 let grype: { amd64: string; arm64: string };
 let made: Release;
@@ -54,19 +51,8 @@ function composeHeader(machine: number): Buffer {
 }
 
 beforeAll(async () => {
-  const port = await findFreePort();
-  host = `localhost:${port}`;
-  const config = {
-    version: 0.1,
-    log: { level: "warn" },
-    storage: { filesystem: { rootdirectory: join(folder, "registry") } },
-    http: { addr: `127.0.0.1:${port}` },
-  };
-  writeFileSync(join(folder, "registry.yaml"), stringify(config));
-  // It stands still once nobody reads what it prints.
-  const settings = { env: { ...process.env, OTEL_TRACES_EXPORTER: "none" }, stdio: "ignore" } as const;
-  registry = spawn(await ensureGoTool(REGISTRY), ["serve", join(folder, "registry.yaml")], settings);
-  await waitFor("the registry", () => fetch(`http://${host}/v2/`));
+  registry = await startPlainRegistry(folder);
+  host = registry.host;
   process.env.PATH = [dirname(await ensureCrane()), dirname(readStack().helm), path].join(delimiter);
   const base = await pushBase("node", { amd64: NODE, arm64: composeHeader(183) });
   grype = { amd64: await ensureGrype(), arm64: join(folder, "grype-arm64") };
@@ -75,8 +61,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   process.env.PATH = path;
-  registry.kill("SIGTERM");
-  if (registry.exitCode === null) await once(registry, "exit");
+  await registry.close();
   rmSync(folder, { recursive: true });
 });
 

@@ -10,46 +10,45 @@ import type { StackInfo } from "../../platform/stack/stack-info.ts";
 import { kubectl } from "../../platform/stack/testing.ts";
 
 /** Each in a module of its own: their dependencies differ. */
-const CONTROLLERS = ["source-controller", "kustomize-controller"] as const;
-type Controller = (typeof CONTROLLERS)[number];
+export type Controller = "source-controller" | "kustomize-controller" | "helm-controller";
 
 const moduleDirOf = (name: Controller) =>
   join(import.meta.dirname, "..", "..", "platform", "stack", "tools", `flux-${name}`);
 
-/** The paths of the programs, built at their first use: some minutes of processor time. */
-export async function ensureControllers(): Promise<Record<Controller, string>> {
-  const ensure = (name: Controller) =>
-    ensureGoTool({ name, goPackage: `github.com/fluxcd/${name}`, moduleDir: moduleDirOf(name) });
-  return {
-    "source-controller": await ensure("source-controller"),
-    "kustomize-controller": await ensure("kustomize-controller"),
-  };
-}
+/** The path of a program, built at its first use: some minutes of processor time. */
+const ensureController = (name: Controller): Promise<string> =>
+  ensureGoTool({ name, goPackage: `github.com/fluxcd/${name}`, moduleDir: moduleDirOf(name) });
 
-/** Installs Flux's CRDs and starts its two controllers, whose own Namespace this is. Returns how they are stopped. */
-export async function startControllers(stack: StackInfo, namespace: string): Promise<() => Promise<void>> {
-  const programs = await ensureControllers();
-  for (const name of CONTROLLERS) {
+/**
+ * Installs the CRDs of these controllers of Flux and starts them, with this Namespace as their own. Returns how they are
+ * stopped.
+ */
+export async function startControllers(
+  stack: StackInfo,
+  namespace: string,
+  names: readonly Controller[],
+): Promise<() => Promise<void>> {
+  const programs: [Controller, string][] = [];
+  for (const name of names) {
+    programs.push([name, await ensureController(name)]);
     const folder = await fetchGoModule(moduleDirOf(name), `github.com/fluxcd/${name}`);
-    await kubectl(["apply", "--server-side", "-f", join(folder, "config", "crd", "bases")]);
+    await kubectl(["apply", "--server-side", "-f", join(folder, "config", "crd", "bases")], { stack });
   }
   const storage = mkdtempSync(join(tmpdir(), "marina-flux-"));
   const artifacts = `127.0.0.1:${await findFreePort()}`;
-  const flags: Record<Controller, string[]> = {
-    "source-controller": [
-      `--storage-path=${storage}`,
-      `--storage-addr=${artifacts}`,
-      `--storage-adv-addr=${artifacts}`,
-    ],
-    "kustomize-controller": [],
-  };
+  const ofSource = [
+    `--storage-path=${storage}`,
+    `--storage-addr=${artifacts}`,
+    `--storage-adv-addr=${artifacts}`,
+  ];
   const children: ChildProcess[] = [];
-  for (const name of CONTROLLERS) {
+  for (const [name, program] of programs) {
     const common = [
       `--metrics-addr=127.0.0.1:${await findFreePort()}`,
       `--health-addr=127.0.0.1:${await findFreePort()}`,
     ];
-    const child = spawn(programs[name], [...common, ...flags[name]], {
+    const flags = name === "source-controller" ? ofSource : [];
+    const child = spawn(program, [...common, ...flags], {
       env: { ...process.env, KUBECONFIG: stack.kubeconfig, RUNTIME_NAMESPACE: namespace },
       stdio: ["ignore", "ignore", "pipe"],
     });

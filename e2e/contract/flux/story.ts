@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { parseAllDocuments, stringify } from "yaml";
+import { parse, stringify } from "yaml";
 import { ANNOTATION_ALLOWED_REGISTRATION } from "../../../shared/crd/names.ts";
 import { secretKind } from "../../../shared/kube/core-kinds.ts";
 import { ROOT } from "../../platform/stack/marina.ts";
 import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { withFile } from "../../testing/credentials.ts";
-import { createEngineer, type Engineer } from "../../testing/custom-resources.ts";
+import { conditionOf, createEngineer, type Engineer } from "../../testing/custom-resources.ts";
+import { playOrganizationJob } from "../../testing/organization-job.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { startControllers } from "./controllers.ts";
 import { type GitRepository, serveRepository } from "./git-server.ts";
@@ -25,13 +26,10 @@ let engineer: Engineer;
 let orgID: string;
 
 beforeAll(async () => {
-  orgID = expectStatus(201, await alice.call("createOrganization", { body: { name: "Flux" } })).id;
-  engineer = await createEngineer(stack, orgID);
-  stops.push(() => engineer.close());
   repository = await serveRepository(EXAMPLES);
   stops.push(() => repository.close());
   await kubectl(["create", "namespace", NAMESPACE]);
-  stops.push(await startControllers(stack, NAMESPACE));
+  stops.push(await startControllers(stack, NAMESPACE, ["source-controller", "kustomize-controller"]));
 });
 
 afterAll(async () => {
@@ -96,19 +94,24 @@ const commit = (path: string, from: string | RegExp, to: string) =>
   repository.commit(join("clusters", path), (text) => text.replace(from, to));
 
 test("two clusters come from a repository made of the examples by their page alone, and are ready when Flux says so", async () => {
-  // What the Job of organization/ writes: no Pod runs here.
-  const organization = [`--from-literal=id=${orgID}`, `--from-literal=namespace=${engineer.namespace}`];
-  await kubectl(["create", "configmap", "organization", "-n", NAMESPACE, ...organization]);
-  const source = "https://git.example.com/platform/clusters.git";
-  await repository.commit("flux/sync.yaml", (text) => text.replace(source, repository.url));
-  const documents = parseAllDocuments(readFileSync(join(EXAMPLES, "organization.yaml"), "utf8"));
-  for (const document of documents) {
-    const object = document.toJS();
-    if (object.metadata.name === "organization" && object.kind === "Kustomization") continue;
-    if (object.kind === "GitRepository") object.spec.url = repository.url;
-    delete object.spec.dependsOn;
-    await kubectl(["apply", "-f", "-"], { stdin: stringify(object) });
-  }
+  const addresses = {
+    "https://git.example.com/platform/clusters.git": repository.url,
+    "https://marina.example.com": stack.apiUrl,
+    "https://id.example.com/realms/marina/protocol/openid-connect/token": `${stack.issuer}/token`,
+  };
+  const fillIn = (text: string) =>
+    Object.entries(addresses).reduce((filled, [from, to]) => filled.replaceAll(from, to), text);
+  for (const file of ["organization/job.yaml", "flux/sync.yaml"]) await repository.commit(file, fillIn);
+  const client = ["--from-literal=client-id=pipeline", "--from-literal=client-secret=played"];
+  await kubectl(["create", "secret", "generic", "marina-client", "-n", NAMESPACE, ...client]);
+  const stdin = fillIn(readFileSync(join(EXAMPLES, "organization.yaml"), "utf8"));
+  await kubectl(["apply", "-f", "-"], { stdin });
+  await playOrganizationJob(stack, { namespace: NAMESPACE, service: "alice" });
+  const readID = ["get", "configmap/organization", "-n", NAMESPACE, "-o", "jsonpath={.data.id}"];
+  orgID = (await kubectl(readID)).stdout;
+  // What was said of the cluster before it was renamed has its old name.
+  engineer = await createEngineer(stack, orgID, { tolerated: /it calls Staging staging-cluster$/ });
+  stops.push(() => engineer.close());
   await waitFor("the synchronization", async () => (await kubectl(["get", ...SYNC])).stdout !== "");
   await waitForSync("True", /^Applied revision/);
   for (const name of ["production-cluster", "staging-cluster"])
@@ -184,6 +187,57 @@ test("what was changed by hand is put back, unless the synchronization is suspen
   await suspend(false);
   await waitForSync("True", /^Applied revision/);
   expect((await engineer.getPool("staging-workers")).spec.desiredNodes).toBe(1);
+});
+
+/** Has Git set this number of nodes in staging, or none, and say who counts them. */
+function setCount(desiredNodes: number | undefined, countedBy = "Git"): Promise<void> {
+  const count = desiredNodes === undefined ? { op: "remove" } : { op: "replace", value: desiredNodes };
+  const patch = JSON.stringify([{ ...count, path: "/spec/desiredNodes" }]);
+  const own = {
+    commonAnnotations: { "example.com/counted-by": countedBy },
+    patches: [{ target: { kind: "NodePool" }, patch }],
+  };
+  const change = (text: string) => stringify({ ...parse(text), ...own });
+  return repository.commit("clusters/staging/kustomization.yaml", change);
+}
+
+test("a number of nodes that Git leaves to another manager or a tenant survives in both orders of handing it over", async () => {
+  const { namespace } = engineer;
+  const count = (desiredNodes: number) => {
+    const metadata = { name: "staging-workers", namespace };
+    const object = { apiVersion: "cloud.marina.dev/v1", kind: "NodePool", metadata, spec: { desiredNodes } };
+    const args = ["apply", "--server-side", "--field-manager=counter", "-f", "-"];
+    return kubectl(args, { stdin: JSON.stringify(object) });
+  };
+  const readPool = () => engineer.getPool("staging-workers");
+  await setCount(1);
+  await waitForSync("True", /^Applied revision/);
+  await count(1);
+  await setCount(undefined);
+  await waitForSync("True", /^Applied revision/);
+  // Flux writes nothing where nothing differs, and so keeps a field that its manifest names no more.
+  await expect(count(2)).rejects.toThrow("kustomize-controller");
+  await setCount(undefined, "counter");
+  await waitForSync("True", /^Applied revision/);
+  await count(2);
+  await waitForSync("True", /^Applied revision/);
+  expect((await readPool()).spec.desiredNodes).toBe(2);
+
+  await setCount(3);
+  await waitForSync("True", /^Applied revision/);
+  expect((await readPool()).status).toMatchObject({ readyNodes: 3 });
+  await setCount(undefined, "the tenant");
+  await waitForSync("True", /^Applied revision/);
+  const released = await readPool();
+  expect(released).toMatchObject({ spec: { desiredNodes: 1 }, status: { readyNodes: 3 } });
+  expect(conditionOf(released, "Scaling")?.reason).toBe("CountReleased");
+  const { items: clusters } = expectStatus(200, await alice.call("listClusters", { orgID }));
+  const clusterID = clusters.find(({ name }) => name === "Staging")?.id ?? "";
+  const { items: pools } = expectStatus(200, await alice.call("listNodePools", { orgID, clusterID }));
+  const place = { orgID, clusterID, poolID: pools[0]?.id ?? "" };
+  expectStatus(200, await alice.call("updateNodePool", { ...place, body: { desired_nodes: 2 } }));
+  await waitForSync("True", /^Applied revision/);
+  expect(await readPool()).toMatchObject({ spec: { desiredNodes: 2 }, status: { readyNodes: 2 } });
 });
 
 test("a version that is not offered stalls the cluster, and the reason is in the Kustomization; nothing else changes", async () => {
