@@ -8,6 +8,7 @@ import { storageInventoryKind } from "./storage-inventory.ts";
 import { idleClusterSpec, nodePoolSpec, objectOf, openTestApi, type TestApi } from "./testing.ts";
 
 const samples = join(import.meta.dirname, "../../crds/samples");
+const labels = { team: "web" };
 const written = { fieldManager: "test" };
 
 let api: TestApi;
@@ -17,10 +18,11 @@ beforeAll(async () => {
   const metadata = (name: string) => ({ name, namespace });
   await client.create(
     clusterKind,
-    objectOf(clusterKind, metadata("bakery"), { ...idleClusterSpec, plan: "dev" }),
+    objectOf(clusterKind, metadata("bakery"), { ...idleClusterSpec, plan: "dev", labels }),
     written,
   );
-  await client.create(nodePoolKind, objectOf(nodePoolKind, metadata("ovens"), nodePoolSpec), written);
+  const pool = objectOf(nodePoolKind, metadata("ovens"), { ...nodePoolSpec, labels });
+  await client.create(nodePoolKind, pool, written);
 });
 afterAll(async () => {
   await api.client.delete(clusterKind, api.namespace, "bakery");
@@ -79,12 +81,16 @@ describe("kubectl get", () => {
       ["NAME", "CLUSTER", "READY", "REASON", "PHASE", "NODES", "READYNODES", "VERSION", "DISPLAYNAME", "AGE"],
       ["VCPUS", "MEMORY", "DISK", "LABELS", "MESSAGE"],
     ],
-  ])("%s prints the default columns, and all with -o wide", async (plural, columns, wideColumns) => {
-    const heading = async (...args: string[]) =>
-      (await kubectl("get", plural, ...args)).split("\n")[0]?.split(/\s+/);
-    expect(await heading()).toEqual(columns);
-    expect(await heading("-o", "wide")).toEqual([...columns.slice(0, -1), ...wideColumns, "AGE"]);
-  });
+  ])(
+    "%s prints the default columns, and all with -o wide, labels as they are",
+    async (plural, columns, wideColumns) => {
+      const heading = async (...args: string[]) =>
+        (await kubectl("get", plural, ...args)).split("\n")[0]?.split(/\s+/);
+      expect(await heading()).toEqual(columns);
+      expect(await heading("-o", "wide")).toEqual([...columns.slice(0, -1), ...wideColumns, "AGE"]);
+      expect(await kubectl("get", plural, "-o", "wide")).toMatch(/ \{"team":"web"\} /);
+    },
+  );
 });
 
 describe("kubectl explain", () => {
