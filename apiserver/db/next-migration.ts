@@ -6,7 +6,7 @@ import { migrationsFolder } from "./journal.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
-/** A line for each table of a snapshot. */
+/** A line for each table of a snapshot, and for each migration of the journal. */
 const LINE_DEPTH = 2;
 
 /**
@@ -27,10 +27,11 @@ function writeNextMigration(name: string, options: readonly string[]): number {
 function keepNewestSnapshot(meta: string): void {
   const snapshots = readdirSync(meta).filter((file) => file.endsWith("_snapshot.json"));
   const newest = snapshots.sort().at(-1);
-  for (const file of snapshots) {
+  for (const file of [...snapshots, "_journal.json"]) {
     const path = join(meta, file);
-    if (file !== newest) rmSync(path);
-    else writeFileSync(path, `${toCompactJson(JSON.parse(readFileSync(path, "utf8")), LINE_DEPTH)}\n`);
+    if (file === newest || file === "_journal.json")
+      writeFileSync(path, `${toCompactJson(JSON.parse(readFileSync(path, "utf8")), LINE_DEPTH)}\n`);
+    else rmSync(path);
   }
 }
 

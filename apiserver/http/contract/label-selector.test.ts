@@ -91,24 +91,7 @@ test("every selector is the same text of SQL, which names the labels once", () =
 });
 
 test("no text makes the parser fail otherwise than with a refusal, nor takes long", () => {
-  const token = fc.constantFrom(
-    "a",
-    "b",
-    "in",
-    "notin",
-    "(",
-    ")",
-    ",",
-    "=",
-    "==",
-    "!=",
-    "!",
-    ">",
-    "<",
-    " ",
-    "1",
-    "é",
-  );
+  const token = fc.constantFrom(" ", ..."a b in notin ( ) , = == != ! > < 1 é".split(" "));
   fc.assert(
     fc.property(
       fc.oneof(
