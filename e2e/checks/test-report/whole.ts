@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -61,7 +61,10 @@ const BENCH: readonly Step[] =
 async function runStep({ name, command, args }: Step, folder: string): Promise<EndedStep> {
   const startedAt = performance.now();
   const resultFile = join(folder, `${name}.json`);
-  const env = { ...process.env, MARINA_TEST_RESULT: resultFile };
+  // The integration tests leave their invoices there, which the validator judges.
+  const issued = join(folder, "issued");
+  mkdirSync(issued, { recursive: true });
+  const env = { ...process.env, MARINA_TEST_RESULT: resultFile, MARINA_ISSUED_DOCUMENTS: issued };
   const child = spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   const tail: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {

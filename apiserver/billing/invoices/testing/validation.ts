@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
@@ -13,23 +13,7 @@ import {
 import { CODE_LISTS } from "../code-lists.ts";
 import { toInvoicePdf } from "../pdf/write.ts";
 import { toInvoiceXml } from "../xml.ts";
-import { aLine, anInvoice } from "./documents.ts";
-
-let folder: string;
-let jar: string;
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), "marina-invoices-"));
-  jar = await ensureMustang();
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-function validate(document: string | Buffer): Promise<string[]> {
-  const suffix = typeof document === "string" ? "xml" : "pdf";
-  const file = join(folder, `${crypto.randomUUID()}.${suffix}`);
-  writeFileSync(file, document);
-  return findInvoiceFaults(jar, file);
-}
+import { aLine, anInvoice, type InvoiceTerms } from "./documents.ts";
 
 const lines = [
   aLine({ amountCents: 10_000n }),
@@ -42,30 +26,16 @@ const days = Array.from({ length: 31 }, (_, index) => ({
   cents: { vcpu: index },
 }));
 
-test.each([
-  ["in the supplier's country", { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n }],
-  [
-    "for a consumer elsewhere in the EU",
-    { vatCase: "eu_consumer", vatBasisPoints: 2000, vatCents: 2600n, country: "FR" },
-  ],
-  ["under reverse charge", { vatCase: "reverse_charge", country: "FR", vatId: "FR40303265045" }],
-  ["outside the EU", { vatCase: "outside_eu", country: "US" }],
-  ["at a rate of 0", { vatCase: "domestic" }],
-  [
-    "for a buyer with a tax number that is no VAT id",
-    { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n, vatId: "12/345/67890" },
-  ],
-  ["for a buyer in Greece", { vatCase: "reverse_charge", country: "GR", vatId: "EL123456789" }],
-  ["for a buyer in Monaco", { vatCase: "reverse_charge", country: "MC", vatId: "FR40303265045" }],
-] as const)(
-  "an invoice %s is valid, by PDF/A-3 and by the electronic invoice inside",
-  async (_what, terms) => {
-    const invoice = anInvoice(13_000n, terms);
-    expect(await validate(await toInvoicePdf({ invoice, lines }, undefined, days))).toEqual([]);
-  },
-);
+const writePdf = (
+  terms: InvoiceTerms,
+  changes: Partial<ReturnType<typeof anInvoice>> = {},
+  ofLines = lines,
+) => toInvoicePdf({ invoice: { ...anInvoice(13_000n, terms), ...changes }, lines: ofLines }, undefined, days);
 
-test("a document is valid whatever characters names have, with a chart, a month before and many pages", async () => {
+const DOMESTIC = { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n } as const;
+
+/** Has whatever characters names may have, a chart, a month before and many pages. */
+function writeOddPdf(): Promise<Buffer> {
   const names = [
     "שלום مرحبا 日本 👩‍💻",
     "a\u0000\u202E\uFFFE\uD800\tb",
@@ -79,45 +49,143 @@ test("a document is valid whatever characters names have, with a chart, a month 
   const [name = "", street = ""] = names;
   const named = { ...invoice, buyer: { ...invoice.buyer, name, street, city: "x".repeat(200) } };
   const before = { invoice: { ...invoice, period: "2026-09-01" }, lines };
-  expect(await validate(await toInvoicePdf({ invoice: named, lines: odd }, before, days))).toEqual([]);
-});
+  return toInvoicePdf({ invoice: named, lines: odd }, before, days);
+}
 
-test.each([
-  [
-    "another tax number",
-    { vatCase: "domestic", taxNumber: "12/345/67890" },
-    { vatId: null, taxNumber: "1/2" },
-  ],
-  [
-    "both kinds of numbers",
-    { vatCase: "outside_eu", country: "US", taxNumber: "12-3456789" },
-    { taxNumber: "1/2" },
-  ],
-] as const)("an invoice with %s and the references of its buyer is valid", async (_what, terms, numbers) => {
-  const invoice = anInvoice(13_000n, { ...terms, reference: "Department 7", purchaseOrder: "PO-1" });
-  const supplier = { ...invoice.supplier, ...numbers };
+/** With other numbers of the supplier, the references of the buyer and the days of each line. */
+function writeNumberedPdf(
+  terms: InvoiceTerms,
+  numbers: { vatId?: null; taxNumber: string },
+): Promise<Buffer> {
+  const numbered = { ...terms, reference: "Department 7", purchaseOrder: "PO-1" };
+  const { supplier } = anInvoice(13_000n, numbered);
   const dated = lines.map((line) => ({ ...line, firstDay: "2026-10-03", lastDay: "2026-10-14" }));
-  expect(
-    await validate(await toInvoicePdf({ invoice: { ...invoice, supplier }, lines: dated }, undefined, days)),
-  ).toEqual([]);
-});
+  return writePdf(numbered, { supplier: { ...supplier, ...numbers } }, dated);
+}
 
-test("every invoice that an integration test issues is valid", async () => {
-  const issued = join(folder, "issued");
-  mkdirSync(issued);
+function writePaidPdf(bank: { iban: string; bic?: string }): Promise<Buffer> {
+  const { supplier } = anInvoice(13_000n, DOMESTIC);
+  return writePdf(DOMESTIC, { supplier: { ...supplier, bank } });
+}
+
+/** A PDF is valid by PDF/A-3 and by the electronic invoice inside. */
+const VALID: readonly (readonly [what: string, write: () => string | Promise<Buffer>])[] = [
+  ["in the supplier's country", () => writePdf(DOMESTIC)],
+  [
+    "for a consumer elsewhere in the EU",
+    () => writePdf({ vatCase: "eu_consumer", vatBasisPoints: 2000, vatCents: 2600n, country: "FR" }),
+  ],
+  [
+    "under reverse charge",
+    () => writePdf({ vatCase: "reverse_charge", country: "FR", vatId: "FR40303265045" }),
+  ],
+  ["outside the EU", () => writePdf({ vatCase: "outside_eu", country: "US" })],
+  ["at a rate of 0", () => writePdf({ vatCase: "domestic" })],
+  ["for a buyer with a tax number that is no VAT id", () => writePdf({ ...DOMESTIC, vatId: "12/345/67890" })],
+  [
+    "for a buyer in Greece",
+    () => writePdf({ vatCase: "reverse_charge", country: "GR", vatId: "EL123456789" }),
+  ],
+  [
+    "for a buyer in Monaco",
+    () => writePdf({ vatCase: "reverse_charge", country: "MC", vatId: "FR40303265045" }),
+  ],
+  ["with whatever characters names have, a chart, a month before and many pages", writeOddPdf],
+  [
+    "with another tax number and the references of its buyer",
+    () =>
+      writeNumberedPdf({ vatCase: "domestic", taxNumber: "12/345/67890" }, { vatId: null, taxNumber: "1/2" }),
+  ],
+  [
+    "with both kinds of numbers and the references of its buyer",
+    () =>
+      writeNumberedPdf(
+        { vatCase: "outside_eu", country: "US", taxNumber: "12-3456789" },
+        { taxNumber: "1/2" },
+      ),
+  ],
+  [
+    "with an adjustment below 0, an amount of 0 and a name that XML cannot write",
+    () =>
+      toInvoiceXml(anInvoice(300n, { vatCase: "domestic" }), [
+        aLine({ amountCents: 500n }),
+        aLine({ amountCents: -200n, adjustment: true, period: "2026-09-01" }),
+        aLine({ amountCents: 0n, clusterName: "\u0001\uFFFE\uD800" }),
+        aLine({ amountCents: 0n, clusterId: null, clusterName: null, resourceType: "registry" }),
+      ]),
+  ],
+  ["with the IBAN of its supplier", () => writePaidPdf({ iban: "DE89370400440532013000" })],
+  [
+    "with the IBAN and the BIC of its supplier",
+    () => writePaidPdf({ iban: "DE89370400440532013000", bic: "COBADEFFXXX" }),
+  ],
+  [
+    "of 2,000 lines",
+    () =>
+      toInvoiceXml(
+        anInvoice(2000n, { vatCase: "domestic" }),
+        Array.from({ length: 2000 }, () => aLine({ amountCents: 1n })),
+      ),
+  ],
+];
+
+const folder = mkdtempSync(join(tmpdir(), "marina-invoices-"));
+const written = new Map<string, string>();
+let jar: string;
+let verdicts: Record<string, string>;
+let issued: string[];
+
+/** One process of the validator judges all documents: it takes longer to start than to judge one. */
+beforeAll(async () => {
+  jar = await ensureMustang();
+  const judged = join(folder, "judged");
+  mkdirSync(judged);
+  issued = await copyIssuedDocuments(judged);
+  for (const [what, write] of VALID) written.set(what, writeDocument(judged, await write()));
+  verdicts = await judgeFolder(jar, judged);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Returns its path. */
+function writeDocument(place: string, document: string | Buffer): string {
+  const file = join(place, `${crypto.randomUUID()}.${typeof document === "string" ? "xml" : "pdf"}`);
+  writeFileSync(file, document);
+  return file;
+}
+
+/** Copies what the integration tests have issued: those of a run before this one, or else of one that is made here. */
+async function copyIssuedDocuments(to: string): Promise<string[]> {
+  const { MARINA_ISSUED_DOCUMENTS: kept = "" } = process.env;
+  const from = existsSync(kept) && readdirSync(kept).length > 0 ? kept : await issueDocuments();
+  cpSync(from, to, { recursive: true });
+  return readdirSync(from);
+}
+
+async function issueDocuments(): Promise<string> {
+  const place = join(folder, "issued");
+  mkdirSync(place);
   const tests = ["apiserver/billing/invoices", "apiserver/billing/credit-notes"];
-  // Beside `npm test`, which has the stack of that name.
   const env = {
     ...process.env,
-    MARINA_ISSUED_DOCUMENTS: issued,
+    MARINA_ISSUED_DOCUMENTS: place,
     MARINA_TEST_STACK: "test-invoices",
     MARINA_TEST_RESULT: undefined,
   };
   await promisify(execFile)("npx", ["vitest", "run", "--project", "integration", ...tests], { env });
-  const files = readdirSync(issued);
-  expect(files.length).toBeGreaterThan(10);
-  const expected = Object.fromEntries(files.map((file) => [file, "valid"]));
-  expect(await judgeFolder(jar, issued)).toEqual(expected);
+  return place;
+}
+
+/** The judgment of a document again, with the reasons of one that is not valid. */
+async function expectValid(file: string): Promise<void> {
+  if (verdicts[basename(file)] !== "valid") expect(await findInvoiceFaults(jar, file)).toEqual([]);
+  expect(verdicts[basename(file)]).toBe("valid");
+}
+
+test.each(VALID)("an invoice %s is valid", (what) => expectValid(written.get(what) ?? ""));
+
+test("every invoice that an integration test issues is valid", async () => {
+  expect(issued.length).toBeGreaterThan(10);
+  for (const file of issued) await expectValid(join(folder, "judged", file));
 });
 
 test.each(Object.entries(CODE_LISTS))(
@@ -139,31 +207,8 @@ test("the validator refuses a document that is no PDF/A, and one with a wrong in
     document.toString("latin1").replace("<pdfaid:part>3<", "<pdfaid:part>1<"),
     "latin1",
   );
-  expect(await validate(changed)).not.toEqual([]);
+  expect(await findInvoiceFaults(jar, writeDocument(folder, changed))).not.toEqual([]);
   const wrong = await toInvoicePdf({ invoice: { ...invoice, amountCents: 13_001n }, lines }, undefined, days);
-  expect((await validate(wrong)).join("\n")).toContain("BR-CO-10");
-});
-
-test("an invoice with an adjustment below 0, an amount of 0 and a name that XML cannot write is valid", async () => {
-  const odd = [
-    aLine({ amountCents: 500n }),
-    aLine({ amountCents: -200n, adjustment: true, period: "2026-09-01" }),
-    aLine({ amountCents: 0n, clusterName: "\u0001\uFFFE\uD800" }),
-    aLine({ amountCents: 0n, clusterId: null, clusterName: null, resourceType: "registry" }),
-  ];
-  expect(await validate(toInvoiceXml(anInvoice(300n, { vatCase: "domestic" }), odd))).toEqual([]);
-});
-
-test.each([{ iban: "DE89370400440532013000" }, { iban: "DE89370400440532013000", bic: "COBADEFFXXX" }])(
-  "an invoice with the account %j is valid",
-  async (bank) => {
-    const invoice = anInvoice(13_000n, { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 2470n });
-    const paid = { ...invoice, supplier: { ...invoice.supplier, bank } };
-    expect(await validate(await toInvoicePdf({ invoice: paid, lines }, undefined, days))).toEqual([]);
-  },
-);
-
-test("an invoice of 2,000 lines is valid", async () => {
-  const many = Array.from({ length: 2000 }, () => aLine({ amountCents: 1n }));
-  expect(await validate(toInvoiceXml(anInvoice(2000n, { vatCase: "domestic" }), many))).toEqual([]);
+  const faults = await findInvoiceFaults(jar, writeDocument(folder, wrong));
+  expect(faults.join("\n")).toContain("BR-CO-10");
 });
