@@ -29,6 +29,20 @@ const vitest = (name: string, ...args: string[]): Step => ({
 /** Pods as processes need mount namespaces. */
 const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 
+const install = (name: string, ...projects: string[]): Step =>
+  vitest(
+    name,
+    "--config",
+    "e2e/install/vitest.config.ts",
+    ...projects.flatMap((project) => ["--project", project]),
+  );
+
+/** Two runs: the release that the first one installs would be there, with its clusters, until the last file of a single one. */
+const INSTALLATIONS: readonly Step[] = [
+  install("release", "stories", "release"),
+  install("install", "faults", "migration", "walk"),
+];
+
 const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
 /** A kube-apiserver takes 5, a tenant 7, and Linux gives a user 128. */
 const INSTANCES_PER_LANE = 128;
@@ -41,7 +55,7 @@ const INSTANCES_PER_LANE = 128;
 const LANES: readonly (readonly Step[])[] = [
   [
     vitest("test"),
-    ...(CAN_INSTALL ? [vitest("install", "--config", "e2e/install/vitest.config.ts")] : []),
+    ...(CAN_INSTALL ? INSTALLATIONS : []),
     vitest("invoices", "--config", "e2e/contract/invoices/vitest.config.ts"),
   ],
   [
