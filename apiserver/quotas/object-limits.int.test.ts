@@ -4,9 +4,12 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { nodePoolSpec } from "../../shared/crd/testing.ts";
 import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { applyObjectQuota, hasLimits, OBJECT_QUOTA } from "../organizations/index.ts";
+import { findNodePool, projectObservations, toProjectedNodePool } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 import { BODY, POOL } from "./testing.ts";
+
+const AS_OPERATOR = { fieldManager: "marina-operator", subresource: "status" } as const;
 
 let api: TestApp;
 let orgId: string;
@@ -23,13 +26,13 @@ beforeEach(async () => {
 });
 
 /** A body whose plan has a class that takes no cluster, so that no machine is ever created for it. */
-function aBody() {
+function aBody(change: Record<string, unknown> = {}) {
   count += 1;
-  return { ...BODY, name: `Cluster ${count}` };
+  return { ...BODY, name: `Cluster ${count}`, ...change };
 }
 
-async function createCluster(): Promise<{ id: string; pools: string }> {
-  const response = await api.request("POST", clusters, { body: aBody() });
+async function createCluster(change: Record<string, unknown> = {}): Promise<{ id: string; pools: string }> {
+  const response = await api.request("POST", clusters, { body: aBody(change) });
   expect(response.status).toBe(202);
   return { id: response.body.id, pools: `${clusters}/${response.body.id}/nodepools` };
 }
@@ -90,4 +93,39 @@ test("a Namespace that is full is 422 quota_exceeded by REST, leaves no reservat
   await setQuotas({ clusters: 3 });
   await waitFor("the new limit to be in force", () => isInForce(countsOf(26, 1020)));
   expect((await createCluster()).id).not.toBe(id);
+});
+
+test("machines that a smaller pool still has are in use: it gets no others for them meanwhile", async () => {
+  const { id, pools } = await createCluster({ node_pools: [{ ...POOL, desired_nodes: 3, max_nodes: 5 }] });
+  await setQuotas({ nodes: 4 });
+  const [{ id: poolId }] = (await api.request("GET", pools)).body.items;
+  const put = (body: object) => api.request("PUT", `${pools}/${poolId}`, { body });
+  expect((await put({ desired_nodes: 0, min_nodes: 0 })).status).toBe(200);
+  const listMachines = async (phases: string[]) => {
+    const { kube, db } = api.deps;
+    const pool = await findNodePool(db, orgId, id, poolId);
+    if (pool === undefined) throw new Error("no pool");
+    const createdAt = "2026-01-01T00:00:00Z";
+    const machines = phases.map((phase, n) => ({
+      name: `m${n}`,
+      uid: `m${n}`,
+      phase,
+      ready: true,
+      createdAt,
+    }));
+    await kube.mergePatch(nodePoolKind, pool.namespace, pool.name, { status: { machines } }, AS_OPERATOR);
+    await waitFor("the machines", async () => {
+      const live = await kube.get(nodePoolKind, pool.namespace, pool.name);
+      const object = live && toProjectedNodePool(live, orgId, id);
+      if (object !== undefined) await db.transaction((tx) => projectObservations(tx, [{ object }]));
+      return (await readUse(db, orgId)).nodes === phases.length;
+    });
+  };
+  await listMachines(["Running", "Deleting", "Deleting"]);
+  expect((await put({ desired_nodes: 2 })).body.error).toMatchObject({
+    code: "quota_exceeded",
+    message: expect.stringContaining("nodes: 4 allowed, 3 in use, 2 more requested"),
+  });
+  await listMachines([]);
+  expect((await put({ desired_nodes: 2 })).status).toBe(200);
 });

@@ -7,12 +7,7 @@ import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import { organizationJobs } from "../organizations/index.ts";
-import {
-  findCluster,
-  findNodePool,
-  projectObservations,
-  toProjectedNodePool,
-} from "../resources/project/index.ts";
+import { findCluster, projectObservations, toProjectedNodePool } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
@@ -42,8 +37,6 @@ const SPEC: NodePoolSpec = {
   minNodes: 1,
   maxNodes: 50,
 };
-
-const AS_OPERATOR = { fieldManager: "marina-operator", subresource: "status" } as const;
 
 /** A body whose plan has a class that takes no cluster, so that no machine is ever created for it. */
 function aBody(change: Record<string, unknown> = {}) {
@@ -147,41 +140,6 @@ describe("a quota", () => {
     expect((await api.request("PUT", `${clusters}/${id}`, { body: { name: "Other" } })).status).toBe(200);
     expect((await api.request("DELETE", `${pools}/${pool.id}`)).status).toBe(202);
   });
-});
-
-test("machines that a smaller pool still has are in use: it gets no others for them meanwhile", async () => {
-  const { id, pools } = await createCluster({ node_pools: [{ ...POOL, desired_nodes: 3 }] });
-  await setQuotas({ nodes: 4 });
-  const [{ id: poolId }] = (await api.request("GET", pools)).body.items;
-  const put = (body: object) => api.request("PUT", `${pools}/${poolId}`, { body });
-  expect((await put({ desired_nodes: 0, min_nodes: 0 })).status).toBe(200);
-  const listMachines = async (phases: string[]) => {
-    const { kube, db } = api.deps;
-    const pool = await findNodePool(db, orgId, id, poolId);
-    if (pool === undefined) throw new Error("no pool");
-    const createdAt = "2026-01-01T00:00:00Z";
-    const machines = phases.map((phase, n) => ({
-      name: `m${n}`,
-      uid: `m${n}`,
-      phase,
-      ready: true,
-      createdAt,
-    }));
-    await kube.mergePatch(nodePoolKind, pool.namespace, pool.name, { status: { machines } }, AS_OPERATOR);
-    await waitFor("the machines", async () => {
-      const live = await kube.get(nodePoolKind, pool.namespace, pool.name);
-      const object = live && toProjectedNodePool(live, orgId, id);
-      if (object !== undefined) await db.transaction((tx) => projectObservations(tx, [{ object }]));
-      return (await readUsed()).nodes === phases.length;
-    });
-  };
-  await listMachines(["Running", "Deleting", "Deleting"]);
-  expect((await put({ desired_nodes: 2 })).body.error).toMatchObject({
-    code: "quota_exceeded",
-    message: expect.stringContaining("nodes: 4 allowed, 3 in use, 2 more requested"),
-  });
-  await listMachines([]);
-  expect((await put({ desired_nodes: 2 })).status).toBe(200);
 });
 
 describe("at the same time", () => {

@@ -23,7 +23,6 @@ const stack = readStack();
 const { server, caCertificate } = readPlayedServer(stack);
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
 const bob = createTenant(stack.apiUrl, stack.tokens.bob);
-const BY_HAND = { fieldManager: "test" };
 let engineer: Engineer;
 let organization: string;
 let path: string;
@@ -54,7 +53,7 @@ async function openAccess(subject: string): Promise<Credential> {
 function createAccess(name: string, subject: string, csr: string) {
   const { client, namespace } = engineer;
   const spec = { clusterName: "real", subject, ttlSeconds: 600, csr };
-  return client.create(clusterAccessKind, { metadata: { name, namespace }, spec }, BY_HAND);
+  return client.create(clusterAccessKind, { metadata: { name, namespace }, spec }, { fieldManager: "test" });
 }
 
 async function getAccess(name: string): Promise<ClusterAccess> {
@@ -138,7 +137,7 @@ test("a grant whose object was removed by force is revoked too", async () => {
   const { client, namespace } = engineer;
   await kubectl(["delete", "clusteraccesses.cloud.marina.dev", "carol", "-n", namespace, "--wait=false"]);
   const patch = { metadata: { finalizers: [] } };
-  const torn = client.mergePatch(clusterAccessKind, namespace, "carol", patch, BY_HAND);
+  const torn = client.mergePatch(clusterAccessKind, namespace, "carol", patch, { fieldManager: "test" });
   await torn.catch(() => undefined);
   await waitFor("carol to be refused", async () => (await ask(carol)) === 403);
 });

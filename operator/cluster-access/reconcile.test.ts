@@ -104,11 +104,7 @@ test.each<[string, Partial<ObservedAccess>, string]>([
     { access: anAccess("mine", { ...restored, ...verdictOf("mine") }, issued) },
     "grant",
   ],
-  [
-    "one in its last second is still granted",
-    { access: anAccess("mine", { creationTimestamp: at(-599) }) },
-    "grant",
-  ],
+  ["one 599 s old is granted", { access: anAccess("mine", { creationTimestamp: at(-599) }) }, "grant"],
   ["an expired one is deleted", { access: anAccess("mine", { creationTimestamp: at(-600) }) }, "delete"],
   [
     "one whose cluster is being deleted is deleted",
