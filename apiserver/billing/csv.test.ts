@@ -38,7 +38,7 @@ test.each([
 });
 
 const anyText = fc.string({
-  unit: fc.constantFrom(...`=+-@＝－＠1.a ;,|\t\n"'`),
+  unit: fc.constantFrom(...Array.from(`=+-@＝－＠1.a ;,|\t\n"'`)),
   maxLength: 12,
 });
 

@@ -88,7 +88,7 @@ function openApi() {
   return {
     client: createClient(transport),
     /** Server-side apply; rejects also for a field that the schema of the provider does not know. */
-    async apply(object: Manifest): Promise<void> {
+    apply: async (object: Manifest): Promise<void> => {
       const path = `${collectionPathOf(object)}/${object.metadata.name}`;
       const query = { fieldManager: FIELD_MANAGER, force: true, fieldValidation: "Strict" };
       const patch = { method: "PATCH", path, query, body: object, contentType: APPLY_PATCH } as const;

@@ -62,7 +62,7 @@ export function sumCents(lines: readonly Pick<RatedLine, "amountCents">[]): bigi
 export interface Grouping {
   key: string;
   /** Its value of what a charge is for; null: it has no such label. */
-  labelOf(charge: Pick<Charge, "clusterId" | "nodePoolId">): string | null;
+  labelOf: (charge: Pick<Charge, "clusterId" | "nodePoolId">) => string | null;
 }
 
 /**
