@@ -11,6 +11,7 @@ import type { RecordedEvent } from "../shared/controller/recorder.ts";
 import { openTestApi, type TestApi } from "../shared/crd/testing.ts";
 import { type ConfigMap, configMapKind, type Namespace, namespaceKind } from "../shared/kube/core-kinds.ts";
 import { KubeError } from "../shared/kube/errors.ts";
+import { makeRunContext } from "./cluster/testing-run.ts";
 
 let api: TestApi;
 beforeAll(async () => {
@@ -34,14 +35,9 @@ async function applyAndListEvents(
 ): Promise<{ reasons: string[]; error: unknown }> {
   const reasons: string[] = [];
   const context: PlanContext<ConfigMap> = {
-    client: api.client,
+    ...makeRunContext(api.client, "example.com/none", MANAGER),
     kind: configMapKind,
     recorder: { record: ({ reason }) => reasons.push(reason) },
-    finalizer: "example.com/none",
-    fieldManager: MANAGER,
-    statusFieldManager: MANAGER,
-    onWritten: () => undefined,
-    signal: new AbortController().signal,
   };
   const error = await applyPlan(context, object, composePlan(plan)).catch((failure: unknown) => failure);
   return { reasons, error };
@@ -114,15 +110,10 @@ test("a condition that ended is removed after the Events of the plan, which are 
   const reasons: string[] = [];
   const apply = async (patches: Partial<typeof api.client>) => {
     const context: PlanContext<Namespace> = {
-      client: { ...api.client, ...patches },
+      ...makeRunContext({ ...api.client, ...patches }, "example.com/none", MANAGER),
       kind: namespaceKind,
       recorder: { record: ({ reason }) => reasons.push(reason) },
-      finalizer: "example.com/none",
-      fieldManager: MANAGER,
-      statusFieldManager: MANAGER,
       conditionTypes: [ended.type],
-      onWritten: () => undefined,
-      signal: new AbortController().signal,
     };
     const object = (await namespace()) as Namespace;
     const regarding = { apiVersion: "v1", kind: "Namespace", namespace: "", name: api.namespace };

@@ -54,10 +54,11 @@ export const settings: ClusterSettings = {
 };
 
 export function makeClass(variables: string[] = ALL_VARIABLES, kubernetesVersions: string[] = []) {
+  const annotations = { "cloud.marina.dev/infrastructure-names": "per-namespace" };
   return readClusterClass({
     apiVersion: "cluster.x-k8s.io/v1beta2",
     kind: "ClusterClass",
-    metadata: { name: "standard-v1", namespace: "marina-system" },
+    metadata: { name: "standard-v1", namespace: "marina-system", annotations },
     spec: {
       variables: variables.map((name) => ({ name })),
       controlPlane: { machineInfrastructure: {} },

@@ -4,6 +4,7 @@ import { LABEL_ADD_ON, LABEL_ORG_ID, MANAGER_OPERATOR } from "../../shared/crd/n
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { Caches } from "../caches.ts";
+import { makeRunContext } from "../cluster/testing-run.ts";
 import { trimToDigest } from "../copies/copy.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { runAddOns } from "./controller.ts";
@@ -55,16 +56,8 @@ test("a ConfigMap that has the name of an add-on's manifest stays as it is, and 
   const own = { metadata: { namespace: api.namespace, name: NAME }, data: { own: "yes" } };
   await api.client.create(configMapKind, own, TEST);
   const obstacles = createAddOnObstacles(() => undefined);
-  const run = () =>
-    runAddOns({ client: api.client, caches, obstacles }, api.namespace, {
-      client: api.client,
-      recorder: { record: () => undefined },
-      finalizer: "example.com/none",
-      fieldManager: MANAGER_OPERATOR,
-      statusFieldManager: MANAGER_OPERATOR,
-      onWritten: () => undefined,
-      signal: new AbortController().signal,
-    });
+  const context = makeRunContext(api.client, "example.com/none", MANAGER_OPERATOR);
+  const run = () => runAddOns({ client: api.client, caches, obstacles }, api.namespace, context);
   const read = () => api.client.get(configMapKind, api.namespace, NAME);
   await expect(run()).rejects.toThrow(/cni: there is one that is no copy/);
   expect((await read())?.data).toEqual({ own: "yes" });

@@ -8,9 +8,10 @@ import type { KubeClient } from "../../shared/kube/client.ts";
 import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { type Kind, metadataOnly } from "../../shared/kube/kind.ts";
 import { metadataOf, objectKey } from "../../shared/kube/object.ts";
-import type { Caches, RunContext } from "../caches.ts";
+import type { Caches } from "../caches.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { trimAuthority } from "../capi/secrets.ts";
+import { makeRunContext } from "../cluster/testing-run.ts";
 import { composeCaData, makeAuthority } from "../tenant/testing.ts";
 import { START } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
@@ -78,15 +79,7 @@ async function start() {
     accessHealth: { record: (_key, _part, attempt) => attempt() },
     now: () => START,
   };
-  const context: RunContext = {
-    client: { ...client, ...recorded },
-    recorder: { record: () => undefined },
-    finalizer: FINALIZER,
-    fieldManager: MANAGER_OPERATOR,
-    statusFieldManager: MANAGER_OPERATOR,
-    onWritten: () => undefined,
-    signal: new AbortController().signal,
-  };
+  const context = makeRunContext({ ...client, ...recorded }, FINALIZER, MANAGER_OPERATOR);
   /**
    * Runs twice, the second time with the writes of the first in the caches; returns the requests for Secrets of each
    * run.

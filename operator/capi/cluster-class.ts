@@ -6,6 +6,10 @@ const ANNOTATION_AUTHORIZED_CIDRS_MODE = "cloud.marina.dev/authorized-cidrs-enfo
  * On a ClusterClass: the names of the ClusterResourceSets of its Namespace that its clusters get, separated by commas.
  */
 const ANNOTATION_ADD_ONS = "cloud.marina.dev/cluster-resource-sets";
+/**
+ * On a ClusterClass: `per-namespace` says that its provider neither makes nor finds anything by the cluster's name alone.
+ */
+const ANNOTATION_NAMES = "cloud.marina.dev/infrastructure-names";
 
 /** What a ClusterClass supports, and so what Marina may send it. */
 export interface ClassCapabilities {
@@ -16,6 +20,11 @@ export interface ClassCapabilities {
    * Whether its infrastructure may ignore that list without a word, so that nothing shows that the list is in force.
    */
   mayIgnoreAuthorizedCIDRs: boolean;
+  /**
+   * Whether two clusters of one name in different Namespaces share nothing of the infrastructure. A class that does not
+   * declare it may not have them: their provider could take over or delete what is the other's.
+   */
+  hasNamesPerNamespace: boolean;
   /** The class of workers that every pool uses: the first that the ClusterClass lists. */
   workerClass: string | undefined;
   /** The health check of that class; undefined = it has none. */
@@ -38,6 +47,7 @@ export function readClusterClass(clusterClass: ClusterClass): ClassCapabilities 
     maxAuthorizedCIDRs: (clusterClass.spec?.variables ?? []).find(({ name }) => name === "authorizedCIDRs")
       ?.schema?.openAPIV3Schema?.maxItems,
     mayIgnoreAuthorizedCIDRs: annotations?.[ANNOTATION_AUTHORIZED_CIDRS_MODE] === "requested-only",
+    hasNamesPerNamespace: annotations?.[ANNOTATION_NAMES] === "per-namespace",
     workerClass: workers?.class,
     workerHealthCheck: workers?.healthCheck,
     controlPlaneMachines: clusterClass.spec?.controlPlane?.machineInfrastructure !== undefined,

@@ -15,6 +15,7 @@ const CLASSES: ShippedClass[] = [
     values: {},
     definitions: "cluster-api",
     infrastructure: { kind: "Dev", version: "v1beta2" },
+    hasNamesPerNamespace: false,
     wishes: {},
     image: ({ spec }) => spec.template.spec.backend.docker.customImage,
     size({ spec }) {
@@ -32,6 +33,7 @@ const CLASSES: ShippedClass[] = [
     values: { image: "registry.example.com/disks/ubuntu-2404", storageClass: "fast" },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-kubevirt", folder: "config/crd" },
     infrastructure: { kind: "Kubevirt", version: "v1alpha1" },
+    hasNamesPerNamespace: true,
     wishes: { publicEndpoint: false },
     image: ({ spec }) => findDisk(spec).source.registry.url,
     size({ spec }) {
@@ -57,6 +59,7 @@ const CLASSES: ShippedClass[] = [
     },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-openstack", folder: "config/crd" },
     infrastructure: { kind: "OpenStack", version: "v1beta1" },
+    hasNamesPerNamespace: true,
     wishes: { publicEndpoint: false, authorizedCIDRs: ["192.0.2.0/24"] },
     image: ({ spec }) => spec.template.spec.image.filter.name,
     size: ({ spec }) => [spec.template.spec.flavor, spec.template.spec.rootVolume.sizeGiB],
@@ -81,6 +84,7 @@ const CLASSES: ShippedClass[] = [
     },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-vsphere", folder: "config/default/crd" },
     infrastructure: { kind: "VSphere", version: "v1beta1" },
+    hasNamesPerNamespace: true,
     wishes: {},
     image: ({ spec }) => spec.template.spec.template,
     size({ spec: { template } }) {
@@ -104,6 +108,7 @@ const CLASSES: ShippedClass[] = [
     values: { templateTag: "ubuntu-2404", storage: "ceph", allowedNodes: ["pve1", "pve2"] },
     definitions: { module: "github.com/ionos-cloud/cluster-api-provider-proxmox", folder: "config/crd" },
     infrastructure: { kind: "Proxmox", version: "v1alpha1" },
+    hasNamesPerNamespace: true,
     wishes: {},
     image: ({ spec }) => spec.template.spec.templateSelector.matchTags.join(" "),
     size({ spec: { template } }) {
@@ -135,6 +140,7 @@ const CLASSES: ShippedClass[] = [
     },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-aws/v2", folder: "config/crd" },
     infrastructure: { kind: "AWS", version: "v1beta2" },
+    hasNamesPerNamespace: false,
     wishes: { publicEndpoint: false, authorizedCIDRs: ["192.0.2.0/24", "2001:db8::/32"] },
     // The provider looks the image up by the version of the machine.
     image: (_, version) => version,
@@ -157,6 +163,7 @@ const CLASSES: ShippedClass[] = [
     },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-gcp", folder: "config/crd" },
     infrastructure: { kind: "GCP", version: "v1beta1" },
+    hasNamesPerNamespace: false,
     wishes: { publicEndpoint: false },
     image: ({ spec }) => spec.template.spec.image.replace(/-(\d+)-(\d+)$/, ".$1.$2"),
     size: ({ spec }) => [spec.template.spec.instanceType, spec.template.spec.rootDeviceSize],
@@ -196,6 +203,10 @@ describe.each(CLASSES)("$name", (shipped) => {
     await one.waitForPool({ replicas: 2, version: "v1.34.2" });
     expect(shipped.size(await one.readPoolTemplate())).toEqual(shipped.sizes[0]);
     await expect(await one.describeObjects()).toMatchFileSnapshot(`testing-classes/${shipped.name}.yaml`);
+  });
+
+  test("its clusters may share a name only where the provider finds nothing by the name", () => {
+    expect(one.hasNamesPerNamespace()).toBe(shipped.hasNamesPerNamespace);
   });
 
   test("a pool is scaled with the machines of its template", async () => {

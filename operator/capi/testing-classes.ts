@@ -51,6 +51,8 @@ export interface ShippedClass {
   values: Record<string, unknown>;
   /** The beginning of its kinds, and their API version. */
   infrastructure: { kind: string; version: string };
+  /** Whether its provider names, tags and finds nothing by the name of a cluster alone, by the provider's sources. */
+  hasNamesPerNamespace: boolean;
   definitions: ProviderDefinitions;
   wishes: Partial<DesiredCluster>;
   image(template: Any, version: string): string;
@@ -263,6 +265,8 @@ export async function openClassTest(shipped: ShippedClass) {
         const template = await readPoolTemplate();
         return isWanted(template.metadata.name) ? template : undefined;
       }),
+
+    hasNamesPerNamespace: () => readClusterClass(clusterClass).hasNamesPerNamespace,
 
     /** The template of the class that a template was made from. */
     sourceOf: ({ metadata }: Any): string => metadata.annotations["cluster.x-k8s.io/cloned-from-name"],

@@ -68,6 +68,7 @@ function compose(change: Partial<DesiredCluster> = {}): CapiCluster {
     variables: new Set(["publicEndpoint", "workerSubnet", "machine"]),
     maxAuthorizedCIDRs: undefined,
     mayIgnoreAuthorizedCIDRs: false,
+    hasNamesPerNamespace: true,
     workerClass: "default",
     workerHealthCheck: undefined,
     controlPlaneMachines: true,

@@ -19,7 +19,7 @@ import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../cap
 import type { DesiredPool } from "../capi/worker-pool.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
 import { displayNameOf, isAdopted } from "../identity/identity.ts";
-import { composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
+import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { composeDesiredPool } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
@@ -79,6 +79,8 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
   }
+  if (observed.nameElsewhere && !choice.capabilities.hasNamesPerNamespace)
+    return { ok: false, fault: composeNameElsewhere(cluster.metadata.name), target: undefined };
   if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
   const { target, version, fault } = choice;
   const subnet = chooseOwnSubnet(observed, id);

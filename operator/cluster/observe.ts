@@ -18,7 +18,7 @@ import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { type FaultOfTenant, findFaultOfTenant } from "../cluster-access/status.ts";
 import { findDuplicateName, findOlderDuplicate } from "../identity/identity.ts";
-import { findCapi, findPoolObjects, type OwnCapi } from "../identity/ownership.ts";
+import { findCapi, findPoolObjects, isNameElsewhere, type OwnCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
@@ -87,6 +87,8 @@ export interface ObservedCluster {
   capi: OwnCapi | undefined;
   /** A Cluster API cluster of this name is not Marina's. */
   nameTaken: boolean;
+  /** Cluster API does not know it yet, and a cluster of another Namespace has its name. */
+  nameElsewhere: boolean;
   /** Parts of the cluster that were there and are gone, in tenants' words; Cluster API makes none of them as they were. */
   lostParts: readonly string[];
   /** The CA of an earlier Cluster API cluster of this name is about to be garbage collected. */
@@ -159,6 +161,7 @@ export function observeCluster(
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     capi,
     nameTaken,
+    nameElsewhere: capi === undefined && isNameElsewhere(caches, cluster),
     lostParts: findLostParts(caches, capi, key),
     hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: readClasses(caches),

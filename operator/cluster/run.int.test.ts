@@ -1,22 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
-import { createStatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import type { KubeError } from "../../shared/kube/errors.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import type { RunContext } from "../caches.ts";
 import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
-import { START, settings } from "../testing.ts";
-import { createTestCaches } from "../testing-caches.ts";
-import { createProber } from "./probe.ts";
-import { type ClusterDeps, runCluster } from "./run.ts";
-import { createTaintRefusals } from "./taint-refusals.ts";
+import { START } from "../testing.ts";
+import { runCluster } from "./run.ts";
+import { makeRunContext, makeRunDeps, removeCapiCluster } from "./testing-run.ts";
 
 const TEST = { fieldManager: "test" };
 /** The operator of the stack releases its own finalizer only. */
@@ -28,39 +23,9 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-function makeDeps(): ClusterDeps {
-  const { client } = api;
-  const caches = createTestCaches(client);
-  return {
-    client,
-    caches,
-    settings,
-    prober: createProber({
-      probe: () => Promise.reject(new Error("there is no endpoint")),
-      onChange: () => undefined,
-      random: () => 0,
-    }),
-    accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
-    tenantRecords: { find: () => ({}), forget: () => undefined },
-    addOnObstacles: { find: () => undefined },
-    infrastructure: { read: () => Promise.resolve(undefined) },
-    throttle: createStatusThrottle(),
-    taintRefusals: createTaintRefusals(),
-    now: () => START,
-  };
-}
+const makeDeps = () => makeRunDeps(api.client, () => START);
+const makeContext = (finalizer: string) => makeRunContext(api.client, finalizer);
 
-function makeContext(finalizer: string): RunContext {
-  return {
-    client: api.client,
-    recorder: { record: () => undefined },
-    finalizer,
-    ...TEST,
-    statusFieldManager: "test",
-    onWritten: () => undefined,
-    signal: new AbortController().signal,
-  };
-}
 test("of the conditions of others, that of another controller survives what the operator writes, and one of its own types ends", async () => {
   const { client, namespace } = api;
   const name = "noted";
@@ -150,13 +115,7 @@ test("a cluster that the cache does not show in Cluster API is lost only when th
   expect(await run()).toEqual({ requeueAfterMs: 2_000 });
   expect(recorded).toEqual([]);
 
-  await client.delete(capiClusterKind, namespace, "demo");
-  // Where it has taken it in, Cluster API waits for a control plane of a kind that the stack does not have.
-  await client
-    .mergePatch(capiClusterKind, namespace, "demo", { metadata: { finalizers: null } }, TEST)
-    .catch((error: KubeError) => {
-      if (!error.isNotFound) throw error;
-    });
+  await removeCapiCluster(api, "demo");
   await expect.poll(() => client.get(capiClusterKind, namespace, "demo")).toBeUndefined();
   await expect.poll(run).not.toEqual({ requeueAfterMs: 2_000 });
   expect(recorded).toContain("InfrastructureLost");

@@ -24,7 +24,7 @@ import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/ki
 import { nameCaSecret } from "../capi/secrets.ts";
 import { findRejectionCause } from "../capi/tenant-words.ts";
 import { isReleased } from "../identity/identity.ts";
-import { findCapi } from "../identity/ownership.ts";
+import { belongsElsewhere, findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 import { reportWithoutCluster } from "./events.ts";
 import { needsInfrastructure } from "./networks.ts";
@@ -33,6 +33,7 @@ import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { TaintRefusals } from "./taint-refusals.ts";
+import { needsNameOfItsOwn } from "./waits.ts";
 
 export interface ClusterDeps {
   client: Pick<KubeClient, "get" | "listAll">;
@@ -93,6 +94,7 @@ export async function runCluster(
       return { requeueAfterMs: UNSEEN_MS };
     if (beginsLoss(observed, plan) && !(await isCurrent(deps, key, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
+    if (!(await hasNameOfItsOwn(deps, observed, plan, context.signal))) return { requeueAfterMs: UNSEEN_MS };
     try {
       await applyPlan(
         { ...context, kind: clusterKind, conditionTypes: clusterConditionTypes },
@@ -134,6 +136,26 @@ async function hasPools(
   return pools.some((pool) => pool.spec.clusterName === metadata.name && !isReleased(pool));
 }
 
+/**
+ * Asks the API server before a cluster is made where its name must be its own: what another operator made, or a Cluster that
+ * is older, may not be in the caches yet.
+ */
+async function hasNameOfItsOwn(
+  { client }: ClusterDeps,
+  observed: ObservedCluster,
+  plan: Plan<unknown>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const desired = findCapiCluster(plan);
+  if (desired === undefined || !needsNameOfItsOwn(observed, desired)) return true;
+  const named = { fieldSelector: `metadata.name=${observed.cluster.metadata.name}`, signal };
+  const [clusters, capiClusters] = await Promise.all([
+    client.listAll(metadataOnly(clusterKind), named),
+    client.listAll(metadataOnly(capiClusterKind), named),
+  ]);
+  return !belongsElsewhere(observed.cluster, clusters, capiClusters);
+}
+
 /** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */
 function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
   const isLost = (conditions: ClusterStatus["conditions"]) =>
@@ -166,9 +188,15 @@ async function isCurrent(
 
 /** Whether the plan requests another version from Cluster API than it has. */
 function isUpgrade({ capi }: ObservedCluster, plan: Plan<unknown>): boolean {
+  const desired = findCapiCluster(plan);
+  if (capi === undefined || desired === undefined) return false;
+  return desired.spec?.topology?.version !== capi.object.spec?.topology?.version;
+}
+
+/** The Cluster API cluster that the plan applies; undefined = none. */
+function findCapiCluster(plan: Plan<unknown>): CapiCluster | undefined {
   const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
-  if (capi === undefined || step?.verb !== "apply") return false;
-  return (step.object as CapiCluster).spec?.topology?.version !== capi.object.spec?.topology?.version;
+  return step?.verb === "apply" ? (step.object as CapiCluster) : undefined;
 }
 
 /**

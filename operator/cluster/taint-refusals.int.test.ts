@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createStatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import {
   ANNOTATION_IDENTITY,
@@ -8,8 +7,6 @@ import {
   LABEL_CLUSTER_ID,
   LABEL_ID,
   LABEL_ORG_ID,
-  VERSION_CATALOGUE_CONFIG_MAP,
-  VERSION_CATALOGUE_KEY,
 } from "../../shared/crd/names.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
@@ -18,10 +15,8 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { makePool, START, settings } from "../testing.ts";
-import { createTestCaches } from "../testing-caches.ts";
-import { createProber } from "./probe.ts";
 import { runCluster } from "./run.ts";
-import { createTaintRefusals } from "./taint-refusals.ts";
+import { makeRunContext, makeRunDeps, showPlatform } from "./testing-run.ts";
 
 const TEST = { fieldManager: "test" };
 const admission = { group: "admissionregistration.k8s.io", version: "v1", namespaced: false } as const;
@@ -84,24 +79,12 @@ async function refuseTaints(): Promise<void> {
 test("taints that Cluster API refused are not sent again until their pools change", async () => {
   const { client, namespace } = api;
   await refuseTaints();
-  const caches = createTestCaches(client);
+  const deps = makeRunDeps(client, () => new Date());
+  const { caches } = deps;
   const platform = { namespace: settings.platformNamespace };
   const labels = { [LABEL_ORG_ID]: randomUUID() };
-  caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } });
-  caches.clusterClasses.set({
-    apiVersion: "cluster.x-k8s.io/v1beta2",
-    kind: "ClusterClass",
-    metadata: { ...platform, name: "standard-v1" },
-    spec: { workers: { machineDeployments: [{ class: "default" }] } },
-  });
-  caches.catalogues.set({
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { ...platform, name: VERSION_CATALOGUE_CONFIG_MAP },
-    data: {
-      [VERSION_CATALOGUE_KEY]: JSON.stringify([{ version: idleClusterSpec.version, status: "supported" }]),
-    },
-  });
+  const annotations = { "cloud.marina.dev/infrastructure-names": "per-namespace" };
+  showPlatform(caches, { name: namespace, labels }, { name: "standard-v1", annotations });
   const sent: boolean[] = [];
   const counting = {
     ...client,
@@ -114,23 +97,6 @@ test("taints that Cluster API refused are not sent again until their pools chang
       return client.apply(...call);
     },
   } as typeof client;
-  const deps = {
-    client,
-    caches,
-    settings,
-    prober: createProber({
-      probe: () => Promise.reject(new Error("there is no endpoint")),
-      onChange: () => undefined,
-      random: () => 0,
-    }),
-    accessHealth: { find: () => ({ kubeconfig: {}, bindings: {} }), forget: () => undefined },
-    addOnObstacles: { find: () => undefined },
-    tenantRecords: { find: () => ({}), forget: () => undefined },
-    infrastructure: { read: () => Promise.resolve(undefined) },
-    throttle: createStatusThrottle(),
-    taintRefusals: createTaintRefusals(),
-    now: () => new Date(),
-  };
   const id = randomUUID();
   // With its defaults, and in the cache alone: the operator of the stack would write the status of one that exists, too.
   const made = await client.create(
@@ -155,15 +121,7 @@ test("taints that Cluster API refused are not sent again until their pools chang
     const labelSelector = `${LABEL_CLUSTER_ID}=${id}`;
     const locks = await client.listAll(configMapKind, { ...platform, labelSelector });
     for (const lock of locks) caches.subnetLocks.set(lock);
-    await runCluster(deps, objectKey(cluster), {
-      client: counting,
-      recorder: { record: () => undefined },
-      finalizer: FINALIZER,
-      ...TEST,
-      statusFieldManager: "test",
-      onWritten: () => undefined,
-      signal: new AbortController().signal,
-    });
+    await runCluster(deps, objectKey(cluster), makeRunContext(counting));
   };
   const setPool = (key: string) =>
     caches.nodePools.set(

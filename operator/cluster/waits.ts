@@ -4,7 +4,7 @@ import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count } from "../../shared/program/plural.ts";
-import { capiClusterKind } from "../capi/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isAdopted } from "../identity/identity.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
@@ -22,16 +22,33 @@ const FIRST_POOL_COMES_WITHIN_MS = 5_000;
  * it, which writes pools first. Undefined = apply it now.
  */
 export function findPoolWait(
-  { cluster, capi, pools }: ObservedCluster,
+  { cluster, pools }: ObservedCluster,
   desired: ReadonlySet<string>,
   now: Date,
 ): number | undefined {
-  if (capi !== undefined) return undefined;
   const { annotations, creationTimestamp } = cluster.metadata;
   if (desired.size > 0 && annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return undefined;
   const areAdopted = desired.size > 0 && pools.every(isAdopted);
   const comeWithinMs = areAdopted ? NEW_POOLS_COME_WITHIN_MS : FIRST_POOL_COMES_WITHIN_MS;
   return remainingMs(creationTimestamp, comeWithinMs, now);
+}
+
+/** Times of creation have whole seconds, and the clocks of API servers are less than a second apart. */
+const NAME_IS_SURE_AFTER_MS = 3_000;
+
+/**
+ * For how many ms a new cluster, whose name must be its own in all Namespaces, is not applied yet: after them every older
+ * Cluster of its name exists. Undefined = apply it now.
+ */
+export function findNameWait(observed: ObservedCluster, desired: CapiCluster, now: Date): number | undefined {
+  if (!needsNameOfItsOwn(observed, desired)) return undefined;
+  return remainingMs(observed.cluster.metadata.creationTimestamp, NAME_IS_SURE_AFTER_MS, now);
+}
+
+/** Whether this would make the cluster in Cluster API on infrastructure that it shares with its namesakes. */
+export function needsNameOfItsOwn({ capi, classes }: ObservedCluster, desired: CapiCluster): boolean {
+  const { namespace, name } = desired.spec?.topology?.classRef ?? {};
+  return capi === undefined && classes.get(`${namespace}/${name}`)?.hasNamesPerNamespace !== true;
 }
 
 /**

@@ -4,7 +4,7 @@ import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
-import { objectKey, toKey } from "../../shared/kube/object.ts";
+import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../caches.ts";
@@ -39,6 +39,13 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   set.listen("clusters", addBlocked);
   set.listen("capiClusters", addBlocked);
   set.listen("nodePools", addBlocked);
+  const addNamesakes = ({ type, object }: Change<KubeObject>) => {
+    if (type !== "deleted") return;
+    const { name } = object.metadata;
+    addAll(caches.clusters.keys().filter((key) => splitKey(key).name === name));
+  };
+  set.listen("clusters", addNamesakes);
+  set.listen("capiClusters", addNamesakes);
   set.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     add(toKey(metadata.namespace, spec.clusterName), change);

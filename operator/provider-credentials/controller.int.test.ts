@@ -5,7 +5,8 @@ import { LABEL_ORG_ID, LABEL_PROVIDER_CREDENTIAL, MANAGER_OPERATOR } from "../..
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import type { Caches, RunContext } from "../caches.ts";
+import type { Caches } from "../caches.ts";
+import { makeRunContext } from "../cluster/testing-run.ts";
 import { composeCopy, isCopy, trimToDigest } from "../copies/copy.ts";
 import { settings } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
@@ -56,15 +57,7 @@ async function run(meanwhile?: () => Promise<unknown>): Promise<Secret | undefin
   }
   await meanwhile?.();
   const plan = { class: "a", namespace: "a", controlPlaneReplicas: 1, credentials: [FIRST, NAME] };
-  const context: RunContext = {
-    client: api.client,
-    recorder: { record: () => undefined },
-    finalizer: "example.com/none",
-    fieldManager: MANAGER_OPERATOR,
-    statusFieldManager: MANAGER_OPERATOR,
-    onWritten: () => undefined,
-    signal: new AbortController().signal,
-  };
+  const context = makeRunContext(api.client, "example.com/none", MANAGER_OPERATOR);
   await runProviderCredentials(
     {
       client: api.client,

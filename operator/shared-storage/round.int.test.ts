@@ -13,6 +13,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { RunContext } from "../caches.ts";
+import { makeRunContext } from "../cluster/testing-run.ts";
 import { runInventory } from "./controller.ts";
 import { createDirectoryDriver } from "./directory.ts";
 import { StorageError } from "./driver.ts";
@@ -64,12 +65,9 @@ beforeEach(async () => {
 /** Notes the reasons of the Events that are recorded. */
 function makeContext(reasons: string[] = []): RunContext {
   return {
-    client: api.client,
+    ...makeRunContext(api.client, "example.com/none", "marina-operator"),
     recorder: { record: ({ reason }) => reasons.push(reason) },
-    finalizer: "example.com/none",
-    fieldManager: "marina-operator",
     statusFieldManager: "test",
-    onWritten: () => undefined,
     signal,
   };
 }

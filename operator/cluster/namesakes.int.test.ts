@@ -1,0 +1,137 @@
+import { randomUUID } from "node:crypto";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import {
+  ANNOTATION_IDENTITY,
+  FINALIZER,
+  LABEL_CLUSTER_ID,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../shared/crd/names.ts";
+import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
+import { settings } from "../testing.ts";
+import { runCluster } from "./run.ts";
+import { makeRunContext, makeRunDeps, removeCapiCluster, showPlatform } from "./testing-run.ts";
+
+const TEST = { fieldManager: "test" };
+const HOUR_MS = 3_600_000;
+const CLASS = { name: "marina-in-memory-v1", namespace: settings.platformNamespace };
+
+let one: TestApi;
+let other: TestApi;
+let name: string;
+beforeEach(async () => {
+  [one, other] = await Promise.all([openTestApi(), openTestApi()]);
+  // Cluster API has clusters of other tests in the same management cluster.
+  name = `web-${randomUUID().slice(0, 8)}`;
+});
+afterEach(async () => {
+  // While they are paused, Cluster API lets none go.
+  await Promise.all([removeCapiCluster(one, name), removeCapiCluster(other, name)]);
+  await Promise.all([one.close(), other.close()]);
+});
+
+/** A Cluster API cluster as Marina made it; paused, so that nothing but the test writes it. */
+async function makeCapi({ client, namespace }: TestApi, id: string): Promise<CapiCluster> {
+  const version = `v${idleClusterSpec.version}`;
+  const topology = { classRef: CLASS, version, controlPlane: { replicas: 1 } };
+  const metadata = { name, namespace, labels: { [LABEL_ID]: id } };
+  return client.create(capiClusterKind, { metadata, spec: { paused: true, topology } }, TEST);
+}
+
+/** What a cluster is told by in Cluster API, which writes its own fields besides. */
+async function readCapi({ client, namespace }: TestApi) {
+  const { metadata, spec } = (await client.get(capiClusterKind, namespace, name)) ?? {};
+  return metadata && { uid: metadata.uid, labels: metadata.labels, topology: spec?.topology };
+}
+
+/**
+ * The operator for the Cluster of this name in the first Namespace, whose class does not say that each Namespace has names of its
+ * own. Its caches show of the other Namespace this cluster alone, and the Cluster an hour younger than it is. Of the Cluster it writes nothing:
+ * the operator of the stack does that.
+ */
+async function openRun(id: string, status: object, capi?: CapiCluster, foreign?: CapiCluster) {
+  const { client, namespace } = one;
+  const metadata = { namespace, name };
+  const made = await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
+  const plans = { default: { ...CLASS, class: CLASS.name, controlPlaneReplicas: 1 } };
+  const deps = {
+    ...makeRunDeps(client, () => new Date(Date.now() + 2 * HOUR_MS)),
+    settings: { ...settings, plans },
+  };
+  const { caches } = deps;
+  const labels = { [LABEL_ORG_ID]: randomUUID(), [LABEL_ID]: id };
+  showPlatform(caches, { name: namespace, labels }, { name: CLASS.name });
+  const engine = capi?.metadata.uid;
+  caches.subnetLocks.set({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: id } },
+    data: { subnet: "10.64.3.0/24", ...(engine && { engine }) },
+  });
+  for (const shown of [capi, foreign]) if (shown !== undefined) caches.capiClusters.set(shown);
+  const cluster = {
+    ...made,
+    metadata: {
+      ...made.metadata,
+      creationTimestamp: new Date(Date.now() + HOUR_MS).toISOString(),
+      labels,
+      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      finalizers: [FINALIZER],
+    },
+    status,
+  };
+  caches.clusters.set(cluster);
+  const applied: (string | undefined)[] = [];
+  /** Cluster API's admission decides; only what exists already is really written. */
+  const watched = {
+    ...client,
+    apply: (...[kind, object, options]: Parameters<KubeClient["apply"]>) => {
+      if (kind !== capiClusterKind) return Promise.resolve(cluster);
+      applied.push((object as CapiCluster).metadata.name);
+      return client.apply(kind, object, { ...options, dryRun: capi === undefined });
+    },
+    mergePatch: () => Promise.resolve(cluster),
+  } as unknown as KubeClient;
+  const run = () => runCluster(deps, objectKey(cluster), makeRunContext(watched));
+  return { applied, run };
+}
+
+test("a cluster whose name is another Namespace's is not made, though its cache does not show it yet", async () => {
+  await makeCapi(other, randomUUID());
+  const foreign = await readCapi(other);
+  const { applied, run } = await openRun(randomUUID(), {});
+  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+  expect(applied).toEqual([]);
+  expect(await readCapi(other)).toEqual(foreign);
+  expect(await readCapi(one)).toBeUndefined();
+
+  await removeCapiCluster(other, name);
+  await expect.poll(() => readCapi(other)).toBeUndefined();
+  const { namespace } = other;
+  await other.client.create(clusterKind, { metadata: { namespace, name }, spec: idleClusterSpec }, TEST);
+  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+  expect(applied).toEqual([]);
+
+  await other.client.delete(clusterKind, namespace, name);
+  await expect.poll(() => other.client.get(clusterKind, namespace, name)).toBeUndefined();
+  await run();
+  expect(applied).toEqual([name]);
+});
+
+test("clusters that share a name before an upgrade keep it: each is applied under it, and none is made anew", async () => {
+  const id = randomUUID();
+  const [own, shown] = await Promise.all([makeCapi(one, id), makeCapi(other, randomUUID())]);
+  const foreign = await readCapi(other);
+  const status = { id, firstReadyAt: new Date().toISOString(), clusterClass: CLASS.name };
+  const { applied, run } = await openRun(id, status, own, shown);
+  await run();
+  expect(applied).toEqual([name]);
+  const after = await one.client.listAll(capiClusterKind, { namespace: one.namespace });
+  expect(after.map(({ metadata }) => [metadata.name, metadata.uid])).toEqual([[name, own.metadata.uid]]);
+  expect(after[0]?.metadata.ownerReferences?.map(({ kind }) => kind)).toEqual(["Cluster"]);
+  expect(await readCapi(other)).toEqual(foreign);
+});
