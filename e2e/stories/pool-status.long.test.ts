@@ -4,7 +4,7 @@ import { createEngineer, type Engineer, machineKind } from "../testing/custom-re
 import { createTenant } from "../testing/tenant.ts";
 
 /** How often each field is changed; `npm run test:status` raises it. */
-const ROUNDS = Number(process.env.MARINA_STATUS_ROUNDS ?? 3);
+const ROUNDS = Number(process.env.MARINA_STATUS_ROUNDS ?? 2);
 const POLL_MS = 200;
 const ROUND_TIMEOUT_MS = 600_000;
 /** Cluster API does not drain a machine that is deleted while it has this annotation. */
