@@ -10,7 +10,7 @@ import type { StepResult } from "./step-result.ts";
 import { digestInputs, readSources } from "./test-inputs.ts";
 
 const PROGRESS_INTERVAL_MS = 10_000;
-const SAMPLE_INTERVAL_MS = 1000;
+const SAMPLE_INTERVAL_MS = 2000;
 const SLOWEST_FILES = 15;
 
 /** The arguments of this run of vitest, without those that change only its output. */
