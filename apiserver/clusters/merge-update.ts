@@ -12,6 +12,7 @@ export interface ClusterPatch {
   displayName?: string;
   /** All of them. */
   labels?: Labels;
+  deletionProtection?: boolean;
   version?: string;
   credentialsGeneration?: number;
 }
@@ -36,11 +37,13 @@ export function mergeClusterUpdate(
   const [first, ...others] = findFixedChanges(current, body);
   if (first !== undefined) return { outcome: "invalid", details: [first, ...others] };
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
-  const { labels = {} } = current.object.spec;
+  const { labels = {}, deletionProtection = false } = current.object.spec;
   const isLabelled = body.labels !== undefined && !isDeepStrictEqual(body.labels, labels);
   const settings = {
     ...(isRenamed && body.name !== undefined && { displayName: body.name }),
     ...(isLabelled && body.labels !== undefined && { labels: body.labels }),
+    ...(body.deletion_protection !== undefined &&
+      body.deletion_protection !== deletionProtection && { deletionProtection: body.deletion_protection }),
   };
   const target = body.k8s_version;
   if (target === undefined || isDesired(current, target) || isMinorOf(current, target))

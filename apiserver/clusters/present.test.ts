@@ -38,6 +38,7 @@ describe("the cluster record", () => {
       org_id: ID,
       name: "first-abcde",
       labels: {},
+      deletion_protection: false,
       status: "provisioning",
       status_message: "The request was accepted and is carried out within moments.",
       conditions: [],

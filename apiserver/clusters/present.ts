@@ -27,6 +27,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     org_id: cluster.orgId,
     name: cluster.displayName,
     labels: spec.labels ?? {},
+    deletion_protection: spec.deletionProtection ?? false,
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),
     conditions: presentConditions(status?.conditions),
@@ -58,6 +59,7 @@ export function auditCluster(spec: ClusterSpec, objectName: string): Record<stri
   return {
     name: spec.displayName ?? objectName,
     labels: spec.labels ?? {},
+    deletion_protection: spec.deletionProtection ?? false,
     k8s_version: spec.version,
     plan: spec.plan ?? null,
     public_endpoint: spec.publicEndpoint,

@@ -201,9 +201,9 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         dryRun: query.dry_run,
         decide: (current) => mergeClusterUpdate(current, body, versions),
         requirePermissions(patch) {
-          if (patch.displayName !== undefined || patch.labels !== undefined)
-            requirePermission("clusters:update");
-          if (patch.version !== undefined) requirePermission("clusters:upgrade");
+          const { version, ...settings } = patch;
+          if (Object.keys(settings).length > 0) requirePermission("clusters:update");
+          if (version !== undefined) requirePermission("clusters:upgrade");
         },
       });
       if (effects !== undefined) return c.json({ ...presentCluster(updated, versions), effects }, 200);
@@ -221,7 +221,8 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       operationId: "deleteCluster",
       tag,
       summary: "Delete a cluster",
-      description: "Works in every state. The record has status deleting until everything is removed.",
+      description:
+        "Works in every state, unless deletion_protection is true. The record has status deleting until everything is removed.",
       access: "clusters:delete",
       query: dryRunQuery,
       responses: {
@@ -232,7 +233,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
           headers: ["Location", "Retry-After"],
         },
       },
-      errors: ["conflict", "precondition_failed"],
+      errors: ["conflict", "deletion_protected", "precondition_failed"],
     },
     async (c, { orgId, caller, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);

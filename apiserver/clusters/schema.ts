@@ -13,7 +13,7 @@ import {
 } from "../http/contract/fields.ts";
 import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { createNodePoolBody, effectsRecord } from "../node-pools/index.ts";
+import { createNodePoolBody, deletionProtectionField, effectsRecord } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../resources/project/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./kubernetes-version.ts";
@@ -58,6 +58,7 @@ const exampleCluster = {
   org_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
   name: "production",
   labels: { team: "web" },
+  deletion_protection: false,
   status: "running",
   status_message: null,
   conditions: [
@@ -91,6 +92,7 @@ export const clusterRecord = z
     org_id: idField("The organization that it belongs to."),
     name: textField(63, "Name shown to people; unique in the organization, letter case aside."),
     labels: labelsSchema,
+    deletion_protection: deletionProtectionField,
     status: z.enum(CLUSTER_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
       1024,
@@ -144,6 +146,7 @@ export const createClusterBody = z
     }),
     authorized_cidrs: authorizedCidrs.optional(),
     labels: labelsSchema.optional(),
+    deletion_protection: deletionProtectionField.optional(),
     node_pools: z
       .array(createNodePoolBody)
       .max(MAX_NODE_POOLS)
@@ -165,6 +168,7 @@ export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),
     labels: replacedLabelsSchema.optional(),
+    deletion_protection: deletionProtectionField.optional(),
     k8s_version: versionField(
       "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
       "1.35",

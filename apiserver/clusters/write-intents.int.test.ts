@@ -17,6 +17,7 @@ import { writeIntents } from "../resources/table.ts";
 import { writeIntentJobs } from "../resources/write/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
+import { author } from "./create/testing.ts";
 import { deleteCluster } from "./write.ts";
 
 let api: TestApp;
@@ -69,16 +70,7 @@ const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes:
 let count = 0;
 
 function callerOf(requestId: string): Caller {
-  const principal = {
-    kind: "user" as const,
-    userId: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11",
-    issuer: "https://issuer.example",
-    emailVerified: true,
-    emailTrusted: false,
-    roles: [],
-    expiresAtMs: 0,
-  };
-  return asAuthorized({ principal, requestId, sourceAddress: undefined });
+  return asAuthorized({ ...author, requestId });
 }
 
 async function make(): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodePool }> {

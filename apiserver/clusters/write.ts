@@ -6,7 +6,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
-import { ApiError, validationFailed } from "../http/errors.ts";
+import { ApiError, type ErrorDetail, validationFailed } from "../http/errors.ts";
 import {
   amountsOfDelete,
   type Effects,
@@ -16,7 +16,12 @@ import {
   sumEffects,
 } from "../node-pools/index.ts";
 import { assessQuota } from "../quotas/index.ts";
-import { listAllNodePools, type ProjectedCluster, toProjectedCluster } from "../resources/project/index.ts";
+import {
+  listAllNodePools,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+  toProjectedCluster,
+} from "../resources/project/index.ts";
 import {
   type Collection,
   changeObject,
@@ -24,6 +29,7 @@ import {
   patchOfMap,
   requireNotHeld,
   requireNotSuspended,
+  requireUnprotected,
   saveProjection,
   type WriteResult,
 } from "../resources/write/index.ts";
@@ -82,8 +88,8 @@ export async function changeCluster(
 }
 
 /**
- * Requests the deletion of a cluster, also of a suspended one. Throws 409 conflict for one that the platform holds,
- * and what `deleteObject` throws.
+ * Requests the deletion of a cluster, also of a suspended one. Throws 409 deletion_protected for a protected
+ * one, 409 conflict for one that the platform holds, and what `deleteObject` throws.
  */
 export async function deleteCluster(
   deps: Deps,
@@ -98,6 +104,7 @@ export async function deleteCluster(
     plan(current) {
       const { spec, metadata } = current.object;
       requireNotHeld(current);
+      requireUnprotected(current, "cluster");
       return {
         before: auditCluster(spec, metadata.name),
         effects: (db) => findDeletionEffects(deps, db, cluster),
@@ -148,7 +155,7 @@ async function findDeletionEffects(
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, changes),
     ...sumEffects(pools.map(({ object }) => effectsOfDelete(object))),
-    warnings: [],
+    warnings: pools.filter(({ object }) => object.spec.deletionProtection === true).map(warnOfProtectedPool),
     cost: await assessCost(
       db,
       now(),
@@ -156,6 +163,12 @@ async function findDeletionEffects(
       { cluster: undefined, pools: [] },
     ),
   };
+}
+
+/** The protection of a pool does not hold back the deletion of its cluster. */
+function warnOfProtectedPool({ displayName }: ProjectedNodePool): ErrorDetail {
+  const message = `The node pool ${displayName} is protected from deletion, and is deleted with its cluster all the same.`;
+  return { field: "deletion_protection", code: "deletion_protected", message };
 }
 
 /** The clusters of one organization. */

@@ -16,6 +16,7 @@ const STATUS_BY_CODE = {
   organization_not_empty: 409,
   quota_below_usage: 409,
   managed_elsewhere: 409,
+  deletion_protected: 409,
   precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -62,6 +63,7 @@ export const DETAIL_CODES = [
   "min_gt_max",
   "below_one_node",
   "unsupported",
+  "deletion_protected",
 ] as const;
 
 export type DetailCode = (typeof DETAIL_CODES)[number];

@@ -38,6 +38,8 @@ describe("a change patches just the fields that it changes", () => {
       { vcpus: 4, memory_gb: 8, disk_gb: 40 },
       { vcpus: 4, memoryGB: 8, diskGB: 40 },
     ],
+    ["protection that is off already", { deletion_protection: false }, {}],
+    ["protection", { deletion_protection: true }, { deletionProtection: true }],
     ["a new name", { name: "web" }, { displayName: "web" }],
     ["0 is a value", { min_nodes: 0 }, { minNodes: 0 }],
     ["null leaves a configured drain timeout", { drain_timeout_seconds: null }, {}],

@@ -66,6 +66,7 @@ function isChanged(
   if (field === "displayName") return merged.displayName !== undefined && merged.displayName !== displayName;
   if (field === "labels" || field === "nodeLabels")
     return !isDeepStrictEqual(merged[field] ?? {}, spec[field] ?? {});
+  if (field === "deletionProtection") return (merged[field] ?? false) !== (spec[field] ?? false);
   return merged[field] !== spec[field];
 }
 

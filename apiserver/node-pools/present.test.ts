@@ -41,6 +41,7 @@ test("a new pool has no optional setting, and null for what has not happened", (
     cluster_id: ID,
     name: "general-abcde",
     labels: {},
+    deletion_protection: false,
     vcpus: 2,
     memory_gb: 4,
     disk_gb: 20,

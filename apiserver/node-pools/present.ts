@@ -22,6 +22,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     cluster_id: pool.clusterId,
     name: pool.displayName,
     labels: spec.labels ?? {},
+    deletion_protection: spec.deletionProtection ?? false,
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
     disk_gb: spec.diskGB,

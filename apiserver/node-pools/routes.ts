@@ -200,7 +200,8 @@ function addDelete(router: Router, deps: Deps): void {
       operationId: "deleteNodePool",
       tag,
       summary: "Delete a node pool",
-      description: "The record has status deleting until its nodes are removed.",
+      description:
+        "Refused while deletion_protection is true. The record has status deleting until its nodes are removed.",
       access: "nodepools:delete",
       query: dryRunQuery,
       responses: {
@@ -211,7 +212,7 @@ function addDelete(router: Router, deps: Deps): void {
           headers: ["Location", "Retry-After"],
         },
       },
-      errors: ["conflict", "precondition_failed"],
+      errors: ["conflict", "deletion_protected", "precondition_failed"],
     },
     async (c, { orgId, caller, params, query }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);

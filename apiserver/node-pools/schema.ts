@@ -96,6 +96,11 @@ const optionalSettings = {
   node_labels: spec.nodeLabels,
 };
 const nodePoolLabels = spec.labels.unwrap();
+/** The field of clusters and node pools. */
+export const deletionProtectionField = z.boolean().openapi({
+  description: "Whether a deletion is refused, by REST and by every other way. Set it to false first.",
+  example: false,
+});
 const platformDefaulted = {
   drain_timeout_seconds: spec.drainTimeoutSeconds.describe(
     "Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.",
@@ -126,6 +131,7 @@ const exampleNodePool = {
   cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
   name: "general",
   labels: { team: "web" },
+  deletion_protection: false,
   vcpus: 2,
   memory_gb: 4,
   disk_gb: 20,
@@ -151,6 +157,7 @@ export const nodePoolRecord = z
     cluster_id: idField("The cluster that it belongs to."),
     name: textField(63, "Name shown to people; unique in the cluster, letter case aside."),
     labels: nodePoolLabels,
+    deletion_protection: deletionProtectionField,
     ...size,
     ...nodeCounts,
     ...optionalSettings,
@@ -196,6 +203,7 @@ export const createNodePoolBody = z
   .strictObject({
     name: poolName,
     labels: nodePoolLabels.optional(),
+    deletion_protection: deletionProtectionField.optional(),
     ...size,
     desired_nodes: nodeCounts.desired_nodes,
     min_nodes: nodeCounts.min_nodes.optional(),
@@ -212,6 +220,7 @@ export const createNodePoolBody = z
 export const updateNodePoolBody = z
   .strictObject({
     labels: replacedLabelsSchema.optional(),
+    deletion_protection: deletionProtectionField.optional(),
     ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,
     ...optionalSettings,
     drain_timeout_seconds: nullIsNoChange(platformDefaulted.drain_timeout_seconds),
@@ -244,6 +253,7 @@ export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): N
     clusterName,
     displayName: body.name,
     labels: body.labels,
+    deletionProtection: body.deletion_protection,
     vcpus: body.vcpus,
     memoryGB: body.memory_gb,
     diskGB: body.disk_gb,
@@ -268,6 +278,7 @@ export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
     settings: {
       displayName: body.name,
       labels: body.labels,
+      deletionProtection: body.deletion_protection,
       vcpus: body.vcpus,
       memoryGB: body.memory_gb,
       diskGB: body.disk_gb,

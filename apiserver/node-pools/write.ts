@@ -18,7 +18,13 @@ import {
   type ProjectedNodePool,
   quotaUseOf,
 } from "../resources/project/index.ts";
-import { changeObject, createObject, deleteObject, type WriteResult } from "../resources/write/index.ts";
+import {
+  changeObject,
+  createObject,
+  deleteObject,
+  requireUnprotected,
+  type WriteResult,
+} from "../resources/write/index.ts";
 import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./collection.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
@@ -128,7 +134,7 @@ export async function updateNodePool(
   });
 }
 
-/** Requests the deletion of a pool. Throws what `deleteObject` throws. */
+/** Requests the deletion of a pool. Throws 409 deletion_protected for a protected one, and what `deleteObject` throws. */
 export async function deleteNodePool(
   deps: Deps,
   caller: Caller,
@@ -139,7 +145,9 @@ export async function deleteNodePool(
     action: "node_pool.delete",
     preconditions,
     dryRun,
-    plan({ object }) {
+    plan(current) {
+      const { object } = current;
+      requireUnprotected(current, "node pool");
       const amounts = amountsOfDelete(pool.id, object);
       return {
         before: auditNodePool(object.spec),

@@ -6,6 +6,7 @@ import { CLUSTER_AMOUNTS } from "../../shared/crd/quota.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
+import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { writeIntents } from "../resources/table.ts";
 import type { TestApp } from "../testing/app.ts";
@@ -142,26 +143,15 @@ describe("DELETE organization", () => {
 
   test("is not carried out when the Kubernetes API is not available", async () => {
     const org = await makeOrganization(api, issuer);
-    const author = {
-      principal: {
-        kind: "user",
-        userId: org.owner.userId,
-        issuer: "",
-        emailVerified: true,
-        emailTrusted: true,
-        roles: [],
-        expiresAtMs: 0,
-      },
-      requestId: "offline",
-      sourceAddress: undefined,
-    } as const;
+    const { userId } = org.owner;
+    const caller = asAuthorized({ ...author, principal: { ...author.principal, userId } });
     const hooks = {
       hasPendingCreates: async () => false,
       hasImages: async () => false,
       onDelete: async () => undefined,
     };
     await withUnreachableKube(async (kube) => {
-      const attempt = deleteOrganization({ ...api.deps, kube }, asAuthorized(author), hooks, {
+      const attempt = deleteOrganization({ ...api.deps, kube }, caller, hooks, {
         orgId: org.id,
         preconditions: { ifMatch: undefined },
       });

@@ -24,6 +24,7 @@ afterAll(() => ways?.close());
 const POOL_ROWS: readonly Row[] = [
   { field: "vcpus", wire: "vcpus", good: 4, bad: 129 },
   { field: "labels", wire: "labels", good: { team: "web", stage: "" }, bad: { "x.k8s.io/team": "web" } },
+  { field: "deletionProtection", wire: "deletion_protection", good: true, bad: "yes" },
   { field: "memoryGB", wire: "memory_gb", good: 8, bad: 513 },
   { field: "diskGB", wire: "disk_gb", good: 40, bad: 2049 },
   { field: "maxNodes", wire: "max_nodes", good: 8, bad: 1001 },

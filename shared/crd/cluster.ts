@@ -4,6 +4,7 @@ import { authorizedCIDRsSchema } from "./cidr.ts";
 import { clusterNetworkSchema, clusterNetworkTransitionRule } from "./cluster-network.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
 import {
+  deletionProtection,
   displayNameSchema,
   integer,
   kubernetesVersion,
@@ -102,6 +103,7 @@ const clusterFields = z
   .object({
     displayName: displayNameSchema.optional(),
     labels: labelsSchema.optional(),
+    deletionProtection: deletionProtection("cluster"),
     version: kubernetesVersion(
       "Kubernetes version to run: MAJOR.MINOR.PATCH, or MAJOR.MINOR for the newest patch of the catalogue. An upgrade crosses at most one minor version; downgrades are not possible.",
     ),

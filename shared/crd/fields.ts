@@ -28,6 +28,21 @@ export function text(minLength: number, maxLength: number, description: string) 
     .meta({ description, minLength, maxLength });
 }
 
+/** Why an object is not deleted, and the next step; REST puts its own name in the place of that of the setting. */
+export function describeDeletionProtection(noun: string, name: string): string {
+  return `The ${noun} ${name} is protected from deletion: set spec.deletionProtection to false first.`;
+}
+
+/** Whether no deletion of an object is accepted. */
+export function deletionProtection(noun: string) {
+  return z
+    .boolean()
+    .optional()
+    .meta({
+      description: `Whether no deletion of the ${noun} is accepted, by whichever way: set it to false first. Absent means false.`,
+    });
+}
+
 export function integer(minimum: number, maximum: number, description: string) {
   return wholeNumber(minimum, maximum).meta({ description });
 }

@@ -115,6 +115,25 @@ describe("kubectl scale", () => {
   });
 });
 
+test("kubectl delete --all leaves what is protected, and says what to do", async () => {
+  const [wanted, other] = ["kept", "open"] as const;
+  for (const name of [wanted, other]) {
+    const metadata = { name, namespace: api.namespace, labels: { test: "protection" } };
+    const spec = { ...idleClusterSpec, deletionProtection: name === wanted };
+    await api.client.create(clusterKind, objectOf(clusterKind, metadata, spec), written);
+  }
+  const removal = ["delete", "clusters.cloud.marina.dev", "--selector", "test=protection", "--wait=false"];
+  await expect(kubectl(...removal)).rejects.toThrow(
+    "The cluster kept is protected from deletion: set spec.deletionProtection to false first.",
+  );
+  const left = await api.client.get(clusterKind, api.namespace, wanted);
+  expect(left?.metadata.deletionTimestamp).toBeUndefined();
+  const gone = await api.client.get(clusterKind, api.namespace, other);
+  expect(gone === undefined || gone.metadata.deletionTimestamp !== undefined).toBe(true);
+  await kubectl("patch", "mcl", wanted, "--type=merge", "--patch", '{"spec": {"deletionProtection": false}}');
+  await kubectl(...removal);
+});
+
 test("an identical apply changes nothing", async () => {
   const apply = (name: string, spec: object) =>
     api.client.apply(

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
 import {
+  deletionProtection,
   displayNameSchema,
   integer,
   kubernetesVersion,
@@ -52,6 +53,7 @@ const nodePoolFields = z
     clusterName: objectName("Name of the pool's Cluster, in the same namespace. Immutable."),
     displayName: displayNameSchema.optional(),
     labels: labelsSchema.optional(),
+    deletionProtection: deletionProtection("node pool"),
     vcpus: integer(1, 128, "Virtual CPUs of one node. A change replaces the nodes one after another."),
     memoryGB: integer(1, 512, "Memory of one node in GiB. A change replaces the nodes one after another."),
     diskGB: integer(1, 2048, "Disk of one node in GiB. A change replaces the nodes one after another."),

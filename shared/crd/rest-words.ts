@@ -6,6 +6,7 @@ import { DEFAULT_NODES } from "./node-pool.ts";
 export const NODE_POOL_WIRE_NAMES = {
   displayName: "name",
   labels: "labels",
+  deletionProtection: "deletion_protection",
   vcpus: "vcpus",
   memoryGB: "memory_gb",
   diskGB: "disk_gb",
@@ -26,6 +27,7 @@ export const NODE_POOL_WIRE_NAMES = {
 export const CLUSTER_WIRE_NAMES = {
   displayName: "name",
   labels: "labels",
+  deletionProtection: "deletion_protection",
   version: "k8s_version",
   plan: "plan",
   publicEndpoint: "public_endpoint",

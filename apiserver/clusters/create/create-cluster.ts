@@ -129,6 +129,7 @@ export function planCreate(
       version,
       publicEndpoint: body.public_endpoint,
       ...(body.labels === undefined ? {} : { labels: body.labels }),
+      ...(body.deletion_protection === true && { deletionProtection: true }),
       ...(body.plan === undefined || body.plan === null ? {} : { plan: body.plan }),
       ...(cidrs === undefined || cidrs.length === 0
         ? {}

@@ -1,8 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
+import { describeDeletionProtection } from "../../../shared/crd/fields.ts";
 import { ANNOTATION_HOLD } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
+import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import type { Queryable } from "../../db/client.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
@@ -147,6 +149,15 @@ export function requireNotHeld({ object }: ProjectedCluster): void {
   if (reason === undefined) return;
   const message = `The platform holds this cluster: ${reason}. It cannot be deleted until the platform's operator removes the hold.`;
   throw new ApiError("conflict", message);
+}
+
+/** Throws 409 deletion_protected for an object that is protected and not being deleted already. */
+export function requireUnprotected(
+  { object, displayName }: ProjectedCluster | ProjectedNodePool,
+  noun: string,
+): void {
+  if (object.spec.deletionProtection !== true || object.metadata.deletionTimestamp !== undefined) return;
+  throw new ApiError("deletion_protected", withWireNames(describeDeletionProtection(noun, displayName)));
 }
 
 /** The node pool in a path, which is to be changed. Throws 404, also for its cluster, 409 conflict for a suspended one. */

@@ -6,8 +6,8 @@ import { KubeError } from "../../../shared/kube/errors.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import { auditLog } from "../../audit/table.ts";
+import { author } from "../../clusters/create/testing.ts";
 import type { Deps } from "../../deps.ts";
-import type { Author } from "../../http/authentication/principal.ts";
 import { asAuthorized } from "../../http/contract/caller.ts";
 import { updateNodePool } from "../../node-pools/write.ts";
 import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
@@ -260,20 +260,6 @@ test("a client that disconnects while it waits for its lock can repeat the reque
   end?.();
   expect((await api.request("POST", path, { headers })).status).toBe(202);
 });
-
-const author: Author = {
-  principal: {
-    kind: "user",
-    userId: createId(),
-    issuer: "https://issuer.example",
-    emailVerified: true,
-    emailTrusted: false,
-    roles: [],
-    expiresAtMs: 0,
-  },
-  requestId: "gone",
-  sourceAddress: undefined,
-};
 
 test("a dry run of an object that keeps changing is not tried again once its client has gone", async () => {
   const clusterId = await createCluster();

@@ -8,6 +8,7 @@ export {
   requireNodePoolToChange,
   requireNotHeld,
   requireNotSuspended,
+  requireUnprotected,
   saveProjection,
 } from "./collection.ts";
 export { createObject, createObjectName } from "./create-object.ts";

@@ -36,7 +36,7 @@ export async function createOrAdopt<T extends KubeObject>(
     if (error.isAlreadyExists) return adopt(kube, kind, object);
     if (dryRun || !error.isUnavailable || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
-    if (!isSame(found, object)) throw error;
+    if (idOf(found) !== idOf(object)) throw error;
     return found;
   }
 }
@@ -82,23 +82,27 @@ function requestIdOf({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[ANNOTATION_REQUEST_ID];
 }
 
-/** Deletes an object and returns its state after that; `deleted` is true when it no longer exists. */
+/** Deletes an object and returns its state after that. Undefined when it has changed since it was read, and is not being deleted. */
 export async function deleteLive<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
   live: T,
   { dryRun, now }: DryRunOption & { now: Date },
-): Promise<{ object: T; deleted: boolean }> {
-  const { namespace, name, uid } = live.metadata;
-  await kube.delete(kind, namespace, name, { uid, dryRun });
-  if (dryRun) return { object: asDeleting(live, now), deleted: false };
+): Promise<{ object: T; deleted: boolean } | undefined> {
+  const { namespace, name, uid, resourceVersion } = live.metadata;
+  let isStale = false;
+  await kube.delete(kind, namespace, name, { uid, resourceVersion, dryRun }).catch((error: unknown) => {
+    isStale = error instanceof KubeError && error.isConflict;
+    if (!isStale) throw error;
+  });
+  if (dryRun) return isStale ? undefined : { object: asDeleting(live, now), deleted: false };
   const left = await kube.get(kind, namespace, name);
-  if (left === undefined || left.metadata.uid !== uid)
-    return { object: asDeleting(live, now), deleted: true };
-  return { object: left, deleted: false };
+  const deleted = left === undefined || left.metadata.uid !== uid;
+  if (deleted) return { object: asDeleting(live, now), deleted };
+  return isStale && left.metadata.deletionTimestamp === undefined ? undefined : { object: left, deleted };
 }
 
-/** The given object, marked as the Kubernetes API marks one that is being deleted: that is a new generation. */
+/** The object as the Kubernetes API marks one that is being deleted: that is a new generation. */
 function asDeleting<T extends KubeObject>(object: T, now: Date): T {
   const { deletionTimestamp = now.toISOString(), generation = 1, finalizers = [] } = object.metadata;
   const marks = { deletionTimestamp, generation: generation + (finalizers.length > 0 ? 1 : 0) };
@@ -124,14 +128,10 @@ async function readBack<T extends KubeObject>(
 
 async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, object: T): Promise<T> {
   const found = await kube.get(kind, object.metadata.namespace, object.metadata.name);
-  if (found !== undefined && isSame(found, object)) return found;
+  if (found !== undefined && idOf(found) === idOf(object)) return found;
   throw new ApiError("conflict", `The object name ${object.metadata.name} is taken; try again.`, {
     retryAfterSeconds: 1,
   });
-}
-
-function isSame(found: KubeObject, desired: KubeObject): boolean {
-  return idOf(found) === idOf(desired);
 }
 
 /** Whether a failed write certainly changed nothing: it was refused, or it was never sent. */

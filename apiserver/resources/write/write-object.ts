@@ -83,52 +83,67 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  const retryUntil = performance.now() + RETRY_FOR_MS;
-  const change = () => retryChange(deps, caller, collection, known, request, retryUntil);
-  // A dry run changes nothing that others wait for.
-  if (request.dryRun === true) return change();
-  return withWriteLock(deps, caller, collection, { ...known, withinMs: RETRY_FOR_MS }, change);
+  const change = () => changeLiveObject(deps, caller, collection, known, request);
+  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, change);
 }
 
-async function retryChange<T extends KubeObject, P extends ObjectRef, E>(
+/**
+ * Makes a write that is undefined when the object has changed since it was read, and makes it again then: in its turn, but
+ * a dry run, which changes nothing that others wait for. Throws 409 conflict after 25 s.
+ */
+async function retryInTurn<T extends KubeObject, P extends ObjectRef, E>(
+  deps: WriteDeps,
+  caller: Caller,
+  { collection, known, dryRun }: { collection: Collection<T, P>; known: P; dryRun: boolean | undefined },
+  write: () => Promise<WriteResult<P, E> | undefined>,
+): Promise<WriteResult<P, E>> {
+  const retryUntil = performance.now() + RETRY_FOR_MS;
+  const retry = async () => {
+    for (let attempt = 1; performance.now() < retryUntil; attempt++) {
+      const written = await write();
+      if (written !== undefined) return written;
+      await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
+    }
+    throw beingChanged(collection.noun);
+  };
+  if (dryRun === true) return retry();
+  return withWriteLock(deps, caller, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
+}
+
+async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
   known: P,
   request: ChangeRequest<P, E>,
-  retryUntil: number,
-): Promise<WriteResult<P, E>> {
-  const { preconditions, fieldManager } = request;
-  for (let attempt = 1; performance.now() < retryUntil; attempt++) {
-    const live = await readLive(deps, collection, known);
-    requireMatch(preconditions, objectTag(live.metadata));
-    const plan = request.plan(collection.project(live));
-    const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
-    if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-      return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
-    requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
-    const patch = { spec, annotations, requestId: caller.author.requestId };
-    const written = await writeObject(deps, caller, collection, {
-      ...request,
-      ...plan,
-      verb: "change",
-      objectId: known.id,
-      metadata: live.metadata,
-      async apply(options) {
-        const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, fieldManager });
-        return object && { object };
-      },
-    });
-    if (written !== undefined) return written;
-    await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
-  }
-  throw beingChanged(collection.noun);
+): Promise<WriteResult<P, E> | undefined> {
+  const live = await readLive(deps, collection, known);
+  requireMatch(request.preconditions, objectTag(live.metadata));
+  const plan = request.plan(collection.project(live));
+  const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
+  if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
+    return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
+  requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
+  const patch = { spec, annotations, requestId: caller.author.requestId };
+  return writeObject(deps, caller, collection, {
+    ...request,
+    ...plan,
+    verb: "change",
+    objectId: known.id,
+    metadata: live.metadata,
+    async apply(options) {
+      const manager = { fieldManager: request.fieldManager };
+      const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
+      return object && { object };
+    },
+  });
 }
 
 /**
- * Requests the deletion of a custom resource, after the changes that came before; it is served with status deleting
- * until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404, 412 for
- * If-Match, and what `withWriteLock` and `writeObject` throw.
+ * Requests the deletion of a custom resource, after the changes that came before, as long as it is the one that `plan` has
+ * seen: after a change by another process or client `plan` decides again, for at most 25 s, then 409. It is served with
+ * status deleting until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404,
+ * 412 for If-Match, what `plan` throws, and what `withWriteLock` and `writeObject` throw.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -138,8 +153,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
   const remove = () => deleteLiveObject(deps, caller, collection, known, request);
-  if (request.dryRun === true) return remove();
-  return withWriteLock(deps, caller, collection, { ...known, withinMs: RETRY_FOR_MS }, remove);
+  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, remove);
 }
 
 async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
@@ -148,13 +162,13 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
   collection: Collection<T, P>,
   known: P,
   request: DeleteRequest<P, E>,
-): Promise<WriteResult<P, E>> {
+): Promise<WriteResult<P, E> | undefined> {
   const live = await readLive(deps, collection, known);
   requireMatch(request.preconditions, objectTag(live.metadata));
   const plan = request.plan(collection.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
     return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
-  const written = await writeObject(deps, caller, collection, {
+  return writeObject(deps, caller, collection, {
     ...request,
     ...plan,
     verb: "delete",
@@ -162,8 +176,6 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
     metadata: live.metadata,
     apply: ({ dryRun }) => deleteLive(deps.kube, collection.kind, live, { dryRun, now: deps.now() }),
   });
-  if (written === undefined) throw new Error("a deletion ended with a conflict of versions");
-  return written;
 }
 
 /**

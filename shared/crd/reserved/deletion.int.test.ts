@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../program/id.ts";
 import { FINALIZER, LABEL_ID } from "../names.ts";
@@ -112,6 +112,46 @@ test("the deletion of a whole Namespace or collection keeps to the same rules", 
   const who = "namespaceController";
   const answer = await attemptAt("clusters", young, { deleted: false, who, request: collection }, MISSING);
   expect(answer).toContain(MISSING);
+});
+
+describe.each([
+  ["clusters", "The cluster kept"],
+  ["nodepools", "The node pool kept"],
+])("one of the %s that is protected", (resource, subject) => {
+  const target = `${resource}/kept`;
+  const all: Request = ({ namespace }) => ({
+    method: "DELETE",
+    path: pathOf(resource, namespace),
+    query: { dryRun: "All", fieldSelector: "metadata.name=kept" },
+  });
+  const lift = { spec: { deletionProtection: false } };
+
+  test("is deleted by nobody but Marina's programs until its protection is lifted", async () => {
+    await make(world, target, { finalizers: [FINALIZER], spec: { deletionProtection: true } });
+    for (const who of ["gitops", "engineer", "breakGlass", "admin", "namespaceController"] as const) {
+      for (const request of who === "breakGlass" ? [remove(target)] : [remove(target), all]) {
+        const { status, body } = await attempt(world, who, request);
+        expect([who, status]).toEqual([who, 403]);
+        expect(body.message).toContain(
+          `${subject} is protected from deletion: set spec.deletionProtection to false first.`,
+        );
+      }
+    }
+    for (const who of ["apiserver", "operator"] as const)
+      expect((await attempt(world, who, remove(target))).status).toBe(200);
+    const { query: _dryRun, ...lifting } = merge(target, lift)(world);
+    const lifted = await world.send("gitops", lifting);
+    expect([lifted.status, lifted.body.spec.deletionProtection]).toEqual([200, false]);
+    for (const request of [remove(target), all])
+      expect((await attempt(world, "gitops", request)).status).toBe(200);
+  });
+
+  test("is not protected any more once its deletion has begun", async () => {
+    const request = (deleted: string) => merge(deleted, { spec: { deletionProtection: true } });
+    const late = "it is being deleted already";
+    const options = { deleted: true, who: "gitops", request } as const;
+    expect(await attemptAt(resource, held, options, late)).toContain(late);
+  });
 });
 
 test("a living object may lack the finalizer, which a replace leaves out", async () => {

@@ -1,3 +1,4 @@
+import { describeDeletionProtection } from "../fields.ts";
 import { ANNOTATION_ALLOWED_REGISTRATION, ANNOTATION_HOLD, GROUP, LABEL_ORG_ID, VERSION } from "../names.ts";
 import { changes, changesOwn, listOf, objectVariables } from "./cel.ts";
 import { type ReservedWrite, reservations } from "./table.ts";
@@ -137,9 +138,38 @@ function buildHoldPolicy() {
   });
 }
 
+const PROTECTION = "has(PLACE.spec.deletionProtection) && PLACE.spec.deletionProtection";
+const isProtected = (place: "object" | "oldObject") => PROTECTION.replaceAll("PLACE", place);
+
+/**
+ * Decided by the object as it is when it is deleted. The programs pass: the operator deletes the pools of a deleted cluster, and
+ * the API server deletes what it has seen unprotected, in that version.
+ */
+function buildProtectionPolicy(users: readonly string[]) {
+  const noun = "(request.resource.resource == 'clusters' ? 'cluster' : 'node pool')";
+  const sentence = describeDeletionProtection(`' + ${noun} + '`, "' + oldObject.metadata.name + '");
+  return bind(`deletion-protection.${GROUP}`, {
+    matchConstraints: match([GROUP], VERSION, ["UPDATE", "DELETE"], ["clusters", "nodepools"]),
+    matchConditions: [isNoProgram(users)],
+    validations: [
+      {
+        expression: `request.operation != 'DELETE' || !(${isProtected("oldObject")}) || has(oldObject.metadata.deletionTimestamp)`,
+        message: "It is protected from deletion: set spec.deletionProtection to false first.",
+        messageExpression: `'${sentence}'`,
+        reason: "Forbidden",
+      },
+      {
+        expression: `request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp) || !(${isProtected("object")}) || (${isProtected("oldObject")})`,
+        message: "it is being deleted already: spec.deletionProtection cannot be set to true any more",
+        reason: "Forbidden",
+      },
+    ],
+  });
+}
+
 /**
  * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it
- * (docs/operators/reserved.md), and Marina's own programs to the Namespaces of organizations. `users`: those that the programs are.
+ * (docs/operators/reserved.md), Marina's own programs to the Namespaces of organizations, and what is protected from deletion. `users`: those that the programs are.
  */
 export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) {
   return [
@@ -147,5 +177,6 @@ export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) 
     ...buildNamespacePolicy(users),
     ...buildProgramPolicy(users),
     ...buildHoldPolicy(),
+    ...buildProtectionPolicy(users),
   ];
 }
