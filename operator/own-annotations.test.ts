@@ -15,7 +15,7 @@ test.each([
   ["no annotations where it has only others", { "a.test/b": "x" }, {}],
   ["none where it has none", undefined, undefined],
 ])("of an object the cache keeps %s", (_, annotations, kept) => {
-  const object = { metadata: { name: "web", annotations } };
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "web", annotations } };
   const { metadata } = keepOwnAnnotations(object);
   expect(metadata).toEqual({ name: "web", annotations: kept });
   expect(object.metadata.annotations).toBe(annotations);

@@ -14,7 +14,9 @@ test.each([
   ["no line for an empty one", ["a\n\n\nb\n"], ["a", "b"]],
   ["a character whose bytes are divided", [new Uint8Array([0xc3]), new Uint8Array([0xa4, 10])], ["ä"]],
 ])("a stream has %s", async (_, parts, lines) => {
-  expect(await Array.fromAsync(readLines(streamOf(...parts), 60_000, neverIdle))).toEqual(lines);
+  const read: string[] = [];
+  for await (const line of readLines(streamOf(...parts), 60_000, neverIdle)) read.push(line);
+  expect(read).toEqual(lines);
 });
 
 test("a stream from which no byte arrives in time is ended by its reader", async () => {
