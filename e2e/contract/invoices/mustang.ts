@@ -30,11 +30,16 @@ export async function findInvoiceFaults(jar: string, file: string): Promise<stri
   return isValid || faults.length > 0 ? faults : [`the validator ended with ${code}`];
 }
 
-/** What Mustang says of each file of a folder: `valid`, or another word. One process judges all of them. */
+/**
+ * What Mustang says of each file of a folder: `valid`, or another word. One process judges all of them; it may leave out
+ * files after one that is not valid.
+ */
 export async function judgeFolder(jar: string, folder: string): Promise<Record<string, string>> {
   const args = ["-jar", jar, "--action", "validateExpectValid", "--no-notices", "--disable-file-logging"];
   const options = { maxBuffer: MAX_OUTPUT_BYTES };
-  const { stdout, stderr } = await run("java", [...args, "-d", folder], options);
+  const { stdout = "", stderr = "" } = await run("java", [...args, "-d", folder], options).catch(
+    (error: { stdout?: string; stderr?: string }) => error,
+  );
   const judged = `${stdout}${stderr}`.matchAll(/Testing file \d+:\s+(\w+) \(([^)]*)\)/g);
   return Object.fromEntries([...judged].map(([, verdict = "", file = ""]) => [basename(file), verdict]));
 }

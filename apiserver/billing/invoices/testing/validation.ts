@@ -175,10 +175,10 @@ async function issueDocuments(): Promise<string> {
   return place;
 }
 
-/** The judgment of a document again, with the reasons of one that is not valid. */
+/** Judges a document alone that was not valid among all, for its reasons. */
 async function expectValid(file: string): Promise<void> {
-  if (verdicts[basename(file)] !== "valid") expect(await findInvoiceFaults(jar, file)).toEqual([]);
-  expect(verdicts[basename(file)]).toBe("valid");
+  if (verdicts[basename(file)] === "valid") return;
+  expect(await findInvoiceFaults(jar, file)).toEqual([]);
 }
 
 test.each(VALID)("an invoice %s is valid", (what) => expectValid(written.get(what) ?? ""));
