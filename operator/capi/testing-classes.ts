@@ -122,10 +122,9 @@ async function installClass(
   older?: string,
 ): Promise<Any> {
   await installDefinitions(definitions);
-  const given = JSON.stringify({ [name]: { enabled: true, ...values } });
   const flags = ["--namespace", namespace, "--values", "-"];
   const rendering = run(readStack().helm, ["template", "classes", CHART, ...flags]);
-  rendering.child.stdin?.end(given);
+  rendering.child.stdin?.end(JSON.stringify({ [name]: { enabled: true, ...values } }));
   for (const document of parseAllDocuments((await rendering).stdout)) {
     const object: Manifest | null = document.toJS();
     if (object !== null) await apply(object);

@@ -83,8 +83,9 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  const change = () => changeLiveObject(deps, caller, collection, known, request);
-  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, change);
+  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
+    changeLiveObject(deps, caller, collection, known, request),
+  );
 }
 
 /**
@@ -98,16 +99,15 @@ async function retryInTurn<T extends KubeObject, P extends ObjectRef, E>(
   write: () => Promise<WriteResult<P, E> | undefined>,
 ): Promise<WriteResult<P, E>> {
   const retryUntil = performance.now() + RETRY_FOR_MS;
-  const retry = async () => {
+  const { work } = dryRun === true ? {} : caller;
+  return withWriteLock(deps, { work }, collection, { ...known, withinMs: RETRY_FOR_MS }, async () => {
     for (let attempt = 1; performance.now() < retryUntil; attempt++) {
       const written = await write();
       if (written !== undefined) return written;
       await sleep(fullJitterMs(attempt, RETRY_BASE_MS, RETRY_CAP_MS), currentTenant()?.signal);
     }
     throw beingChanged(collection.noun);
-  };
-  if (dryRun === true) return retry();
-  return withWriteLock(deps, caller, collection, { ...known, withinMs: RETRY_FOR_MS }, retry);
+  });
 }
 
 async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
@@ -152,8 +152,9 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  const remove = () => deleteLiveObject(deps, caller, collection, known, request);
-  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, remove);
+  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
+    deleteLiveObject(deps, caller, collection, known, request),
+  );
 }
 
 async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
