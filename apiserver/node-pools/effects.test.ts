@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { NodePool, NodePoolSpec, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { poolAmounts } from "../../shared/crd/quota.ts";
-import { withKeptNodes } from "../resources/project/index.ts";
+import { quotaUseOf, withKeptNodes } from "../resources/project/index.ts";
 import {
   effectsOfCreate,
   effectsOfDelete,
@@ -120,6 +120,14 @@ test("a released pool is billed and counts with the nodes that it keeps", () => 
   const pool = aPool({ desiredNodes: 1 }, RELEASED);
   expect(toBilledPool("id", pool.spec, pool)).toMatchObject({ nodes: 4, maxNodes: 4 });
   expect(poolAmounts(withKeptNodes(pool))).toMatchObject({ nodes: 4, vcpus: 8 });
+});
+
+test("machines that a smaller pool still has are in use, beside those that it would get again", () => {
+  const machine = { ready: true, createdAt: "2026-11-21T09:00:00Z", ...SPEC };
+  const machines = ["Running", "Deleting"].map((phase) => ({ ...machine, phase, name: phase, uid: phase }));
+  const pool = aPool({ desiredNodes: 0 }, { machines });
+  expect(quotaUseOf(pool)).toMatchObject({ nodePools: 1, nodes: 2, vcpus: 4, memoryGB: 8 });
+  expect(quotaUseOf(pool, { ...SPEC, desiredNodes: 2 })).toMatchObject({ nodes: 4, vcpus: 8, memoryGB: 16 });
 });
 
 test.each<[string, Partial<NodePoolSpec>, number]>([
