@@ -25,6 +25,7 @@ test("an invoice has as many lines as clusters were made and deleted in a month,
     amountCents: 1n,
     firstDay: null,
     lastDay: null,
+    labels: n === 0 ? null : { number: `${n}` },
   }));
   await db.transaction((tx) => insertInvoiceLines(tx, id, lines));
   const invoice = await findInvoice(db, orgId, id);

@@ -24,7 +24,7 @@ const MAX_GROUP_BY_LENGTH = GROUP_BY.length + 253 + 1 + 63;
 /** The key of the label that is named. */
 const groupByQuery = z
   .string()
-  .max(MAX_GROUP_BY_LENGTH)
+  .max(MAX_GROUP_BY_LENGTH, { abort: true })
   .refine((text) => text.startsWith(GROUP_BY) && isLabelKey(text.slice(GROUP_BY.length)), {
     error: 'must be "label:" and the key of a label, as label:team',
     params: { code: "invalid_format" },
