@@ -21,6 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
+const LIFT = "is protected from deletion: set deletion_protection to false first.";
 const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 /** Created with a plan whose class takes no cluster, with a pool; both are protected as given. */
 async function create(name: string, cluster: boolean, pool: boolean) {
@@ -53,9 +54,8 @@ async function expectRefused(path: string, sentence: string) {
 
 test("a protected cluster and a protected pool are deleted once the protection is lifted", async () => {
   const { id, path, pool } = await create("Shop", true, true);
-  const lift = "is protected from deletion: set deletion_protection to false first.";
-  await expectRefused(path, `The cluster Shop ${lift}`);
-  await expectRefused(pool, `The node pool web ${lift}`);
+  await expectRefused(path, `The cluster Shop ${LIFT}`);
+  await expectRefused(pool, `The node pool web ${LIFT}`);
   await protect(pool, false);
   expect((await api.request("DELETE", `${pool}?dry_run=true`)).status).toBe(200);
   await protect(path, false);
@@ -77,6 +77,18 @@ test("a protected pool goes with its cluster, of which the dry run warns", async
   ]);
   expect(body.effects.warnings[0].message).toContain("web");
   expect((await api.request("GET", pool)).body.deletion_protection).toBe(true);
+});
+
+test("the protection of a suspended cluster is lifted by REST, which may delete it", async () => {
+  const { id, path } = await create("Resting", true, false);
+  const { namespace, name } = await requireCluster(api.deps.db, orgId, id);
+  const suspended = { spec: { suspend: true } };
+  await api.deps.kube.mergePatch(clusterKind, namespace, name, suspended, { fieldManager: "kubectl-patch" });
+  await expectRefused(path, `The cluster Resting ${LIFT}`);
+  const renamed = await api.request("PUT", path, { body: { name: "Awake", deletion_protection: false } });
+  expect([renamed.status, renamed.body.error.code]).toEqual([409, "conflict"]);
+  await protect(path, false);
+  expect((await api.request("DELETE", path)).status).toBe(202);
 });
 
 test("what GET returns may be sent back, and changes nothing", async () => {

@@ -72,7 +72,8 @@ export async function changeCluster(
       const desired = { ...spec, ...patch };
       const effects = (db: Queryable) => findUpgradeEffects(deps, db, current, desired.version);
       if (Object.keys(patch).length === 0) return { spec: {}, effects };
-      requireChangeable(current);
+      if (liftsProtectionAlone(patch)) requireNotDeleting(current);
+      else requireChangeable(current);
       return {
         spec: {
           ...patch,
@@ -191,9 +192,18 @@ export function clustersOf(orgId: string): Collection<Cluster, ProjectedCluster>
   };
 }
 
+/** A suspended cluster may be deleted, for which its protection must be lifted first. */
+function liftsProtectionAlone(patch: ClusterPatch): boolean {
+  return patch.deletionProtection === false && Object.keys(patch).length === 1;
+}
+
 /** Throws 409 conflict for a cluster that is being deleted, or is suspended. */
 export function requireChangeable(cluster: ProjectedCluster): void {
+  requireNotDeleting(cluster);
+  requireNotSuspended(cluster);
+}
+
+function requireNotDeleting(cluster: ProjectedCluster): void {
   if (cluster.status === "deleting")
     throw new ApiError("conflict", "The cluster is being deleted; it can no longer be changed.");
-  requireNotSuspended(cluster);
 }

@@ -122,7 +122,14 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux", () => 
     async ({ wire, good }) => {
       const other =
         typeof good === "number" ? ({ vcpus: 2, disk_gb: 41 }[wire] ?? good + 1) : { team: "red" };
-      const valid = { desired_nodes: 3, min_nodes: 2, memory_gb: 9, min_memory_gb: 17 }[wire] ?? other;
+      const chosen = {
+        desired_nodes: 3,
+        min_nodes: 2,
+        memory_gb: 9,
+        min_memory_gb: 17,
+        deletion_protection: false,
+      };
+      const valid = chosen[wire as keyof typeof chosen] ?? other;
       const response = await ways.alice.request("PUT", managed.flux.path, { [wire]: valid });
       expect([response.status, response.body.error?.code]).toEqual([409, "managed_elsewhere"]);
       expect(response.body.error.message).toContain(FLUX);

@@ -18,7 +18,7 @@ import { makeRunContext, makeRunDeps, removeCapiCluster, showPlatform } from "./
 
 const TEST = { fieldManager: "test" };
 const HOUR_MS = 3_600_000;
-const CLASS = { name: "marina-in-memory-v1", namespace: settings.platformNamespace };
+const CLASS = { name: "marina-local-v3", namespace: settings.platformNamespace };
 
 let one: TestApi;
 let other: TestApi;
@@ -126,7 +126,7 @@ test("clusters that share a name before an upgrade keep it: each is applied unde
   const id = randomUUID();
   const [own, shown] = await Promise.all([makeCapi(one, id), makeCapi(other, randomUUID())]);
   const foreign = await readCapi(other);
-  const status = { id, firstReadyAt: new Date().toISOString(), clusterClass: CLASS.name };
+  const status = { id, clusterClass: CLASS.name };
   const { applied, run } = await openRun(id, status, own, shown);
   await run();
   expect(applied).toEqual([name]);

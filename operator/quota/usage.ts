@@ -94,13 +94,12 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     livePoolsByCluster.set(clusterKey, known);
     const last = known.get(metadata.name);
     const live = amountsOf(last, spec);
-    const held = heldAmounts(pool, live);
-    const granted = addAmounts(live, held);
+    const granted = addAmounts(live, heldAmounts(pool, live));
     // An autoscaled pool has its maximum of nodes at most.
     const presentNodes = findPresentNodes(last, last && nodesOf(last));
     const desiredNodes = findFixedCount(pool, presentNodes);
     const wish = poolAmounts({ ...spec, desiredNodes });
-    const requested = isDeleting(pool) ? granted : addAmounts(wish, held);
+    const requested = isDeleting(pool) ? granted : addAmounts(wish, heldAmounts(pool, wish));
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });
 }

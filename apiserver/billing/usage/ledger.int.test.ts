@@ -145,7 +145,9 @@ describe("the life of a cluster", () => {
     await expectMachines(3);
     await engineer.patchPool("web", { spec: { desiredNodes: 3 } });
     await expectMachines(4);
-    const node = (await engineer.getPool("web")).status?.machines?.[0]?.node;
+    const { machines: all = [] } = (await engineer.getPool("web")).status ?? {};
+    // The newest may have none yet.
+    const node = all.flatMap((machine) => machine.node ?? []).at(0);
     const annotations = { [`replace.cloud.marina.dev/${node}`]: "once" };
     await engineer.patchPool("web", { metadata: { annotations } });
     await waitFor("the node to be replaced", async () =>

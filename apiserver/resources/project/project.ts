@@ -194,13 +194,10 @@ export function withKeptNodes(
   return { ...spec, desiredNodes: status?.nodes ?? spec.desiredNodes };
 }
 
-/**
- * What a pool uses of the quotas with these settings, by default its own: what it is then to have, and what its machines
- * hold beside what it is to have now.
- */
+/** What a pool uses of the quotas with these settings, by default its own: what it is then to have, and what its machines hold beside. */
 export function quotaUseOf(pool: NodePool, spec = pool.spec): QuotaAmounts {
-  const held = heldAmounts(pool, poolAmounts(withKeptNodes(pool)));
-  return addAmounts(poolAmounts(withKeptNodes(pool, spec)), held);
+  const wish = poolAmounts(withKeptNodes(pool, spec));
+  return addAmounts(wish, heldAmounts(pool, wish));
 }
 
 /**
