@@ -227,6 +227,7 @@ test("a client of the inventory finds the cluster by its ClusterProfile, and get
 test("a ClusterProfile follows its cluster, and goes with the wish together with its credential", async () => {
   await engineer.patchCluster("real", { spec: { displayName: "Real" } });
   await waitFor("the new name", async () => (await readProfile())?.spec.displayName === "Real");
+  await engineer.patchCluster("real", { spec: { displayName: "real" } });
   const cluster = await engineer.getCluster("real");
   const { version, conditions } = (await readProfile()).status;
   expect(version?.kubernetes).toBe(cluster.status?.version);

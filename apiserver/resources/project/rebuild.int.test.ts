@@ -257,7 +257,10 @@ describe("what is over is purged, and nothing else", () => {
     for (const job of projectionJobs(api.deps)) await job.run(new AbortController().signal);
   };
 
-  test("tombstones after a week", async () => {
+  test.each([
+    ["after a week", sql`object`, [6, 8]],
+    ["with labels after 130 days", sql`jsonb_set(object, '{spec,labels}', '{"team": "web"}')`, [129, 131]],
+  ] as const)("tombstones %s", async (_, changed, days) => {
     const { id, name } = await apply();
     const live = await api.deps.kube.get(clusterKind, namespace, name);
     const object = live && toProjectedCluster(live, orgId);
@@ -265,13 +268,14 @@ describe("what is over is purged, and nothing else", () => {
     await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: true }]));
     const count = async () =>
       (await api.deps.db.select().from(projectedClusters).where(eq(projectedClusters.id, id))).length;
-    await run();
-    expect(await count()).toBe(1);
-    await api.deps.db
-      .update(projectedClusters)
-      .set({ deletedAt: sql`now() - interval '8 days'` })
-      .where(eq(projectedClusters.id, id));
-    await run();
-    expect(await count()).toBe(0);
+    const rows: number[] = [];
+    for (const age of days) {
+      const deletedAt = sql`now() - make_interval(days => ${age}::int)`;
+      const values = { object: changed, deletedAt };
+      await api.deps.db.update(projectedClusters).set(values).where(eq(projectedClusters.id, id));
+      await run();
+      rows.push(await count());
+    }
+    expect(rows).toEqual([1, 0]);
   });
 });

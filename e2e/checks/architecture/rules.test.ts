@@ -16,7 +16,7 @@ const LIMITS = {
   apiserver: 484,
   operator: 120,
   shared: 76,
-  smallFiles: 100,
+  smallFiles: 104,
   repeatedBlocks: 0,
   lines: 231_000,
 };

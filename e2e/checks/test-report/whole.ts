@@ -126,7 +126,7 @@ async function main(): Promise<number> {
   const startedAt = performance.now();
   const last = lastSeconds.read()[RUN_NAME];
   if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
-  if (!CAN_INSTALL) console.log("install is left out: it needs Linux and root");
+  if (!CAN_INSTALL) console.log("release and install are left out: they need Linux and root");
   // Once, for the lanes share them.
   await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));

@@ -128,7 +128,7 @@ async function ensureSchemathesis(): Promise<string> {
 }
 
 /**
- * Fixed ids where a random one would always be 404, and a selector, whose grammar is in no schema. Nor are rules between
+ * Fixed ids where a random one would always be 404, a selector and a key of a label, whose grammar is in no schema. Nor are rules between
  * fields: a body that only they refuse is 422, and a random If-Match is 412, which is right.
  */
 function renderConfig(seeds: Seeds, staffToken: string): string {
@@ -137,6 +137,7 @@ function renderConfig(seeds: Seeds, staffToken: string): string {
 [parameters]
 "path.orgID" = "${seeds.orgId}"
 "query.labels" = "team=web"
+"query.group_by" = "label:team"
 
 [[operations]]
 include-operation-id = "deleteOrganization"
