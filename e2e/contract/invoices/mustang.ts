@@ -38,7 +38,11 @@ export async function judgeFolder(jar: string, folder: string): Promise<Record<s
   const args = ["-jar", jar, "--action", "validateExpectValid", "--no-notices", "--disable-file-logging"];
   const options = { maxBuffer: MAX_OUTPUT_BYTES };
   const { stdout = "", stderr = "" } = await run("java", [...args, "-d", folder], options).catch(
-    (error: { stdout?: string; stderr?: string }) => error,
+    (error: { code?: unknown; stdout?: string; stderr?: string }) => {
+      // With an exit code it has judged; else it did not run to its end.
+      if (typeof error.code !== "number") throw error;
+      return error;
+    },
   );
   const judged = `${stdout}${stderr}`.matchAll(/Testing file \d+:\s+(\w+) \(([^)]*)\)/g);
   return Object.fromEntries([...judged].map(([, verdict = "", file = ""]) => [basename(file), verdict]));
