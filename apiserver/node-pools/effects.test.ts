@@ -122,12 +122,12 @@ test("a released pool is billed and counts with the nodes that it keeps", () => 
   expect(poolAmounts(withKeptNodes(pool))).toMatchObject({ nodes: 4, vcpus: 8 });
 });
 
-test("machines that a smaller pool still has are in use, beside those that it would get again", () => {
+test("machines that a smaller pool still has are in use, and those that stay are among the ones it would get again", () => {
   const machine = { ready: true, createdAt: "2026-11-21T09:00:00Z", ...SPEC };
   const machines = ["Running", "Deleting"].map((phase) => ({ ...machine, phase, name: phase, uid: phase }));
   const pool = aPool({ desiredNodes: 0 }, { machines });
   expect(quotaUseOf(pool)).toMatchObject({ nodePools: 1, nodes: 2, vcpus: 4, memoryGB: 8 });
-  expect(quotaUseOf(pool, { ...SPEC, desiredNodes: 2 })).toMatchObject({ nodes: 4, vcpus: 8, memoryGB: 16 });
+  expect(quotaUseOf(pool, { ...SPEC, desiredNodes: 2 })).toMatchObject({ nodes: 3, vcpus: 6, memoryGB: 12 });
 });
 
 test.each<[string, Partial<NodePoolSpec>, number]>([

@@ -96,7 +96,7 @@ test.each<[string, Partial<Installation>, string]>([
 test("the documentation names each capability, and no other one", () => {
   const document = readFileSync("docs/operators/cluster-class.md", "utf8");
   const [, section = ""] = document.split("### What a plan can do");
-  const [table = ""] = section.split("\n## ");
+  const [table = ""] = section.split("\n###");
   const named = [...table.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name = ""]) => name);
   expect(named.sort((left, right) => left.localeCompare(right))).toEqual(
     Object.keys(planCapabilitiesSchema.shape).sort((left, right) => left.localeCompare(right)),
