@@ -55,7 +55,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     probe: undefined,
     infrastructure: undefined,
     addOns: [],
-    access: { attempts: { kubeconfig: {}, bindings: {} }, faults: [], found: {} },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], found: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

@@ -122,9 +122,9 @@ export function capiPoolWith(counts: {
   rollingOut?: boolean;
   version?: string;
   settings?: string;
-  observed?: boolean;
+  isGenerationObserved?: boolean;
 }): CapiPoolState {
-  const { settings: applied = settingsOf(), observed = true } = counts;
+  const { settings: applied = settingsOf(), isGenerationObserved = true } = counts;
   const { desired, nodes = desired, ready = nodes, rollingOut = false, version = "1.34.2" } = counts;
   return readPool({
     apiVersion: "cluster.x-k8s.io/v1beta2",
@@ -138,7 +138,7 @@ export function capiPoolWith(counts: {
     },
     spec: { replicas: desired },
     status: {
-      observedGeneration: observed ? 3 : 2,
+      observedGeneration: isGenerationObserved ? 3 : 2,
       replicas: nodes,
       readyReplicas: ready,
       upToDateReplicas: nodes,

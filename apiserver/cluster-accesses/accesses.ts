@@ -48,7 +48,7 @@ export async function revokeAccess(
   await deleteObject(deps, caller, accessesOf(cluster), found, {
     preconditions,
     action: "cluster_access.revoke",
-    plan({ access: { spec } }) {
+    decide({ access: { spec } }) {
       return { before: { cluster_id: cluster.id, subject: spec.subject, ttl_seconds: spec.ttlSeconds } };
     },
   });

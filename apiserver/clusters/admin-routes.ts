@@ -93,7 +93,7 @@ export function addSuspensionRoutes(router: Router, deps: Deps, catalogue: Catal
       const { object } = await changeObject(deps, caller, clustersOf(orgID), cluster, {
         action: suspended ? "cluster.suspend" : "cluster.resume",
         preconditions: readPreconditions(c),
-        plan(current) {
+        decide(current) {
           const before = current.object.spec.suspend === true;
           if (before === suspended) return { spec: {} };
           return { spec: { suspend: suspended }, before: { suspended: before }, after: { suspended } };

@@ -13,7 +13,7 @@ import {
 import { listClusters } from "../resources/project/index.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
 import { addAdminClusterRoutes, addSuspensionRoutes } from "./admin-routes.ts";
-import { checkCreate, createCluster, findCreateWarnings, planCreate } from "./create/create-cluster.ts";
+import { checkCreate, createCluster, findCreateWarnings, toNewCluster } from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeClusterUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
@@ -88,7 +88,7 @@ function addCreate(
       const capabilities = findPlanCapabilities(await published.readKnown(), body.plan);
 
       return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
-        const desired = planCreate(body, versions, {
+        const desired = toNewCluster(body, versions, {
           orgId,
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
@@ -101,7 +101,7 @@ function addCreate(
         });
         const { object: cluster, effects } = await createCluster(deps, caller, desired, {
           dryRun: query.dry_run,
-          faults: checkCreate(body, versions, capabilities),
+          details: checkCreate(body, versions, capabilities),
           warnings: findCreateWarnings(body, capabilities),
         });
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);
@@ -199,7 +199,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         action: "cluster.update",
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
-        decide: (current) => mergeClusterUpdate(current, body, versions),
+        merge: (current) => mergeClusterUpdate(current, body, versions),
         requirePermissions(patch) {
           const { version, ...settings } = patch;
           if (Object.keys(settings).length > 0) requirePermission("clusters:update");

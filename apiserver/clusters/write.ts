@@ -12,8 +12,8 @@ import {
   type Effects,
   effectsOfDelete,
   effectsOfUpgrade,
-  planRemainingPools,
   sumEffects,
+  toRemainingPools,
 } from "../node-pools/index.ts";
 import { assessQuota } from "../quotas/index.ts";
 import {
@@ -45,7 +45,7 @@ interface ClusterChange {
   preconditions: Preconditions | undefined;
   dryRun?: boolean;
   /** What to change of the current cluster, by the rules. */
-  decide: (current: ProjectedCluster) => ClusterMerge;
+  merge: (current: ProjectedCluster) => ClusterMerge;
   /** Called with the fields that change before anything is written; throws 403 for one that is not allowed. */
   requirePermissions?: (patch: ClusterPatch) => void;
 }
@@ -58,15 +58,15 @@ export async function changeCluster(
   deps: Deps,
   caller: Caller,
   cluster: ProjectedCluster,
-  { action, preconditions, dryRun = false, decide, requirePermissions }: ClusterChange,
+  { action, preconditions, dryRun = false, merge, requirePermissions }: ClusterChange,
 ): Promise<ClusterResult> {
   const clusters = clustersOf(cluster.orgId);
   return changeObject(deps, caller, clusters, cluster, {
     action,
     preconditions,
     dryRun,
-    plan(current) {
-      const patch = requirePatch(current, decide(current));
+    decide(current) {
+      const patch = requirePatch(current, merge(current));
       requirePermissions?.(patch);
       const { spec, metadata } = current.object;
       const desired = { ...spec, ...patch };
@@ -102,7 +102,7 @@ export async function deleteCluster(
     action: "cluster.delete",
     preconditions,
     dryRun,
-    plan(current) {
+    decide(current) {
       const { spec, metadata } = current.object;
       requireNotHeld(current);
       requireUnprotected(current, "cluster");
@@ -133,7 +133,7 @@ async function findUpgradeEffects(
 ): Promise<Effects> {
   const isUpgrade = object.status?.version !== undefined;
   const pools = await listAllNodePools(db, orgId, id);
-  const planned = { cluster: object, pools: planRemainingPools(pools) };
+  const planned = { cluster: object, pools: toRemainingPools(pools) };
   const staying = isUpgrade ? pools.filter(({ status }) => status !== "deleting") : [];
   return {
     quota: await assessQuota(db, { orgId, defaults: config.quotas }, []),
@@ -160,7 +160,7 @@ async function findDeletionEffects(
     cost: await assessCost(
       db,
       now(),
-      { cluster, pools: planRemainingPools(pools) },
+      { cluster, pools: toRemainingPools(pools) },
       { cluster: undefined, pools: [] },
     ),
   };

@@ -43,7 +43,7 @@ export async function setNetworkPolicy(
     action: "network_policy.update",
     preconditions,
     fieldManager: MANAGER_APISERVER_NETWORK,
-    plan(current) {
+    decide(current) {
       requireChangeable(current);
       const { network } = current.object.spec;
       const shown = findSentCidrs(current.object);

@@ -10,7 +10,7 @@ import {
 import { type NodePool, type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { nodePoolRules } from "../../shared/crd/node-pool-rules.ts";
 import { findNamedSettings, NODE_POOL_WIRE_NAMES, withWireNames } from "../../shared/crd/rest-words.ts";
-import { findFaults, type RuleViolation } from "../../shared/crd/rule.ts";
+import { findViolations, type RuleViolation } from "../../shared/crd/rule.ts";
 import type { ErrorDetail } from "../http/errors.ts";
 import { type ProjectedNodePool, toProjectedNodePool } from "../resources/project/index.ts";
 import { type Collection, saveProjection } from "../resources/write/index.ts";
@@ -75,7 +75,7 @@ export function toNodePoolObject(place: ObjectPlace, pool: NewNodePool): NodePoo
  * of the custom resource, with wire names. A rule over the whole pool is reported at the first field that it names.
  */
 export function checkPoolRules(spec: NodePoolSpec): ErrorDetail[] {
-  return findFaults(nodePoolRules, spec).map(toDetail);
+  return findViolations(nodePoolRules, spec).map(toDetail);
 }
 
 function toDetail({ field, code, message }: RuleViolation): ErrorDetail {

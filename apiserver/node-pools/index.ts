@@ -11,6 +11,6 @@ export {
   amountsOfCreate,
   amountsOfDelete,
   checkPoolCapabilities,
-  planRemainingPools,
   toNewObject,
+  toRemainingPools,
 } from "./write.ts";

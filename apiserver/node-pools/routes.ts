@@ -86,7 +86,7 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
         const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
-          faults: [...checkPoolRules(spec), ...checkPoolCapabilities(body, capabilities)],
+          details: [...checkPoolRules(spec), ...checkPoolCapabilities(body, capabilities)],
         });
         if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
         return c.json(presentNodePool(pool), 202, {

@@ -47,7 +47,7 @@ interface WriteOptions {
 }
 
 /**
- * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 for `faults`, unless an earlier attempt has
+ * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 for `details`, unless an earlier attempt has
  * begun, 422 quota_exceeded, 422 for a taken name, and what `createObject` throws.
  */
 export async function createNodePool(
@@ -55,7 +55,7 @@ export async function createNodePool(
   caller: Caller,
   cluster: ProjectedCluster,
   pool: NewNodePool,
-  { dryRun = false, faults = [] }: { dryRun?: boolean; faults?: readonly ErrorDetail[] } = {},
+  { dryRun = false, details = [] }: { dryRun?: boolean; details?: readonly ErrorDetail[] } = {},
 ): Promise<NodePoolResult> {
   const { orgId, id: clusterId, namespace } = cluster;
   const place = { orgId, namespace, clusterId, requestId: caller.author.requestId };
@@ -69,7 +69,7 @@ export async function createNodePool(
     created: toNewObject(place, pool),
     after: auditNodePool(pool.spec),
     async check(tx) {
-      const [first, ...others] = faults;
+      const [first, ...others] = details;
       if (first !== undefined) throw validationFailed([first, ...others]);
       await check?.(tx);
     },
@@ -105,7 +105,7 @@ export async function updateNodePool(
   return changeObject(deps, caller, collection, pool, {
     ...options,
     action: "node_pool.update",
-    plan(current) {
+    decide(current) {
       const { metadata, spec } = current.object;
       const merge = mergeNodePoolUpdate(current, change);
       if (!merge.ok) throw validationFailed(merge.details);
@@ -145,7 +145,7 @@ export async function deleteNodePool(
     action: "node_pool.delete",
     preconditions,
     dryRun,
-    plan(current) {
+    decide(current) {
       const { object } = current;
       requireUnprotected(current, "node pool");
       const amounts = amountsOfDelete(pool.id, object);
@@ -207,7 +207,7 @@ async function assessPoolCost(
 ): Promise<CostEffect> {
   const cluster = (await findCluster(db, orgId, clusterId))?.object;
   const id = (before ?? after)?.id;
-  const pools = planRemainingPools(await listAllNodePools(db, orgId, clusterId));
+  const pools = toRemainingPools(await listAllNodePools(db, orgId, clusterId));
   const others = pools.filter((pool) => pool.id !== id);
   const withOthers = (pool: PlannedPool | undefined) => ({
     cluster,
@@ -217,7 +217,7 @@ async function assessPoolCost(
 }
 
 /** The given pools that are not being deleted, with the nodes that are billed. */
-export function planRemainingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
+export function toRemainingPools(pools: readonly ProjectedNodePool[]): PlannedPool[] {
   return pools
     .filter(({ status }) => status !== "deleting")
     .map(({ id, object }) => toBilledPool(id, object.spec, object));

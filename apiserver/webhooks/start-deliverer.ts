@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../config.ts";
 import type { Deps } from "../deps.ts";
-import type { AttemptSender } from "./delivery/attempt.ts";
+import type { SendRequest } from "./delivery/attempt.ts";
 import { type Deliverer, startDeliverer } from "./delivery/deliverer.ts";
 import { createDeliveryMetrics } from "./delivery/metrics.ts";
 import { decryptSecret, UndecryptableSecretError } from "./secrets/cipher.ts";
@@ -41,7 +41,7 @@ export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal):
       log,
       now,
       metrics: deliveryMetrics,
-      sender: toAttemptSender(sender, now),
+      send: toSendRequest(sender, now),
       createSigner: (webhookId, rows) => {
         const keys = rows.map((row) => createSigningKey(decrypt(webhookId, row)));
         return ({ eventId: id, body }, at) => ({ ...HEADERS, ...signAttempt({ id, at, body, keys }) });
@@ -56,33 +56,31 @@ export function startWebhookDeliverer(deps: DelivererDeps, signal: AbortSignal):
 
 const HEADERS = { "content-type": "application/json", "user-agent": "marina-webhooks" };
 
-function toAttemptSender(sender: Sender, now: Deps["now"]): AttemptSender {
-  return {
-    async send(request) {
-      const result = await sender.send(request);
-      const { durationMs, errorClass = null } = result;
-      if ("status" in result) {
-        const retryAfterMs = parseRetryAfter(result.responseHeaders["retry-after"], now());
-        return {
-          durationMs,
-          errorClass,
-          errorMessage: null,
-          statusCode: result.status,
-          responseHeaders: result.responseHeaders,
-          responseBody: Buffer.from(result.responseBody),
-          retryAfterSeconds: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
-        };
-      }
-      const errorMessage = toStorable(result.message);
+function toSendRequest(sender: Sender, now: Deps["now"]): SendRequest {
+  return async (request) => {
+    const result = await sender.send(request);
+    const { durationMs, errorClass = null } = result;
+    if ("status" in result) {
+      const retryAfterMs = parseRetryAfter(result.responseHeaders["retry-after"], now());
       return {
         durationMs,
         errorClass,
-        errorMessage,
-        statusCode: null,
-        responseHeaders: null,
-        responseBody: null,
+        errorMessage: null,
+        statusCode: result.status,
+        responseHeaders: result.responseHeaders,
+        responseBody: Buffer.from(result.responseBody),
+        retryAfterSeconds: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
       };
-    },
+    }
+    const errorMessage = toStorable(result.message);
+    return {
+      durationMs,
+      errorClass,
+      errorMessage,
+      statusCode: null,
+      responseHeaders: null,
+      responseBody: null,
+    };
   };
 }
 

@@ -31,7 +31,7 @@ export interface CapiState {
   converged: boolean;
   rollingOut: boolean;
   /** Cluster API has acted on the current generation of the object. */
-  observed: boolean;
+  isGenerationObserved: boolean;
   deletion: CapiCondition | undefined;
   /** Parts that were there and were deleted while the cluster stays, in tenants' words; Cluster API makes none of them again. */
   lostParts: readonly string[];
@@ -66,7 +66,7 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
     lateRejection: readLateRejection(cluster),
     converged: isConverged(cluster),
     rollingOut: isTrue(cluster, "RollingOut"),
-    observed: isObserved(cluster),
+    isGenerationObserved: isObserved(cluster),
     deletion: findCapiCondition(cluster, "Deleting"),
     lostParts: findLostParts(cluster),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),

@@ -26,7 +26,7 @@ export interface CapiPoolState {
    */
   registered: boolean;
   /** Cluster API has acted on the current generation of the MachineDeployment. */
-  observed: boolean;
+  isGenerationObserved: boolean;
   /** The hash of the settings that it was given (see hashPoolSettings); undefined = it was given none. */
   settings: string | undefined;
   /** The number of nodes requested from Cluster API. */
@@ -53,7 +53,7 @@ export function readPool(deployment: MachineDeployment): CapiPoolState {
     deletedAt: deletionTimestamp,
     finalizers,
     registered: REGISTRATION_FINALIZERS.every((finalizer) => finalizers.includes(finalizer)),
-    observed: status?.observedGeneration === deployment.metadata.generation,
+    isGenerationObserved: status?.observedGeneration === deployment.metadata.generation,
     settings: deployment.metadata.annotations?.[ANNOTATION_APPLIED],
     replicas: deployment.spec?.replicas,
     nodes: status?.replicas,

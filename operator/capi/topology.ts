@@ -39,14 +39,15 @@ export interface DesiredCluster {
  */
 export function findUnsupported(desired: DesiredCluster, capabilities: ClassCapabilities): string[] {
   const missing = (name: string) => !capabilities.variables.has(name);
-  const faults: string[] = [];
-  if (!desired.publicEndpoint && missing("publicEndpoint")) faults.push("a private endpoint");
-  if (desired.authorizedCIDRs !== undefined && missing("authorizedCIDRs")) faults.push("authorized CIDRs");
+  const missingParts: string[] = [];
+  if (!desired.publicEndpoint && missing("publicEndpoint")) missingParts.push("a private endpoint");
+  if (desired.authorizedCIDRs !== undefined && missing("authorizedCIDRs"))
+    missingParts.push("authorized CIDRs");
   if (desired.apiServerRateLimit !== undefined && missing("apiServerRateLimit")) {
-    faults.push("a rate limit of the API server");
+    missingParts.push("a rate limit of the API server");
   }
-  if (desired.pools.length > 0 && capabilities.workerClass === undefined) faults.push("node pools");
-  return faults;
+  if (desired.pools.length > 0 && capabilities.workerClass === undefined) missingParts.push("node pools");
+  return missingParts;
 }
 
 /**

@@ -215,7 +215,8 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
     NOW,
   );
   expect(decision).toHaveProperty("expiresAt", new Date(at(595)));
-  const reason = "reason" in decision ? decision.reason : "fault" in decision ? decision.fault.reason : "";
+  const reason =
+    "reason" in decision ? decision.reason : "problem" in decision ? decision.problem.reason : "";
   expect(`${decision.kind} ${reason}`.trim()).toBe(decided);
 });
 
@@ -284,9 +285,9 @@ test.each<[string, Partial<ObservedAccess>]>([
   ["ClusterSuspended", { cluster: suspendedCluster }],
 ])("the reason %s has a sentence for kubectl and one for REST", (reason, rest) => {
   const decision = reconcileAccess(observe(rest), NOW);
-  const fault = decision.kind === "reject" ? decision.fault : decision;
-  expect(fault).toMatchObject({ reason });
-  const message = "message" in fault ? fault.message : "";
+  const problem = decision.kind === "reject" ? decision.problem : decision;
+  expect(problem).toMatchObject({ reason });
+  const message = "message" in problem ? problem.message : "";
   for (const text of [message, toRestWords(message)]) {
     expect(text).toMatch(/^[A-Za-z].*[.]$/);
     expect(findTenantTextFault(text)).toBeUndefined();

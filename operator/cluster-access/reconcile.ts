@@ -18,7 +18,7 @@ import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from ".
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { isOlder } from "../../shared/kube/object.ts";
 import {
-  findIdentityFault,
+  findIdentityProblem,
   findMissingMetadata,
   hasFinalizer,
   isDeleting,
@@ -50,7 +50,7 @@ export type AccessDecision =
   /** Id, organization and finalizer first: a right without an object could never be revoked. */
   | { kind: "label"; metadata: MetadataChange; expiresAt: Date }
   | { kind: "wait"; reason: string; message: string; expiresAt: Date }
-  | { kind: "reject"; fault: Problem; expiresAt: Date };
+  | { kind: "reject"; problem: Problem; expiresAt: Date };
 
 /** Decides what to do for one access. */
 export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDecision {
@@ -63,12 +63,12 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   const expiresAt = findExpiry(access);
   if (expiresAt <= now) return { kind: "delete" };
-  const fault = findIdentityFault(organization, observed.olderDuplicate);
-  if (fault !== undefined || organization.kind !== "known") {
-    return fault === undefined ? { kind: "ignore" } : { kind: "reject", fault, expiresAt };
+  const problem = findIdentityProblem(organization, observed.olderDuplicate);
+  if (problem !== undefined || organization.kind !== "known") {
+    return problem === undefined ? { kind: "ignore" } : { kind: "reject", problem, expiresAt };
   }
   const confirmation = confirmationOf(access);
-  if (confirmation === "refused") return { kind: "reject", fault: composeRefusal(access), expiresAt };
+  if (confirmation === "refused") return { kind: "reject", problem: composeRefusal(access), expiresAt };
   if (confirmation === "unconfirmed") {
     const message = `The access waits until the API server has looked up ${spec.subject} among the members of the organization. ${ADVICE_BY_REASON.WaitingForIdentity.kubectl}`;
     return { kind: "wait", reason: "WaitingForIdentity", message, expiresAt };
@@ -80,7 +80,7 @@ export function reconcileAccess(observed: ObservedAccess, now: Date): AccessDeci
   }
   if (observed.siblings.filter((other) => comesFirst(other, observed, now)).length >= MAX_LIVE_ACCESSES) {
     const message = `${spec.subject} holds ${MAX_LIVE_ACCESSES} accesses to the cluster ${spec.clusterName}; delete one of them.`;
-    return { kind: "reject", fault: { reason: "TooManyAccesses", message }, expiresAt };
+    return { kind: "reject", problem: { reason: "TooManyAccesses", message }, expiresAt };
   }
   if (observed.nameTaken) {
     return {

@@ -99,7 +99,7 @@ export async function runAccess(
       });
       break;
     case "reject":
-      await report(deps, access, { ...decision.fault, kind: "rejected" }, apply);
+      await report(deps, access, { ...decision.problem, kind: "rejected" }, apply);
       break;
     case "wait":
       await report(deps, access, { ...decision, kind: "waiting" }, apply);

@@ -24,14 +24,14 @@ export const TENANT_UNAVAILABLE = "ControlPlaneUnavailable";
 
 export const BINDINGS_FAILED = "BindingsFailed";
 
-const FAULTS_OF_TENANT = [TENANT_UNAVAILABLE, BINDINGS_FAILED] as const;
-export type FaultOfTenant = (typeof FAULTS_OF_TENANT)[number];
+const TENANT_FAILURES = [TENANT_UNAVAILABLE, BINDINGS_FAILED] as const;
+export type TenantFailure = (typeof TENANT_FAILURES)[number];
 
 /** Why the last attempt at an access failed, when it is the tenant's API server: it did not respond, or refused its rights. */
-export function findFaultOfTenant({ metadata, status }: ClusterAccess): FaultOfTenant | undefined {
+export function findTenantFailure({ metadata, status }: ClusterAccess): TenantFailure | undefined {
   if (metadata.deletionTimestamp !== undefined) return undefined;
   const reason = findCondition(status?.conditions, "Ready")?.reason;
-  return FAULTS_OF_TENANT.find((fault) => fault === reason);
+  return TENANT_FAILURES.find((failure) => failure === reason);
 }
 
 /** The result of a reconcile. */

@@ -22,7 +22,7 @@ test.each<[AddOnState["state"], string, string]>([
   expect(findTenantTextFault(condition?.message ?? "")).toBeUndefined();
 });
 
-test("a fault stays in the condition after a restart of the operator, until it has looked; that add-ons are applied does not", () => {
+test("a problem stays in the condition after a restart of the operator, until it has looked; that add-ons are applied does not", () => {
   const one = { name: "cni", state: "unknown", manifests: [] } as const;
   const reasonAfter = (status: "True" | "False", reason: string) => {
     const at = { message: "said", lastTransitionTime: "2026-05-01T12:00:00Z", observedGeneration: 1 };

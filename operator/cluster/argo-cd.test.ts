@@ -22,7 +22,7 @@ const ready = () => aCluster().withPools(makePool("web")).ready().reconciled();
 const clusterOf = (fixture: ClusterFixture): Judged => fixture.reconciled().observed.cluster;
 const poolOf = (fixture: PoolFixture): Judged => fixture.reconciled().observed.pool;
 const unreachable = { probe: { ok: false, message: "connection refused" } };
-const fault = { reason: "QuotaExceeded", message: "A quota of the platform stands in the way." };
+const problem = { reason: "QuotaExceeded", message: "A quota of the platform stands in the way." };
 
 const CLUSTERS: State[] = [
   ["that was just made", aCluster().observed.cluster, "Progressing"],
@@ -72,7 +72,7 @@ const POOLS: State[] = [
   ["that was just made", aPool().fresh().observed.pool, "Progressing"],
   ["without a cluster", poolOf(aPool().withoutCluster()), "Progressing"],
   ["that waits for its cluster", poolOf(aPool()), "Progressing"],
-  ["of a cluster that is refused", poolOf(aPool().withCluster({ fault })), "Degraded"],
+  ["of a cluster that is refused", poolOf(aPool().withCluster({ problem })), "Degraded"],
   ["that is ready", poolOf(running()), "Healthy"],
   [
     "that is being scaled",
@@ -83,7 +83,7 @@ const POOLS: State[] = [
   ["that waits for an upgrade to reach it", poolOf(running().withCluster(UPGRADING)), "Progressing"],
   [
     "that is ready, with a change that was refused",
-    poolOf(running().withSpec({ desiredNodes: 4 }).withCluster({ fault })),
+    poolOf(running().withSpec({ desiredNodes: 4 }).withCluster({ problem })),
     "Degraded",
   ],
   [
@@ -116,14 +116,14 @@ const OTHERS: State[] = [
     accessWith({ kind: "granted", expiresAt: START, tokenSecretName: "t" }),
     "Healthy",
   ],
-  ["access that waits", accessWith({ kind: "waiting", ...fault }), "Progressing"],
-  ["access that is refused", accessWith({ kind: "rejected", ...fault }), "Degraded"],
+  ["access that waits", accessWith({ kind: "waiting", ...problem }), "Progressing"],
+  ["access that is refused", accessWith({ kind: "rejected", ...problem }), "Degraded"],
   [
     "inventory that is observed",
     inventoryWith({ kind: "observed", pool: { orgId: ORG, quotaBytes: 1, usedBytes: 1, observedAt: START } }),
     "Healthy",
   ],
-  ["inventory that is refused", inventoryWith({ kind: "stalled", ...fault }), "Degraded"],
+  ["inventory that is refused", inventoryWith({ kind: "stalled", ...problem }), "Degraded"],
 ];
 
 test("Argo CD shows the health of every state: none that only a person can help is green, no upgrade is red", async () => {

@@ -6,12 +6,12 @@ import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } 
 
 function topologyOf(observed: ObservedCluster) {
   const decision = decideChildren(observed, CLUSTER_ID, NOW);
-  if (!decision.ok) throw new Error(`rejected: ${decision.fault.reason}`);
-  return { ...decision.capiCluster.spec?.topology, fault: decision.fault };
+  if (!decision.ok) throw new Error(`rejected: ${decision.problem.reason}`);
+  return { ...decision.capiCluster.spec?.topology, problem: decision.problem };
 }
 
-function faultOf(observed: ObservedCluster) {
-  return decideChildren(observed, CLUSTER_ID, NOW).fault;
+function problemOf(observed: ObservedCluster) {
+  return decideChildren(observed, CLUSTER_ID, NOW).problem;
 }
 
 const poor = (...without: string[]) =>
@@ -50,9 +50,9 @@ describe("the topology", () => {
     ["a private endpoint", aCluster({ publicEndpoint: false }), "publicEndpoint"],
     ["authorized CIDRs", aCluster({ network: { authorizedCIDRs: ["10.0.0.0/8"] } }), "authorizedCIDRs"],
   ])("of a new cluster is not applied when the class does not support %s", (message, cluster, variable) => {
-    const fault = faultOf(observeBlue({ cluster, capi: undefined, classes: poor(variable) }));
-    expect(fault).toMatchObject({ reason: "UnsupportedByClass" });
-    expect(fault?.message).toContain(message);
+    const problem = problemOf(observeBlue({ cluster, capi: undefined, classes: poor(variable) }));
+    expect(problem).toMatchObject({ reason: "UnsupportedByClass" });
+    expect(problem?.message).toContain(message);
   });
 
   test.each([
@@ -70,12 +70,12 @@ describe("the topology", () => {
     ({ list, platform, reasons }) => {
       const cluster = aCluster(list === undefined ? {} : { network: { authorizedCIDRs: list } });
       const { settings } = observeBlue();
-      const fault = faultOf(
+      const problem = problemOf(
         observeBlue({ cluster, capi: undefined, settings: { ...settings, platformCIDRs: platform } }),
       );
-      const faults = fault === undefined ? [] : [fault];
+      const problems = problem === undefined ? [] : [problem];
       const message = expect.stringContaining("MARINA_PLATFORM_CIDRS");
-      expect(faults).toEqual(reasons.map((reason) => ({ reason, message })));
+      expect(problems).toEqual(reasons.map((reason) => ({ reason, message })));
     },
   );
 
@@ -129,7 +129,7 @@ describe("the version", () => {
   ])("%s: the pools are applied nevertheless, with the live version", (_name, version, reason) => {
     const pools = [aClusterPool({ pool: aPool({ desiredNodes: 5 }) })];
     const topology = topologyOf(observeBlue({ cluster: aCluster({ version }), pools }));
-    expect(topology).toMatchObject({ version: "v1.34.2", fault: { reason } });
+    expect(topology).toMatchObject({ version: "v1.34.2", problem: { reason } });
     expect(topology.workers?.machineDeployments).toMatchObject([{ replicas: 5 }]);
   });
 
@@ -142,7 +142,7 @@ describe("the version", () => {
 describe("the worker subnet", () => {
   const subnetOf = (observed: ObservedCluster) => {
     const decision = decideChildren(observed, CLUSTER_ID, NOW);
-    return decision.ok ? decision.subnet : decision.fault.reason;
+    return decision.ok ? decision.subnet : decision.problem.reason;
   };
   const noLock = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
   const withStatus = aCluster({}, { status: { workerSubnet: "10.64.2.0/24" } });
@@ -161,7 +161,7 @@ describe("the worker subnet", () => {
     const locks = { own: undefined, taken: new Set(["10.64.2.0/24"]) };
     expect(subnetOf(observeBlue({ cluster: withStatus, locks }))).toBe("NoFreeSubnet");
   });
-  test("is a free one for a new cluster, and a fault when none is left", () => {
+  test("is a free one for a new cluster, and a problem when none is left", () => {
     const all = ["10.64.0.0/24", "10.64.1.0/24", "10.64.2.0/24", "10.64.3.0/24"];
     const three = { own: undefined, taken: new Set(all.slice(0, 3)) };
     expect(subnetOf(observeBlue({ capi: undefined, locks: three }))).toBe("10.64.3.0/24");
@@ -184,7 +184,7 @@ test.each([
     "NameTaken",
   ],
 ])("with %s nothing is applied", (_name, observed, reason) => {
-  expect(faultOf(observed)?.reason).toBe(reason);
+  expect(problemOf(observed)?.reason).toBe(reason);
   expect(decideChildren(observed, CLUSTER_ID, NOW).ok).toBe(false);
 });
 
@@ -200,7 +200,7 @@ describe("a cluster whose plan was removed", () => {
     const kept = decideChildren(gold("1.34"), CLUSTER_ID, NOW);
     expect(kept).toMatchObject({
       ok: true,
-      fault: undefined,
+      problem: undefined,
       capiCluster: {
         spec: {
           topology: { version: "v1.34.2", classRef: { name: "standard-v1" }, controlPlane: { replicas: 1 } },
@@ -211,7 +211,7 @@ describe("a cluster whose plan was removed", () => {
 
   test("is not upgraded, and says why", () => {
     const decision = decideChildren(gold("1.35"), CLUSTER_ID, NOW);
-    expect(decision).toMatchObject({ ok: true, fault: { reason: "UnknownPlan" } });
+    expect(decision).toMatchObject({ ok: true, problem: { reason: "UnknownPlan" } });
     expect(decision.ok && decision.capiCluster.spec?.topology?.version).toBe("v1.34.2");
   });
 });

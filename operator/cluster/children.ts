@@ -29,27 +29,27 @@ import {
   chooseNetworkPolicy,
   composePrivateEndpointWait,
   composeUnsupported,
-  findNetworkFault,
+  findNetworkProblem,
 } from "./networks.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
-import { findPackageFault } from "./package.ts";
+import { findPackageProblem } from "./package.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 import { findCapiPoolReadinessWait } from "./waits.ts";
 
-/** The desired state, or why there is none. A `fault` in addition to the state is about a part that was left unchanged. */
+/** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
 export type Decision =
   | {
       ok: true;
       target: string | undefined;
       subnet: string;
       capiCluster: CapiCluster;
-      fault: Problem | undefined;
+      problem: Problem | undefined;
       /** Why a part of the network policy alone waits. */
-      policyFault: Problem | undefined;
+      policyProblem: Problem | undefined;
     }
   | {
       ok: false;
-      fault: Problem;
+      problem: Problem;
       target: string | undefined;
       /** It is accepted and waits: the platform can support it one day. */
       isWait?: boolean;
@@ -61,18 +61,18 @@ export type Decision =
  */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
-  const forbidden = findPackageFault(observed);
-  if (forbidden !== undefined) return { ok: false, fault: forbidden, target: undefined };
+  const forbidden = findPackageProblem(observed);
+  if (forbidden !== undefined) return { ok: false, problem: forbidden, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   const plan = known ?? retainPlan(observed);
   const unknownPlan = known === undefined ? composeUnknownPlan(settings, planName) : undefined;
   if (plan === undefined)
-    return { ok: false, fault: composeUnknownPlan(settings, planName), target: undefined };
+    return { ok: false, problem: composeUnknownPlan(settings, planName), target: undefined };
   if (observed.nameTaken)
-    return { ok: false, fault: composeNameTaken(cluster.metadata.name), target: undefined };
+    return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)
-    return { ok: false, fault: observed.blocker, target: undefined };
+    return { ok: false, problem: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
   const choice = chooseClassAndVersion(observed, plan, pinned, unknownPlan);
   if (choice === undefined) {
@@ -80,20 +80,20 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     return fail("ClassNotFound", message);
   }
   if (observed.nameElsewhere && !choice.capabilities.hasNamesPerNamespace)
-    return { ok: false, fault: composeNameElsewhere(cluster.metadata.name), target: undefined };
-  if (choice.version === undefined) return { ok: false, fault: choice.fault, target: undefined };
-  const { target, version, fault } = choice;
+    return { ok: false, problem: composeNameElsewhere(cluster.metadata.name), target: undefined };
+  if (choice.version === undefined) return { ok: false, problem: choice.problem, target: undefined };
+  const { target, version, problem } = choice;
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
     const message = `The platform has no free /24 network left for the workers of ${displayNameOf(cluster)}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
     return fail("NoFreeSubnet", message, target);
   }
   const clusterNetwork = chooseNetwork(observed);
-  const overlapping = findNetworkFault(observed, clusterNetwork, subnet);
-  if (overlapping !== undefined) return { ok: false, fault: overlapping, target };
+  const overlapping = findNetworkProblem(observed, clusterNetwork, subnet);
+  if (overlapping !== undefined) return { ok: false, problem: overlapping, target };
   const policy = chooseNetworkPolicy(observed, choice, subnet);
-  if (policy.listFault !== undefined && observed.capi === undefined)
-    return { ok: false, fault: policy.listFault, target };
+  if (policy.listProblem !== undefined && observed.capi === undefined)
+    return { ok: false, problem: policy.listProblem, target };
   const desired: DesiredCluster = {
     ...describeCluster(observed, plan, { id, className: choice.classRef.name, version }),
     classRef: choice.classRef,
@@ -109,13 +109,20 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     observed.capi === undefined &&
     !choice.capabilities.variables.has("publicEndpoint")
   )
-    return { ok: false, fault: composePrivateEndpointWait(choice.classRef.name), target, isWait: true };
+    return { ok: false, problem: composePrivateEndpointWait(choice.classRef.name), target, isWait: true };
   const [unsupported] = findUnsupported(desired, choice.capabilities);
   if (unsupported !== undefined)
-    return { ok: false, fault: composeUnsupported(choice.classRef.name, unsupported), target };
+    return { ok: false, problem: composeUnsupported(choice.classRef.name, unsupported), target };
   const capiCluster = withAppliedHash(composeCapiCluster(desired, choice.capabilities), ANNOTATION_APPLIED);
-  const policyFault = policy.listFault ?? policy.limitFault;
-  return { ok: true, target, subnet, fault: fault ?? findTaintsFault(observed), policyFault, capiCluster };
+  const policyProblem = policy.listProblem ?? policy.limitProblem;
+  return {
+    ok: true,
+    target,
+    subnet,
+    problem: problem ?? findTaintsProblem(observed),
+    policyProblem,
+    capiCluster,
+  };
 }
 
 /** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
@@ -133,7 +140,7 @@ function composeUnknownPlan({ plans }: ObservedCluster["settings"], planName: st
 }
 
 function fail(reason: string, message: string, target?: string): Decision {
-  return { ok: false, fault: { reason, message }, target };
+  return { ok: false, problem: { reason, message }, target };
 }
 
 /** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a copy never is. */
@@ -166,7 +173,7 @@ function lacksTaints({ taintsRejected, capi }: ObservedCluster, { pool }: Observ
 }
 
 /** Why pools are left out although the rest is applied; undefined = none is. */
-function findTaintsFault(observed: ObservedCluster): Problem | undefined {
+function findTaintsProblem(observed: ObservedCluster): Problem | undefined {
   const names = observed.pools
     .filter((one) => lacksTaints(observed, one))
     .map(({ pool }) => displayNameOf(pool));
@@ -203,7 +210,7 @@ function chooseClassAndVersion(
   const choice = stepOn(capabilities);
   const upgrading = live !== undefined && choice.version !== live.version;
   if (upgrading && unknownPlan !== undefined) {
-    return { classRef: pinned, capabilities, ...choice, version: live.version, fault: unknownPlan };
+    return { classRef: pinned, capabilities, ...choice, version: live.version, problem: unknownPlan };
   }
   const planned = { name: plan.class, namespace: plan.namespace };
   const next = upgrading ? classes.get(`${planned.namespace}/${planned.name}`) : undefined;

@@ -39,11 +39,11 @@ export interface ClusterPool {
 /** What the conditions of a cluster are decided from. */
 export interface Facts {
   observed: ObservedCluster;
-  fault: Problem | undefined;
+  problem: Problem | undefined;
   /** What an accepted cluster waits for before anything of it is made. */
   wait: Problem | undefined;
   /** Why a part of the network policy alone waits, while everything else is done. */
-  policyFault: Problem | undefined;
+  policyProblem: Problem | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -162,21 +162,21 @@ function decideEndpoint(observed: ObservedCluster): ClusterCondition {
 
 function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const type = "NetworkPolicyApplied";
-  const { observed, fault, policyFault } = facts;
-  if (policyFault !== undefined)
-    return clusterCondition(type, "False", policyFault.reason, policyFault.message);
+  const { observed, problem, policyProblem } = facts;
+  if (policyProblem !== undefined)
+    return clusterCondition(type, "False", policyProblem.reason, policyProblem.message);
   const isIgnorable = mayBeIgnored(observed);
-  if (isIgnorable && (facts.applied || fault === undefined)) {
+  if (isIgnorable && (facts.applied || problem === undefined)) {
     const message =
       "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
   const isInForce =
-    (fault === undefined && isStillInForce(facts, type)) || (facts.applied && isEnforced(observed));
+    (problem === undefined && isStillInForce(facts, type)) || (facts.applied && isEnforced(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
-  if (fault !== undefined)
-    return clusterCondition(type, "False", fault.reason, "The requested network rules are not in force.");
+  if (problem !== undefined)
+    return clusterCondition(type, "False", problem.reason, "The requested network rules are not in force.");
   const last = findCondition(observed.cluster.status?.conditions, type)?.status ?? "Unknown";
   const status = last === "Unknown" ? "Unknown" : "False";
   return clusterCondition(type, status, "Provisioning", "The network rules are being applied.");

@@ -213,9 +213,9 @@ test("a lost cluster can be deleted, and its subnet is free", () => {
 });
 
 test("the node pools of a lost cluster are lost with it, and count the nodes that are left", () => {
-  const fault = { reason: "InfrastructureLost", message: "It is gone. Restore it." };
+  const problem = { reason: "InfrastructureLost", message: "It is gone. Restore it." };
   const running = aPool().withNodes(2).reconciled();
-  const lost = running.withCluster({ fault }).with({ capi: undefined });
+  const lost = running.withCluster({ problem }).with({ capi: undefined });
   expect(lost.condition("Ready")).toMatchObject({ status: "False", reason: "InfrastructureLost" });
   expect(lost.condition("Stalled")).toMatchObject({ status: "True", reason: "InfrastructureLost" });
   expect(lost.plan().status).toMatchObject({ phase: "Failed", nodes: 0, readyNodes: 0 });

@@ -60,7 +60,7 @@ describe("a cluster whose name is another Namespace's", () => {
     });
     const plan = reconcileCluster({ ...observed, cluster: aCluster({}, { status: {} }) }, NOW);
     expect([plan.apply, plan.remove]).toEqual([[], []]);
-    expect(decideChildren(observed, CLUSTER_ID, NOW).fault?.reason).toBe("NameTaken");
+    expect(decideChildren(observed, CLUSTER_ID, NOW).problem?.reason).toBe("NameTaken");
   });
 
   test("is made where each Namespace has names of its own", () => {

@@ -15,9 +15,9 @@ const READ_SELDOM_MS = 60_000;
 /** Who may reach the API endpoint, and how often, as Cluster API gets it. */
 export interface NetworkPolicyChoice extends Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit"> {
   /** Why the list is not the one of the specification. */
-  listFault: Problem | undefined;
+  listProblem: Problem | undefined;
   /** Why the rate limit is not the one of the specification. */
-  limitFault: Problem | undefined;
+  limitProblem: Problem | undefined;
 }
 
 /**
@@ -31,17 +31,17 @@ export function chooseNetworkPolicy(
 ): NetworkPolicyChoice {
   const { authorizedCIDRs = [], apiServerRateLimit } = observed.cluster.spec.network ?? {};
   const wanted = authorizeCIDRs(authorizedCIDRs, workerSubnet, observed.settings.platformCIDRs);
-  const listFault = findListFault(observed, classRef.name, capabilities, wanted);
-  const limitFault =
+  const listProblem = findListProblem(observed, classRef.name, capabilities, wanted);
+  const limitProblem =
     apiServerRateLimit !== undefined && !capabilities.variables.has("apiServerRateLimit")
       ? composeUnsupported(classRef.name, "a rate limit of the API server")
       : undefined;
   return {
-    authorizedCIDRs: listFault === undefined ? wanted : readLive(observed, "authorizedCIDRs"),
+    authorizedCIDRs: listProblem === undefined ? wanted : readLive(observed, "authorizedCIDRs"),
     apiServerRateLimit:
-      limitFault === undefined ? apiServerRateLimit : readLive(observed, "apiServerRateLimit"),
-    listFault,
-    limitFault,
+      limitProblem === undefined ? apiServerRateLimit : readLive(observed, "apiServerRateLimit"),
+    listProblem,
+    limitProblem,
   };
 }
 
@@ -57,7 +57,7 @@ export function composePrivateEndpointWait(className: string): Problem {
   return { reason: "UnsupportedByClass", message };
 }
 
-function findListFault(
+function findListProblem(
   { settings }: ObservedCluster,
   className: string,
   { variables, maxAuthorizedCIDRs }: ClassCapabilities,
@@ -97,7 +97,7 @@ export function authorizeCIDRs(
 /** Whether the condition of the network rules depends on what the infrastructure says. */
 export function needsInfrastructure({ cluster, capi }: ObservedCluster): boolean {
   const { generation, deletionTimestamp } = cluster.metadata;
-  if (!isRestricted(cluster) || deletionTimestamp !== undefined || capi?.state.observed !== true)
+  if (!isRestricted(cluster) || deletionTimestamp !== undefined || capi?.state.isGenerationObserved !== true)
     return false;
   const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
   return (
@@ -133,7 +133,7 @@ export function chooseNetwork({ cluster, capi, settings }: ObservedCluster): Clu
 }
 
 /** Why a new cluster cannot have these networks; undefined = it can. */
-export function findNetworkFault(
+export function findNetworkProblem(
   { capi }: Pick<ObservedCluster, "capi">,
   network: ClusterNetwork,
   workerSubnet: string,

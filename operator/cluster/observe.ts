@@ -16,7 +16,7 @@ import type { InfrastructureState } from "../capi/infrastructure.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
-import { type FaultOfTenant, findFaultOfTenant } from "../cluster-access/status.ts";
+import { findTenantFailure, type TenantFailure } from "../cluster-access/status.ts";
 import { findDuplicateName, findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi, findPoolObjects, isNameElsewhere, type OwnCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
@@ -117,7 +117,7 @@ export interface ObservedCluster {
 export interface ObservedAccessHealth {
   attempts: AccessAttempts;
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
-  faults: readonly FaultOfTenant[];
+  failures: readonly TenantFailure[];
   /** What this process knows of its bindings. */
   found: TenantRecord;
 }
@@ -173,7 +173,7 @@ export function observeCluster(
     addOns: observeAddOnStates(caches, key, capi, found.addOnObstacles),
     access: {
       attempts: found.attempts,
-      faults: findAccessFaults(caches, key),
+      failures: listTenantFailures(caches, key),
       found: found.tenant,
     },
     applyFailure: undefined,
@@ -189,8 +189,8 @@ function findLostParts(caches: Caches, capi: OwnCapi | undefined, key: string): 
   return [...capi.state.lostParts, ...(hasLostCa(caches, key) ? ["certificate authority"] : [])];
 }
 
-function findAccessFaults(caches: Caches, key: string): FaultOfTenant[] {
-  return caches.accesses.byIndex(INDEX_CLUSTER, key).flatMap((access) => findFaultOfTenant(access) ?? []);
+function listTenantFailures(caches: Caches, key: string): TenantFailure[] {
+  return caches.accesses.byIndex(INDEX_CLUSTER, key).flatMap((access) => findTenantFailure(access) ?? []);
 }
 
 /** A CA that a user provides for a future cluster has no owner, and is never garbage collected. */

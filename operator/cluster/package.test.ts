@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Packages } from "../../shared/crd/published-config.ts";
-import { findPackageFault } from "./package.ts";
+import { findPackageProblem } from "./package.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
 const CREATED_AT = "2026-11-01T10:00:00Z";
@@ -32,19 +32,19 @@ test.each([
   ["with another number", { plan: "dev", controlPlaneReplicas: 3 as const }, "ReplicasNotInPlan"],
   ["with a package that was retired before", { plan: "old" }, "PlanRetired"],
   ["with a package that was retired after its creation", { plan: "leaving" }, undefined],
-])("a new cluster %s: %j has the fault %s", (_what, spec, reason) => {
-  expect(findPackageFault(aNewCluster(spec))?.reason).toBe(reason);
+])("a new cluster %s: %j has the problem %s", (_what, spec, reason) => {
+  expect(findPackageProblem(aNewCluster(spec))?.reason).toBe(reason);
 });
 
 test("a cluster that exists keeps a retired package, also while Cluster API has nothing of it", () => {
   expect(
-    findPackageFault(aNewCluster({ plan: "old" }, { status: { clusterClass: "standard-v1" } })),
+    findPackageProblem(aNewCluster({ plan: "old" }, { status: { clusterClass: "standard-v1" } })),
   ).toBeUndefined();
 });
 
 test("a running cluster keeps its replicas when those of its package change, and can have no others but these", () => {
   const cases = ([1, 3, 5] as const).map((controlPlaneReplicas) =>
-    findPackageFault(observeBlue({ cluster: aCluster({ plan: "old", controlPlaneReplicas }), packages })),
+    findPackageProblem(observeBlue({ cluster: aCluster({ plan: "old", controlPlaneReplicas }), packages })),
   );
-  expect(cases.map((fault) => fault?.reason)).toEqual([undefined, undefined, "ReplicasNotInPlan"]);
+  expect(cases.map((problem) => problem?.reason)).toEqual([undefined, undefined, "ReplicasNotInPlan"]);
 });

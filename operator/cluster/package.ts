@@ -7,7 +7,7 @@ import type { ObservedCluster } from "./observe.ts";
  * clusters that were created before, and a package whose number of replicas changed does not change those of a cluster
  * that runs.
  */
-export function findPackageFault({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
+export function findPackageProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
   if (plan === undefined || !Object.hasOwn(packages, plan)) return undefined;
   const terms = packages[plan];

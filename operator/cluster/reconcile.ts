@@ -10,7 +10,7 @@ import { capiClusterKind } from "../capi/kinds.ts";
 import { explainRejection, findRejectionCause } from "../capi/tenant-words.ts";
 import { removePoolEntry } from "../capi/topology.ts";
 import {
-  findIdentityFault,
+  findIdentityProblem,
   findMissingFinalizer,
   findMissingIdentity,
   hasFinalizer,
@@ -53,10 +53,10 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
   const identity = readIdentity(observed.cluster, isTakenOver(observed));
-  const fault = findIdentityFault(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
-  if (fault !== undefined || organization.kind !== "known") {
+  const problem = findIdentityProblem(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
+  if (problem !== undefined || organization.kind !== "known") {
     const adoption = identity === "unconfirmed" ? { apply: adoptRestored(observed), remove: [] } : NO_STEPS;
-    const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, fault }, now);
+    const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, problem }, now);
     return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
   const id = idOf(observed.cluster) ?? observed.candidateId;
@@ -66,19 +66,22 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const toApply = observed.applyFailure === undefined ? steps : NO_STEPS;
-  const wait = !decision.ok && decision.isWait ? decision.fault : undefined;
-  const decided = rejection.fault ?? (wait === undefined ? decision.fault : undefined);
+  const wait = !decision.ok && decision.isWait ? decision.problem : undefined;
+  const decided = rejection.problem ?? (wait === undefined ? decision.problem : undefined);
   const input: StatusInput = {
     observed,
-    fault: missing.length > 0 ? composeMissingPools(missing) : decided,
+    problem: missing.length > 0 ? composeMissingPools(missing) : decided,
     wait,
     id,
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
-    policyFault: decision.ok ? decision.policyFault : undefined,
+    policyProblem: decision.ok ? decision.policyProblem : undefined,
     applied:
-      decision.ok && isCarriedOut(observed, pending) && rejection.fault === undefined && missing.length === 0,
+      decision.ok &&
+      isCarriedOut(observed, pending) &&
+      rejection.problem === undefined &&
+      missing.length === 0,
   };
   const plan = composeClusterPlan(toApply, input, now);
   return {
@@ -117,7 +120,7 @@ const NOTHING_DECIDED = {
   target: undefined,
   subnet: undefined,
   clusterClass: undefined,
-  policyFault: undefined,
+  policyProblem: undefined,
   applied: false,
 };
 
@@ -125,7 +128,7 @@ const NOTHING_DECIDED = {
 function isCarriedOut({ cluster, capi }: ObservedCluster, steps: Steps): boolean {
   if (steps.apply.length > 0 || steps.waitMs !== undefined) return false;
   // While it is paused, Cluster API observes nothing.
-  return capi?.state.observed === true || (capi !== undefined && isSuspended(cluster));
+  return capi?.state.isGenerationObserved === true || (capi !== undefined && isSuspended(cluster));
 }
 
 /** A suspended cluster is paused and left unchanged; a resumed one gets what it missed. */
@@ -174,27 +177,27 @@ function planSteps(
 }
 
 interface Rejection {
-  fault: Problem | undefined;
+  problem: Problem | undefined;
   requeueAfterMs: number | undefined;
 }
 
-const NO_REJECTION: Rejection = { fault: undefined, requeueAfterMs: undefined };
+const NO_REJECTION: Rejection = { problem: undefined, requeueAfterMs: undefined };
 
 /** What Cluster API rejected, immediately or after the apply. */
 function findRejection({ applyFailure, upgradeRejection, capi }: ObservedCluster, now: Date): Rejection {
   if (applyFailure?.kind === "rejected") {
-    return { fault: composeRejection(applyFailure.message), requeueAfterMs: RETRY_REJECTED_MS };
+    return { problem: composeRejection(applyFailure.message), requeueAfterMs: RETRY_REJECTED_MS };
   }
   if (upgradeRejection !== undefined) {
     const mustWait = findRejectionCause(upgradeRejection) === "rollout";
-    const fault = mustWait ? undefined : composeRejection(upgradeRejection);
-    return { fault, requeueAfterMs: RETRY_REJECTED_MS };
+    const problem = mustWait ? undefined : composeRejection(upgradeRejection);
+    return { problem, requeueAfterMs: RETRY_REJECTED_MS };
   }
   const late = capi?.state.lateRejection;
   if (late === undefined) return NO_REJECTION;
   const remaining = REJECTION_LASTS_MS - elapsedMs(late.since, now);
-  if (remaining > 0) return { fault: undefined, requeueAfterMs: remaining };
-  return { fault: composeRejection(late.message), requeueAfterMs: undefined };
+  if (remaining > 0) return { problem: undefined, requeueAfterMs: remaining };
+  return { problem: composeRejection(late.message), requeueAfterMs: undefined };
 }
 
 function composeRejection(text: string): Problem {
@@ -236,7 +239,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     if (lock !== undefined) remove.push(releaseSubnet(settings.platformNamespace, lock));
     return composePlan({ remove, releaseFinalizer: true });
   }
-  const input: StatusInput = { ...NOTHING_DECIDED, observed, fault: undefined };
+  const input: StatusInput = { ...NOTHING_DECIDED, observed, problem: undefined };
   const steps = observed.applyFailure === undefined ? { apply: planResume(capi?.object), remove } : NO_STEPS;
   const plan = composeClusterPlan(steps, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };

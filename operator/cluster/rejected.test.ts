@@ -28,10 +28,10 @@ test("taints that Cluster API does not take keep their own new pool out, and not
 });
 
 test("the pool that is kept out says why, and no other one", () => {
-  const fault = { reason: "TaintsUnavailable", message: "The platform cannot. Ask it." };
-  const kept = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }).withCluster({ fault });
+  const problem = { reason: "TaintsUnavailable", message: "The platform cannot. Ask it." };
+  const kept = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }).withCluster({ problem });
   expect(kept.condition("Stalled")).toMatchObject({ status: "True", reason: "TaintsUnavailable" });
-  expect(aPool().withCluster({ fault }).condition("Stalled")).toBeUndefined();
+  expect(aPool().withCluster({ problem }).condition("Stalled")).toBeUndefined();
 });
 
 describe("an apply that Cluster API does not accept", () => {

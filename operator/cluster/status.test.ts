@@ -153,7 +153,7 @@ describe("before the first Ready", () => {
     expect(statusAfter(observeBlue({ pools: deleting })).nodePools).toEqual({ total: 1, ready: 0 });
   });
 
-  test("a fault that needs a change of the spec is Failed, Stalled, and not Reconciling", () => {
+  test("a problem that needs a change of the spec is Failed, Stalled, and not Reconciling", () => {
     const status = statusAfter(observeBlue({ capi: undefined, cluster: aCluster({ version: "1.99" }) }));
     expect(status.phase).toBe("Failed");
     expect(reasonOf(status, "Stalled")).toBe("True UnknownVersion");

@@ -48,7 +48,7 @@ type Conditions = readonly ConditionLike[];
 /** What this reconcile decided, as far as the status reports it. */
 export interface StatusInput {
   observed: ObservedCluster;
-  fault: Problem | undefined;
+  problem: Problem | undefined;
   /** The id, once it is accepted. */
   id: string | undefined;
   target: string | undefined;
@@ -57,7 +57,7 @@ export interface StatusInput {
   /** What an accepted cluster waits for before anything of it is made. */
   wait: Problem | undefined;
   /** Why a part of the network policy alone waits. */
-  policyFault: Problem | undefined;
+  policyProblem: Problem | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
   applied: boolean;
 }
@@ -75,9 +75,9 @@ export function composeClusterStatus(
   const target = input.target ?? last?.targetVersion;
   const facts: Facts = {
     observed,
-    fault: input.fault,
+    problem: input.problem,
     wait: input.wait,
-    policyFault: input.policyFault,
+    policyProblem: input.policyProblem,
     pools: pools.filter((pool) => !pool.deleting),
     target,
     running,
@@ -153,7 +153,7 @@ function composeConditions(
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
   );
   const health = checkHealth(cluster, details, unhealthyNodes, settings.degradedAfterSeconds, now);
-  const lost = facts.fault?.reason === INFRASTRUCTURE_LOST ? facts.fault : findReturn(facts.observed);
+  const lost = facts.problem?.reason === INFRASTRUCTURE_LOST ? facts.problem : findReturn(facts.observed);
   const degraded = lost ?? health.degraded;
   const summary = setConditions(before, decideSummary(facts, details, degraded), now, generation);
   const requeueAfterMs = earliest([

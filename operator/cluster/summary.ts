@@ -30,35 +30,35 @@ export function decideSummary(
   conditions: Conditions,
   degraded: Problem | undefined,
 ): ClusterCondition[] {
-  const { observed, fault, policyFault } = facts;
+  const { observed, problem, policyProblem } = facts;
   const ready = decideReady(facts, conditions, degraded);
-  const progress = fault === undefined ? findProgress(facts, conditions, ready) : undefined;
+  const progress = problem === undefined ? findProgress(facts, conditions, ready) : undefined;
   // A cluster that is being created is not stalled by a part that alone waits.
   const isCreated = observed.cluster.status?.firstReadyAt !== undefined;
-  const stalled = fault ?? (isCreated && progress === undefined ? policyFault : undefined);
+  const stalled = problem ?? (isCreated && progress === undefined ? policyProblem : undefined);
   const reconciling = decideReconciling(progress, stalled);
   if (stalled === undefined) return [ready, reconciling];
   return [ready, reconciling, clusterCondition("Stalled", "True", stalled.reason, stalled.message)];
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
-  const { observed, fault, wait: accepted } = facts;
+  const { observed, problem, wait: accepted } = facts;
   const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
   if (degraded !== undefined) return notReady(degraded);
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  const wait = wasReady ? undefined : (fault ?? accepted ?? findInitialWait(observed, conditions));
+  const wait = wasReady ? undefined : (problem ?? accepted ?? findInitialWait(observed, conditions));
   return wait === undefined
     ? clusterCondition("Ready", "True", "Available", "The cluster is available.")
     : notReady(wait);
 }
 
-function decideReconciling(progress: Wait | undefined, fault: Problem | undefined): ClusterCondition {
+function decideReconciling(progress: Wait | undefined, problem: Problem | undefined): ClusterCondition {
   if (progress !== undefined)
     return clusterCondition("Reconciling", "True", progress.reason, progress.message);
-  if (fault !== undefined) return clusterCondition("Reconciling", "False", fault.reason, fault.message);
+  if (problem !== undefined) return clusterCondition("Reconciling", "False", problem.reason, problem.message);
   const message = "The cluster is as specified.";
   return clusterCondition("Reconciling", "False", "ReconciliationSucceeded", message);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
+import { BINDINGS_FAILED, TENANT_UNAVAILABLE, type TenantFailure } from "../cluster-access/status.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./tenant-conditions.ts";
 import { aCluster, observeBlue } from "./testing.ts";
@@ -14,8 +14,8 @@ const failing = (message: string, seconds: number, isUnreachable = false) => ({
   failure: { message, isUnreachable, since: ago(seconds) },
 });
 
-function observe(attempts: Attempts = GOOD, faults: readonly FaultOfTenant[] = []): ObservedCluster {
-  return observeBlue({ access: { attempts, faults, found: {} } });
+function observe(attempts: Attempts = GOOD, failures: readonly TenantFailure[] = []): ObservedCluster {
+  return observeBlue({ access: { attempts, failures, found: {} } });
 }
 
 function withLast(reason: string, attempts: Attempts): ObservedCluster {

@@ -3,7 +3,7 @@ import { findCondition, type Problem } from "../../shared/controller/conditions.
 import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import { type ForeignAdmins, registrationParts } from "../../shared/crd/cluster.ts";
 import type { AddOnState } from "../add-ons/observe.ts";
-import { BINDINGS_FAILED, type FaultOfTenant, TENANT_UNAVAILABLE } from "../cluster-access/status.ts";
+import { BINDINGS_FAILED, TENANT_UNAVAILABLE, type TenantFailure } from "../cluster-access/status.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
 import type { AttemptOutcome } from "../tenant/tenant-records.ts";
 import { ADVICE, type ClusterCondition, clusterCondition } from "./conditions.ts";
@@ -35,7 +35,7 @@ export function decideAccess(observed: ObservedCluster, now: Date): ClusterCondi
   if (isUntried && last?.status === "False" && KEPT_UNTIL_TRIED.has(last.reason)) {
     return clusterCondition(type, last.status, last.reason, last.message);
   }
-  const count = (fault: FaultOfTenant) => access.faults.filter((one) => one === fault).length;
+  const count = (failure: TenantFailure) => access.failures.filter((one) => one === failure).length;
   if (count(TENANT_UNAVAILABLE) > 0) {
     const message = `Requests for kubeconfigs that wait because the API server of ${name} does not respond: ${count(TENANT_UNAVAILABLE)}. ${ADVICE}`;
     return clusterCondition(type, "False", "TenantAPIUnreachable", message);
@@ -96,8 +96,10 @@ export function decideAddOns(observed: ObservedCluster): ClusterCondition | unde
   const type = "AddOnsApplied";
   const { cluster, addOns, capi } = observed;
   if (isDeleting(cluster)) return undefined;
-  const fault = addOns.map((one) => findFault(one, displayNameOf(cluster))).find((one) => one !== undefined);
-  if (fault !== undefined) return clusterCondition(type, "False", fault.reason, fault.message);
+  const problem = addOns
+    .map((one) => findProblem(one, displayNameOf(cluster)))
+    .find((one) => one !== undefined);
+  if (problem !== undefined) return clusterCondition(type, "False", problem.reason, problem.message);
   const waiting = addOns
     .filter(({ state }) => state === "waiting" || state === "unknown")
     .map(({ name }) => name);
@@ -117,7 +119,7 @@ export function decideAddOns(observed: ObservedCluster): ClusterCondition | unde
   return clusterCondition(type, last === "Unknown" ? "Unknown" : "False", "WaitingForAddOns", message);
 }
 
-function findFault({ name, state, manifests }: AddOnState, clusterName: string): Problem | undefined {
+function findProblem({ name, state, manifests }: AddOnState, clusterName: string): Problem | undefined {
   const list = manifests.join(", ");
   if (state === "missing") {
     const message = `The add-on ${name} of the platform does not exist. Ask the platform's operator to install its ClusterResourceSet beside the class.`;

@@ -35,7 +35,7 @@ describe("the version to apply now", () => {
     ["no step before the last one has converged", "1.36", live("1.35.1", false), [], "1.35.1"],
   ])("%s", (_name, requested, liveVersion, chained, expected) => {
     const choice = chooseVersion({ requested, lastTarget: undefined, live: liveVersion, catalogue, chained });
-    expect(choice).toMatchObject({ version: expected, fault: undefined });
+    expect(choice).toMatchObject({ version: expected, problem: undefined });
   });
 
   test.each([
@@ -75,17 +75,17 @@ describe("the version to apply now", () => {
         chained: [],
       });
       expect(choice.version).toBe(version);
-      expect(choice.fault?.reason).toBe(reason);
-      expect(choice.fault?.message).toMatch(message);
+      expect(choice.problem?.reason).toBe(reason);
+      expect(choice.problem?.message).toMatch(message);
     },
   );
 
   test("the advice names only versions that are accepted when it is followed", () => {
     const facts = { lastTarget: undefined, live: live("1.33.6"), catalogue, chained: [] };
-    const { fault } = chooseVersion({ ...facts, requested: "1.34.9" });
-    const advised = fault?.message.split("set spec.version to")[1]?.match(/\d+\.\d+\.\d+/g) ?? [];
+    const { problem } = chooseVersion({ ...facts, requested: "1.34.9" });
+    const advised = problem?.message.split("set spec.version to")[1]?.match(/\d+\.\d+\.\d+/g) ?? [];
     expect(advised.length).toBeGreaterThan(1);
-    for (const requested of advised) expect(chooseVersion({ ...facts, requested }).fault).toBeUndefined();
+    for (const requested of advised) expect(chooseVersion({ ...facts, requested }).problem).toBeUndefined();
     expect(advised).not.toContain("1.35.1");
   });
 
@@ -97,7 +97,7 @@ describe("the version to apply now", () => {
       catalogue,
       chained: [],
     });
-    expect(choice).toMatchObject({ version: undefined, fault: { reason: "UnknownVersion" } });
+    expect(choice).toMatchObject({ version: undefined, problem: { reason: "UnknownVersion" } });
   });
 
   test("after a lost status a minor resolves to the live version, not to a newer patch", () => {

@@ -39,8 +39,8 @@ export interface VersionFacts {
  * undefined when it gets nothing.
  */
 export type VersionChoice =
-  | { target: string | undefined; version: string; fault: Problem | undefined }
-  | { target: undefined; version: undefined; fault: Problem };
+  | { target: string | undefined; version: string; problem: Problem | undefined }
+  | { target: undefined; version: undefined; problem: Problem };
 
 /**
  * The version that Cluster API gets now: the target in steps of one minor, each only when the last one has converged,
@@ -52,22 +52,22 @@ export function chooseVersion(facts: VersionFacts): VersionChoice {
   const target = resolveTarget(requested, facts.lastTarget ?? live?.version, catalogue);
   if (target === undefined) {
     const message = `The catalogue has no Kubernetes version ${requested}; ${advise(catalogue, live?.version)}`;
-    const fault: Problem = { reason: "UnknownVersion", message };
+    const problem: Problem = { reason: "UnknownVersion", message };
     return live === undefined
-      ? { target: undefined, version: undefined, fault }
-      : { target: undefined, version: live.version, fault };
+      ? { target: undefined, version: undefined, problem }
+      : { target: undefined, version: live.version, problem };
   }
-  if (live === undefined) return { target, version: target, fault: undefined };
+  if (live === undefined) return { target, version: target, problem: undefined };
   if (compareKubernetesVersions(target, live.version) < 0) {
     const message = `The cluster runs Kubernetes ${live.version}, which cannot be downgraded to ${target}; set spec.version to ${live.version}.`;
-    return { target: undefined, version: live.version, fault: { reason: "DowngradeRefused", message } };
+    return { target: undefined, version: live.version, problem: { reason: "DowngradeRefused", message } };
   }
   const step = findStep(facts, target, live.version);
   if (step === undefined) {
     const message = `An upgrade from Kubernetes ${live.version} to ${target} needs every minor version in between, and the catalogue has no supported one after ${live.version}; ask the platform's operator for it, or ${advise(catalogue, live.version)}`;
-    return { target, version: live.version, fault: { reason: "UnknownVersion", message } };
+    return { target, version: live.version, problem: { reason: "UnknownVersion", message } };
   }
-  return { target, version: live.converged ? step : live.version, fault: undefined };
+  return { target, version: live.converged ? step : live.version, problem: undefined };
 }
 
 /** The next version on the way to the target; undefined when the catalogue has a gap there. */

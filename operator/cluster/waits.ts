@@ -127,7 +127,8 @@ export function findCapiClusterReadinessWait(
   now: Date,
 ): number | undefined {
   if (capi === undefined || capi.state.deleting) return undefined;
-  const isRegistered = capi.state.observed && pools.every((pool) => pool.capi?.registered ?? true);
+  const isRegistered =
+    capi.state.isGenerationObserved && pools.every((pool) => pool.capi?.registered ?? true);
   if (isRegistered) return undefined;
   return remainingMs(cluster.metadata.deletionTimestamp, REGISTERED_WITHIN_MS, now);
 }
@@ -140,6 +141,6 @@ export function findCapiPoolReadinessWait(
 ): number | undefined {
   const { name, deletionTimestamp } = pool.pool.metadata;
   if (capi?.state.poolNames.includes(name) !== true) return undefined;
-  const isRegistered = pool.capi === undefined ? capi.state.observed : pool.capi.registered;
+  const isRegistered = pool.capi === undefined ? capi.state.isGenerationObserved : pool.capi.registered;
   return isRegistered ? undefined : remainingMs(deletionTimestamp, REGISTERED_WITHIN_MS, now);
 }

@@ -10,7 +10,7 @@ import type { CacheSet } from "../caches.ts";
 import { enqueueBatchedTo, enqueueTo, isNewSpec } from "../caches.ts";
 import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
-import { findFaultOfTenant } from "../cluster-access/status.ts";
+import { findTenantFailure } from "../cluster-access/status.ts";
 import { isOfCopy } from "../copies/copy.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
@@ -52,9 +52,9 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   });
   set.listen("accesses", (change) => {
     const { object, previous, type } = change;
-    const fault = type === "deleted" ? undefined : findFaultOfTenant(object);
-    const faultBefore = previous && findFaultOfTenant(previous);
-    if (fault !== faultBefore) add(toKey(object.metadata.namespace, object.spec.clusterName), change);
+    const failure = type === "deleted" ? undefined : findTenantFailure(object);
+    const failureBefore = previous && findTenantFailure(previous);
+    if (failure !== failureBefore) add(toKey(object.metadata.namespace, object.spec.clusterName), change);
   });
   set.listen("machineDeployments", addByCapiLabel);
   set.listen("machines", addByCapiLabel);

@@ -28,7 +28,7 @@ export function findOlderDuplicate(store: Store<KubeObject>, object: Identified)
 }
 
 /** Why the identity of an object keeps it from being reconciled; undefined = nothing does. */
-export function findIdentityFault(
+export function findIdentityProblem(
   organization: Organization,
   olderDuplicate: string | undefined,
   identity: IdentityState = "confirmed",

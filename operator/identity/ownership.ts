@@ -123,13 +123,13 @@ export function composeOwnerReference({ metadata }: Cluster): OwnerReference {
   return { apiVersion: apiVersionOf(clusterKind), kind: clusterKind.kind, name, uid, controller: true };
 }
 
-/** The fault of a Cluster, or of what depends on it, whose name a foreign Cluster API cluster has. */
+/** The problem of a Cluster, or of what depends on it, whose name a foreign Cluster API cluster has. */
 export function composeNameTaken(clusterName: string): Problem {
   const message = `The name ${clusterName} is taken by a cluster that this platform does not run; create the cluster under another name.`;
   return { reason: "NameTaken", message };
 }
 
-/** The fault of a Cluster whose name is another Namespace's, on infrastructure where both would be one. */
+/** The problem of a Cluster whose name is another Namespace's, on infrastructure where both would be one. */
 export function composeNameElsewhere(clusterName: string): Problem {
   const message = `The name ${clusterName} is taken by another cluster on this infrastructure; create the cluster under another name.`;
   return { reason: "NameTaken", message };

@@ -7,13 +7,13 @@ const quota = {
 };
 
 test("a new pool whose cluster Cluster API rejects is Failed, with the reason", () => {
-  const plan = aPool().withCluster({ fault: quota }).plan();
+  const plan = aPool().withCluster({ problem: quota }).plan();
   expect(plan.status).toMatchObject({
     phase: "Failed",
     transitions: [{ type: "Failed", reason: "QuotaExceeded" }],
   });
   expect(plan.status?.message).toBe(`The node pool web cannot be changed: ${quota.message}`);
-  const pool = aPool().withCluster({ fault: quota });
+  const pool = aPool().withCluster({ problem: quota });
   for (const type of ["Ready", "Stalled"]) {
     expect(pool.condition(type)).toMatchObject({ reason: "QuotaExceeded", message: plan.status?.message });
   }
@@ -22,7 +22,11 @@ test("a new pool whose cluster Cluster API rejects is Failed, with the reason", 
 });
 
 test("a running pool whose change is rejected is Stalled with a Warning and stays Ready", () => {
-  const pool = aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 }).withCluster({ fault: quota });
+  const pool = aPool()
+    .withNodes(2)
+    .reconciled()
+    .withSpec({ desiredNodes: 4 })
+    .withCluster({ problem: quota });
   expect(pool.condition("Ready")).toMatchObject({ status: "True" });
   expect(pool.condition("Scaling")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
   expect(pool.condition("Stalled")).toMatchObject({ status: "True", reason: "QuotaExceeded" });
@@ -34,7 +38,7 @@ test("a running pool whose change is rejected is Stalled with a Warning and stay
     { type: "Normal" },
     { type: "Warning", reason: "QuotaExceeded" },
   ]);
-  const over = pool.reconciled().withCluster({ fault: undefined });
+  const over = pool.reconciled().withCluster({ problem: undefined });
   expect(over.condition("Stalled")).toBeUndefined();
   expect(over.condition("Reconciling")).toMatchObject({ status: "True", reason: "Scaling" });
 });
@@ -42,13 +46,13 @@ test("a running pool whose change is rejected is Stalled with a Warning and stay
 test.each([
   {
     what: "a pool in its desired state",
-    pool: aPool().withNodes(2).reconciled().withCluster({ fault: quota }),
+    pool: aPool().withNodes(2).reconciled().withCluster({ problem: quota }),
   },
   {
-    what: "a pool of a cluster with a fault of its own",
-    pool: aPool().withCluster({ fault: { reason: "UnknownPlan", message: "no such plan" } }),
+    what: "a pool of a cluster with a problem of its own",
+    pool: aPool().withCluster({ problem: { reason: "UnknownPlan", message: "no such plan" } }),
   },
-  { what: "a pool that is deleted", pool: aPool().withCluster({ fault: quota, deleting: true }) },
+  { what: "a pool that is deleted", pool: aPool().withCluster({ problem: quota, deleting: true }) },
 ])("$what is not Stalled by it", ({ pool }) => {
   expect(pool.condition("Stalled")).toBeUndefined();
 });
@@ -112,9 +116,9 @@ test.each([
 );
 
 test("messages call a pool and its cluster what their owner calls them", () => {
-  const fault = { reason: "RejectedByClusterAPI", message: "It is rejected. Change it." };
-  const named = aPool({ displayName: "Web" }).withCluster({ name: "Shop", fault });
+  const problem = { reason: "RejectedByClusterAPI", message: "It is rejected. Change it." };
+  const named = aPool({ displayName: "Web" }).withCluster({ name: "Shop", problem });
   expect(named.condition("Stalled")?.message).toMatch(/^The node pool Web cannot be changed: /);
-  const lost = named.withCluster({ fault: { reason: "InfrastructureLost", message: "It is gone." } });
+  const lost = named.withCluster({ problem: { reason: "InfrastructureLost", message: "It is gone." } });
   expect(lost.condition("Stalled")?.message).toMatch(/^The cluster Shop is lost: /);
 });

@@ -19,10 +19,10 @@ export type PoolCondition = NewCondition<NodePoolConditionType>;
 export function decidePoolConditions(
   observed: ObservedPool,
   progress: PoolProgress,
-  fault: Problem | undefined,
+  problem: Problem | undefined,
 ): PoolCondition[] {
   const rejection = findRejection(observed, progress);
-  const ready = decideReady(observed, progress, fault, rejection);
+  const ready = decideReady(observed, progress, problem, rejection);
   const scaling = decideScaling(observed, progress, rejection);
   const upToDate = decideUpToDate(observed, progress, rejection);
   const change = [
@@ -32,7 +32,7 @@ export function decidePoolConditions(
   ].find((condition) => condition !== false);
   // Labels that nodes lack are reported once the nodes are there.
   const stalled =
-    fault ??
+    problem ??
     (isDeleting(observed.pool) ? undefined : findLostCluster(observed)) ??
     rejection ??
     (change === undefined ? findUnpropagatedLabels(observed) : undefined);
@@ -72,15 +72,15 @@ function decideReconciling(change: PoolCondition | undefined, stalled: Problem |
 function decideReady(
   observed: ObservedPool,
   progress: PoolProgress,
-  fault: Problem | undefined,
+  problem: Problem | undefined,
   rejection: Problem | undefined,
 ): PoolCondition {
   const { pool, cluster } = observed;
   const notReady = (reason: string, message: string) => poolCondition("Ready", "False", reason, message);
   if (pool.metadata.deletionTimestamp !== undefined) return notReady("Deleting", describeDeletion(observed));
   // What already runs stays ready when it may not grow.
-  const keepsRunning = fault === observed.blocker && observed.capi !== undefined;
-  if (fault !== undefined && !keepsRunning) return notReady(fault.reason, fault.message);
+  const keepsRunning = problem === observed.blocker && observed.capi !== undefined;
+  if (problem !== undefined && !keepsRunning) return notReady(problem.reason, problem.message);
   if (cluster === undefined) {
     const message = `There is no cluster ${pool.spec.clusterName} in this organization yet; create it.`;
     return notReady("WaitingForCluster", message);
@@ -105,8 +105,8 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
   if (cluster?.deleting) {
     return { reason: "WaitingForCluster", message: `The cluster ${cluster.name} is being deleted.` };
   }
-  if (isAbsent && cluster?.fault !== undefined) {
-    const message = `The cluster ${cluster.name} is stalled: ${cluster.fault.message}`;
+  if (isAbsent && cluster?.problem !== undefined) {
+    const message = `The cluster ${cluster.name} is stalled: ${cluster.problem.message}`;
     return { reason: "WaitingForCluster", message };
   }
   if (isAbsent && !cluster?.controlPlaneInitialized) {

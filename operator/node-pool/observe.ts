@@ -65,7 +65,7 @@ export interface ObservedOwner {
   version: string | undefined;
   upgrading: boolean;
   /** Why it is stalled; undefined = it is not. */
-  fault: Problem | undefined;
+  problem: Problem | undefined;
 }
 
 export interface PoolSettings {
@@ -104,7 +104,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     capi: deployment && readPool(deployment),
     livePool: readLivePools(own?.object).get(name),
     machines,
-    leftTopology: state === undefined || (state.observed && !state.poolNames.includes(name)),
+    leftTopology: state === undefined || (state.isGenerationObserved && !state.poolNames.includes(name)),
     capiClusterDeleted: state === undefined,
     missedRemediations: findMissedRemediations(caches, pool, machines),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
@@ -156,6 +156,6 @@ function observeOwner(cluster: Cluster | undefined, capi: CapiState | undefined)
     controlPlaneInitialized: capi?.controlPlaneInitialized ?? false,
     version: capi?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
-    fault: stalled?.status === "True" ? { reason: stalled.reason, message: stalled.message } : undefined,
+    problem: stalled?.status === "True" ? { reason: stalled.reason, message: stalled.message } : undefined,
   };
 }

@@ -36,7 +36,9 @@ test("new settings that every node has are not counted as such while Cluster API
     .withSpec({ nodeLabels: { tier: "web" } });
   const applied = settingsOf({ nodeLabels: { tier: "web" } });
   const machines = ["a", "b"].map((name) => makeMachine(name, {}, { applied }));
-  const pool = changed.withCapi({ desired: 2, settings: applied, observed: false }).with({ machines });
+  const pool = changed
+    .withCapi({ desired: 2, settings: applied, isGenerationObserved: false })
+    .with({ machines });
   expect(pool.condition("UpToDate")).toMatchObject({
     status: "False",
     message: "The new settings are being applied.",

@@ -156,12 +156,12 @@ function determineState(
   if (capi.replicas !== desiredNodes) return "scaling";
   if (!isUpdated) return "updating";
   if (nodes !== desiredNodes) return "scaling";
-  if (!capi.observed) return "updating";
+  if (!capi.isGenerationObserved) return "updating";
   if (readyNodes >= desiredNodes) return "converged";
   return readyNodes + unhealthyNodes >= desiredNodes ? "unhealthy" : "scaling";
 }
 
-/** Faults of a cluster that also block changes of its pools: Cluster API gets all of it in one object. */
+/** Problems of a cluster that also block changes of its pools: Cluster API gets all of it in one object. */
 const REJECTIONS = new Set([
   "RejectedByClusterAPI",
   "QuotaExceeded",
@@ -169,28 +169,28 @@ const REJECTIONS = new Set([
   TAINTS_UNAVAILABLE,
 ]);
 
-/** The fault of the cluster that keeps this pool from its desired state; undefined = none does. */
+/** The problem of the cluster that keeps this pool from its desired state; undefined = none does. */
 export function findRejection(
   { pool, cluster, capi }: ObservedPool,
   progress: PoolProgress,
 ): Problem | undefined {
-  const fault = cluster?.fault;
-  if (fault === undefined || !REJECTIONS.has(fault.reason) || cluster?.deleting) return undefined;
-  if (fault.reason === TAINTS_UNAVAILABLE && (pool.spec.nodeTaints ?? []).length === 0) return undefined;
+  const problem = cluster?.problem;
+  if (problem === undefined || !REJECTIONS.has(problem.reason) || cluster?.deleting) return undefined;
+  if (problem.reason === TAINTS_UNAVAILABLE && (pool.spec.nodeTaints ?? []).length === 0) return undefined;
   const isOpen =
     progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
-  const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${fault.message}`;
-  return { reason: fault.reason, message };
+  const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
+  return { reason: problem.reason, message };
 }
 
 /** The loss of the cluster, with which the pool is lost; undefined = it is there. */
 export function findLostCluster({ cluster }: ObservedPool): Problem | undefined {
-  const fault = cluster?.fault;
-  if (cluster === undefined || fault?.reason !== INFRASTRUCTURE_LOST) return undefined;
+  const problem = cluster?.problem;
+  if (cluster === undefined || problem?.reason !== INFRASTRUCTURE_LOST) return undefined;
   return {
     reason: INFRASTRUCTURE_LOST,
-    message: `The cluster ${cluster.name} is lost: ${fault.message}`,
+    message: `The cluster ${cluster.name} is lost: ${problem.message}`,
   };
 }
 

@@ -130,7 +130,7 @@ describe("new settings", () => {
     {
       what: "Cluster API has not acted on them",
       pool: changed
-        .withCapi({ desired: 2, settings, observed: false })
+        .withCapi({ desired: 2, settings, isGenerationObserved: false })
         .with({ machines: [machine("a"), machine("b")] }),
     },
   ])("are not called done while $what, nor scaling", ({ pool }) => {
@@ -151,8 +151,8 @@ describe("new settings", () => {
   });
 
   test("that Cluster API rejects are Stalled", () => {
-    const fault = { reason: "RejectedByClusterAPI", message: "Too large." };
-    const stalled = changed.withCluster({ fault });
+    const problem = { reason: "RejectedByClusterAPI", message: "Too large." };
+    const stalled = changed.withCluster({ problem });
     expect(stalled.condition("Stalled")).toMatchObject({ status: "True", reason: "RejectedByClusterAPI" });
     expect(stalled.condition("UpToDate")).toMatchObject({ status: "False", reason: "RejectedByClusterAPI" });
   });

@@ -8,7 +8,7 @@ import { findLeftover, NO_LEFTOVER } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findRequests } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
-import { composePoolStatus, findPoolIdentityFault, ownPoolStatus } from "./status.ts";
+import { composePoolStatus, findPoolIdentityProblem, ownPoolStatus } from "./status.ts";
 
 type PoolPlan = Plan<NodePoolStatus>;
 
@@ -22,11 +22,11 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
   const isSuspended = observed.cluster?.suspended === true;
   const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
   if (deleting && (isFullyDeleted(observed) || leftover.isStuck)) return release(observed, now);
-  const identityFault = findPoolIdentityFault(observed);
-  const fault = identityFault ?? (deleting ? undefined : observed.blocker);
-  const { status, requeueAfterMs } = composePoolStatus(observed, fault, now);
+  const identityProblem = findPoolIdentityProblem(observed);
+  const problem = identityProblem ?? (deleting ? undefined : observed.blocker);
+  const { status, requeueAfterMs } = composePoolStatus(observed, problem, now);
   const changed = isDeepStrictEqual(status, ownPoolStatus(pool.status)) ? undefined : status;
-  const isServed = !deleting && identityFault === undefined;
+  const isServed = !deleting && identityProblem === undefined;
   const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
   return composePlan({
     metadata: isServed ? findMetadataChange(observed, requests) : planFinalizer(observed),

@@ -18,7 +18,7 @@ import {
   type NodePoolTransition,
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
-import { findIdentityFault, isDeleting, readIdentity } from "../identity/identity.ts";
+import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions } from "./conditions.ts";
 import { followReplacements, listMachines } from "./machines.ts";
@@ -34,7 +34,7 @@ type NewTransition = Omit<NodePoolTransition, "sequence" | "at">;
 /** The whole status of a pool, and in how many ms it changes by the passing of time alone. */
 export function composePoolStatus(
   observed: ObservedPool,
-  fault: Problem | undefined,
+  problem: Problem | undefined,
   now: Date,
 ): { status: NodePoolStatus; requeueAfterMs: number | undefined } {
   const { pool, nodeDegradedAfterSeconds, poolDefaults } = observed;
@@ -46,7 +46,7 @@ export function composePoolStatus(
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
-    decidePoolConditions(observed, progress, fault),
+    decidePoolConditions(observed, progress, problem),
     now,
     generation,
   );
@@ -85,13 +85,13 @@ export function ownPoolStatus(status: NodePoolStatus | undefined): NodePoolStatu
 }
 
 /** Why the pool is not reconciled for its identity; undefined = it is. */
-export function findPoolIdentityFault({
+export function findPoolIdentityProblem({
   pool,
   organization,
   olderDuplicate,
   capi,
 }: ObservedPool): Problem | undefined {
-  return findIdentityFault(organization, olderDuplicate, readIdentity(pool, capi !== undefined));
+  return findIdentityProblem(organization, olderDuplicate, readIdentity(pool, capi !== undefined));
 }
 
 /** The id, once it is accepted. */
@@ -99,7 +99,7 @@ function composeId(observed: ObservedPool): { id?: string } {
   const { pool } = observed;
   const known = pool.status?.id;
   if (known !== undefined) return { id: known };
-  if (isDeleting(pool) || findPoolIdentityFault(observed) !== undefined) return {};
+  if (isDeleting(pool) || findPoolIdentityProblem(observed) !== undefined) return {};
   return { id: idOf(pool) ?? observed.candidateId };
 }
 

@@ -33,7 +33,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     controlPlaneInitialized: false,
     version: "1.34.2",
     upgrading: false,
-    fault: undefined,
+    problem: undefined,
   };
   const observed: ObservedPool = {
     pool: makePool("web", spec),

@@ -66,8 +66,9 @@ export function reconcileRegistration(observed: ObservedRegistration, now: Date)
     const isWanted =
       cluster !== undefined && !isDeleting(cluster) && cluster.spec.registration?.[part] === true;
     if (!isWanted) return decideRemoval(part, own);
-    const fault = findFault(observed, part);
-    if (fault !== undefined) return { ...decideRemoval(part, own), outcome: { status: "False", ...fault } };
+    const problem = findProblem(observed, part);
+    if (problem !== undefined)
+      return { ...decideRemoval(part, own), outcome: { status: "False", ...problem } };
     return withProfile(decideWanted(observed, part, cluster, own, now), cluster, observed);
   });
 }
@@ -133,7 +134,7 @@ function ownOf({ secrets, accesses }: ObservedRegistration, part: RegistrationPa
   };
 }
 
-function findFault(
+function findProblem(
   { allowed, argoCDNamespace }: ObservedRegistration,
   part: RegistrationPart,
 ): { reason: string; message: string } | undefined {

@@ -1,6 +1,6 @@
 import type { Organization } from "../../shared/crd/organization.ts";
 import type { StorageInventory, StorageInventorySpec } from "../../shared/crd/storage-inventory.ts";
-import { findIdentityFault, isDeleting } from "../identity/identity.ts";
+import { findIdentityProblem, isDeleting } from "../identity/identity.ts";
 import type { Listing } from "./pool-list.ts";
 import type { InventoryOutcome } from "./status.ts";
 
@@ -26,8 +26,8 @@ export type InventoryDecision =
 export function reconcileInventory(observed: ObservedInventory): InventoryDecision {
   const { inventory, organization, listing, defaultQuotaBytes } = observed;
   if (isDeleting(inventory)) return { kind: "ignore" };
-  const fault = findIdentityFault(organization, undefined);
-  if (fault !== undefined) return { kind: "report", outcome: { kind: "stalled", ...fault } };
+  const problem = findIdentityProblem(organization, undefined);
+  if (problem !== undefined) return { kind: "report", outcome: { kind: "stalled", ...problem } };
   if (listing.kind === "none" || organization.kind !== "known") return { kind: "ignore" };
   if (listing.kind === "failed") return { kind: "report", outcome: { kind: "failed", error: listing.error } };
   const { id: orgId } = organization;

@@ -3,7 +3,7 @@ import type { Kind, KubeObject } from "../kube/kind.ts";
 import { clusterKind, clusterTransitionRules } from "./cluster.ts";
 import { clusterAccessKind, clusterAccessTransitionRules } from "./cluster-access.ts";
 import { nodePoolKind, nodePoolTransitionRules } from "./node-pool.ts";
-import { findTransitionFaults, type TransitionRule } from "./rule.ts";
+import { findTransitionViolations, type TransitionRule } from "./rule.ts";
 import {
   bothReturn,
   clusterAccessSpec,
@@ -191,7 +191,7 @@ async function validateChange<T extends KubeObject & { spec: object }>(
   });
   const rejection = await rejectionOf(attempt);
   await api.client.delete(kind, api.namespace, metadata.name);
-  return { rejection, accepted: findTransitionFaults(rules, spec, stored.spec).length === 0 };
+  return { rejection, accepted: findTransitionViolations(rules, spec, stored.spec).length === 0 };
 }
 
 describe("a Cluster meets", () => {

@@ -48,17 +48,17 @@ export interface KubernetesValidation {
 }
 
 /** The rules that a value violates, in their order. */
-export function findFaults<T>(rules: readonly Rule<T>[], value: T): RuleViolation[] {
-  return rules.filter((rule) => !rule.holds(value)).map(toFault);
+export function findViolations<T>(rules: readonly Rule<T>[], value: T): RuleViolation[] {
+  return rules.filter((rule) => !rule.holds(value)).map(toViolation);
 }
 
 /** The rules that a change from `old` to `value` violates, in their order. */
-export function findTransitionFaults<T>(
+export function findTransitionViolations<T>(
   rules: readonly TransitionRule<T>[],
   value: T,
   old: T,
 ): RuleViolation[] {
-  return rules.filter((rule) => !rule.holds(value, old)).map(toFault);
+  return rules.filter((rule) => !rule.holds(value, old)).map(toViolation);
 }
 
 /**
@@ -71,12 +71,12 @@ export function withRules<S extends z.ZodType>(
   transitionRules: readonly TransitionRule<z.output<S>>[] = [],
 ): S {
   const refined = schema.superRefine((value, context) => {
-    for (const fault of rules.filter((rule) => !rule.holds(value))) {
+    for (const { field, code, message, crdMessage } of rules.filter((rule) => !rule.holds(value))) {
       context.addIssue({
         code: "custom",
-        path: fault.field === "" ? [] : fault.field.split("."),
-        message: fault.crdMessage ?? fault.message,
-        params: { code: fault.code },
+        path: field === "" ? [] : field.split("."),
+        message: crdMessage ?? message,
+        params: { code },
       });
     }
   });
@@ -96,7 +96,7 @@ export function toKubernetesValidation(rule: RuleViolation & { cel: string }): K
   };
 }
 
-function toFault({ field, code, message }: RuleViolation): RuleViolation {
+function toViolation({ field, code, message }: RuleViolation): RuleViolation {
   return { field, code, message };
 }
 

@@ -105,7 +105,7 @@ export function findCreateWarnings(
 }
 
 /** The create request of a body that has passed `checkCreate` with the same catalogue. */
-export function planCreate(
+export function toNewCluster(
   body: CreateClusterBody,
   catalogue: VersionCatalogue,
   identity: CreateIdentity,
@@ -152,7 +152,7 @@ export interface NewCluster extends ObjectPlace {
 interface CreateClusterOptions {
   dryRun: boolean;
   /** What `checkCreate` found. What an earlier attempt has begun is completed all the same. */
-  faults: readonly ErrorDetail[];
+  details: readonly ErrorDetail[];
   warnings?: readonly ErrorDetail[];
 }
 
@@ -165,11 +165,11 @@ export async function createCluster(
   deps: Deps,
   caller: Caller,
   desired: NewCluster,
-  { dryRun, faults, warnings = [] }: CreateClusterOptions,
+  { dryRun, details, warnings = [] }: CreateClusterOptions,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, clusterId, objectName, spec, nodePools } = desired;
   // What exists is found without the Kubernetes API, and what an earlier attempt has begun has its Namespace.
-  if (faults.length === 0 && !(await hasRecord(deps.db, "cluster", orgId, clusterId)))
+  if (details.length === 0 && !(await hasRecord(deps.db, "cluster", orgId, clusterId)))
     await ensureNamespace(deps, orgId);
   const assess = (db: Queryable) =>
     assessQuota(db, { orgId, defaults: deps.config.quotas }, quotaAmountsOf(desired));
@@ -188,7 +188,7 @@ export async function createCluster(
       node_pools: nodePools.map((pool) => pool.spec.displayName),
     },
     async check(tx) {
-      const [first, ...others] = faults;
+      const [first, ...others] = details;
       if (first !== undefined) throw validationFailed([first, ...others]);
       if (spec.plan !== undefined) await requireOffered(tx, spec.plan);
       await assess(tx);
@@ -197,7 +197,7 @@ export async function createCluster(
       quota: await assess(db),
       ...sumEffects(nodePools.map((pool) => effectsOfCreate(pool.spec))),
       warnings: [...warnings],
-      cost: await assessCost(db, deps.now(), { cluster: undefined, pools: [] }, planCluster(desired)),
+      cost: await assessCost(db, deps.now(), { cluster: undefined, pools: [] }, toPlannedCluster(desired)),
     }),
     findServed: (db) => findCluster(db, orgId, clusterId),
   });
@@ -208,7 +208,7 @@ function quotaAmountsOf({ clusterId, nodePools }: NewCluster) {
   return [own, ...nodePools.map(({ id, spec }) => amountsOfCreate(id, spec))];
 }
 
-function planCluster({ spec, nodePools }: NewCluster): PlannedCluster {
+function toPlannedCluster({ spec, nodePools }: NewCluster): PlannedCluster {
   const pools = nodePools.map(({ id, spec: pool }) => toBilledPool(id, pool, undefined));
   return { cluster: { spec }, pools };
 }

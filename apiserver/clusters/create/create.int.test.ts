@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 async function create(deps: Deps, request: NewCluster) {
-  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, faults: [] });
+  const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });
   return object;
 }
 
@@ -235,10 +235,10 @@ describe("a refused create", () => {
   test.each([true, false])("for a fault makes no Namespace (dry_run %s)", async (dryRun) => {
     const id = createId();
     await api.deps.db.insert(organizations).values({ id, name: "Faulty", slug: `faulty-${id.slice(-8)}` });
-    const faults: ErrorDetail[] = [{ field: "plan", code: "unsupported", message: "is not available" }];
+    const details: ErrorDetail[] = [{ field: "plan", code: "unsupported", message: "is not available" }];
     const request = aCreateRequest(id, "Faulty");
     await expect(
-      createCluster(api.deps, asAuthorized(author), request, { dryRun, faults }),
+      createCluster(api.deps, asAuthorized(author), request, { dryRun, details }),
     ).rejects.toMatchObject({ code: "validation_failed" });
     expect(await api.deps.kube.get(namespaceKind, undefined, request.namespace)).toBeUndefined();
   });

@@ -74,7 +74,7 @@ function notReady(reason: string): ApiError {
 }
 
 /** The next generation of a cluster's admin credentials: it revokes every admin kubeconfig that was issued before. */
-export function planNextGeneration({ object }: ProjectedCluster): ClusterMerge {
+export function mergeNextGeneration({ object }: ProjectedCluster): ClusterMerge {
   return {
     outcome: "patch",
     patch: { credentialsGeneration: (object.spec.credentialsGeneration ?? 0) + 1 },
@@ -98,7 +98,7 @@ export async function incrementCredentialsGeneration(
     const { object } = await changeCluster(deps, asAuthorized(author), cluster, {
       action: "cluster.rotate_credentials",
       preconditions: undefined,
-      decide: planNextGeneration,
+      merge: mergeNextGeneration,
     });
     return object.object.spec.credentialsGeneration;
   } catch (error) {

@@ -8,7 +8,7 @@ import { locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
-import { planNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { mergeNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
 
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 
@@ -77,7 +77,7 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
         const { object: rotated } = await changeCluster(deps, caller, cluster, {
           action: "cluster.rotate_credentials",
           preconditions: readPreconditions(c),
-          decide: planNextGeneration,
+          merge: mergeNextGeneration,
         });
         return c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {
           Location: locationOf(rotated),

@@ -8,7 +8,7 @@ import { locationOf, presentCluster } from "../present.ts";
 import { upgradeAccepted, upgradeBody } from "../schema.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
-import { countWorkers, planUpgrade } from "./plan.ts";
+import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
 
 /** The upgrade of a cluster; a PUT with another k8s_version does the same. */
 export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
@@ -49,7 +49,7 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
           action: "cluster.upgrade",
           preconditions: readPreconditions(c),
           dryRun: query.dry_run,
-          decide: (current) => planUpgrade(current, pools, target, versions),
+          merge: (current) => mergeUpgrade(current, pools, target, versions),
         });
         const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools) };
         if (effects !== undefined) return c.json({ ...body, effects }, 200);

@@ -83,7 +83,7 @@ async function replaceNode(
 ): Promise<ProjectedNodePool> {
   const { object } = await changeObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node.replace",
-    plan(current) {
+    decide(current) {
       const machine = requireMachine(current.object, node);
       if (current.object.metadata.deletionTimestamp !== undefined)
         throw new ApiError("conflict", "The node pool is being deleted, and the node with it.");

@@ -91,7 +91,7 @@ export interface WriteRequest {
 }
 
 /** What a slice decides of a write. */
-export interface WritePlan<E> {
+export interface WriteDecision<E> {
   /** What else must hold, in the transaction that commits the intent. Throws the refusal. */
   check?: ((tx: Queryable) => Promise<unknown>) | undefined;
   /** What else the write does; called by a dry run only. Throws what `check` would. */

@@ -16,7 +16,7 @@ import {
   type Collection,
   kindOf,
   projectWritten,
-  type WritePlan,
+  type WriteDecision,
   type WriteRequest,
   type WriteResult,
 } from "./collection.ts";
@@ -44,7 +44,7 @@ interface NewObject<T extends KubeObject = KubeObject> {
 
 interface CreateRequest<T extends KubeObject, P, E>
   extends WriteRequest,
-    WritePlan<E>,
+    WriteDecision<E>,
     Pick<AuditEntry, "after"> {
   /** What is created before the object, and is no use without it. */
   parts?: readonly NewObject[];

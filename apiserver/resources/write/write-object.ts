@@ -9,7 +9,7 @@ import { type Caller, transactAs } from "../../http/contract/caller.ts";
 import { objectTag, type Preconditions, requireMatch } from "../../http/contract/etag.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
-import type { Collection, ObjectRef, WritePlan, WriteRequest, WriteResult } from "./collection.ts";
+import type { Collection, ObjectRef, WriteDecision, WriteRequest, WriteResult } from "./collection.ts";
 import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
 import {
   deleteLive,
@@ -23,10 +23,10 @@ import { beingChanged, withWriteLock } from "./write-lock.ts";
 
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
 
-type AuditedPlan<E> = WritePlan<E> & Pick<AuditEntry, "before" | "after">;
+type AuditedDecision<E> = WriteDecision<E> & Pick<AuditEntry, "before" | "after">;
 
 /** One call of the Kubernetes API, and what goes with it. */
-interface Write<T, E> extends WriteRequest, AuditedPlan<E>, Pick<ChangePlan<E>, "name" | "amounts"> {
+interface Write<T, E> extends WriteRequest, AuditedDecision<E>, Pick<ChangeDecision<E>, "name" | "amounts"> {
   verb: Exclude<WriteIntent["verb"], "create">;
   objectId: string;
   /** The metadata of the object that was read. */
@@ -36,7 +36,7 @@ interface Write<T, E> extends WriteRequest, AuditedPlan<E>, Pick<ChangePlan<E>, 
 }
 
 /** What to change of an object. Without a field of `spec` and without annotations nothing is written. */
-interface ChangePlan<E> extends AuditedPlan<E>, Pick<ObjectPatch, "spec" | "annotations"> {
+interface ChangeDecision<E> extends AuditedDecision<E>, Pick<ObjectPatch, "spec" | "annotations"> {
   /** The fields of `spec` that change, as dotted paths; default: the keys of `spec`. */
   fields?: readonly string[];
   /** The display name that the object takes; it must be free in the parent. */
@@ -50,12 +50,12 @@ interface ChangeRequest<P, E> extends WriteRequest {
   /** Field manager of the patch; default `marina-apiserver`. */
   fieldManager?: string;
   /** Decides by the current object; called again when it has changed since. Throws the refusal. */
-  plan: (current: P) => ChangePlan<E>;
+  decide: (current: P) => ChangeDecision<E>;
 }
 
 interface DeleteRequest<P, E> extends WriteRequest {
   preconditions?: Preconditions | undefined;
-  plan: (current: P) => AuditedPlan<E>;
+  decide: (current: P) => AuditedDecision<E>;
 }
 
 /**
@@ -70,10 +70,10 @@ const RETRY_BASE_MS = 50;
 const RETRY_CAP_MS = 200;
 
 /**
- * Changes a custom resource: reads it live, lets `plan` decide, and patches just the fields that change, as long as its
+ * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as its
  * spec is the one that was read. Changes of one process are made in the order in which they came. A change by another
  * process or client leads to another read and decision, for at most 25 s, then 409.
- * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `plan` throws, and what `withWriteLock` and
+ * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and
  * `writeObject` throw.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
@@ -119,15 +119,15 @@ async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
 ): Promise<WriteResult<P, E> | undefined> {
   const live = await readLive(deps, collection, known);
   requireMatch(request.preconditions, objectTag(live.metadata));
-  const plan = request.plan(collection.project(live));
-  const { spec, annotations = {}, fields = Object.keys(spec) } = plan;
+  const decision = request.decide(collection.project(live));
+  const { spec, annotations = {}, fields = Object.keys(spec) } = decision;
   if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-    return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
+    return projectUnchanged(deps, caller, collection, live, { ...request, ...decision });
   requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
   const patch = { spec, annotations, requestId: caller.author.requestId };
   return writeObject(deps, caller, collection, {
     ...request,
-    ...plan,
+    ...decision,
     verb: "change",
     objectId: known.id,
     metadata: live.metadata,
@@ -140,10 +140,10 @@ async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * Requests the deletion of a custom resource, after the changes that came before, as long as it is the one that `plan` has
- * seen: after a change by another process or client `plan` decides again, for at most 25 s, then 409. It is served with
+ * Requests the deletion of a custom resource, after the changes that came before, as long as it is the one that `decide` has
+ * seen: after a change by another process or client `decide` is called again, for at most 25 s, then 409. It is served with
  * status deleting until its finalizers are removed. One that is being deleted already is returned unchanged. Throws 404,
- * 412 for If-Match, what `plan` throws, and what `withWriteLock` and `writeObject` throw.
+ * 412 for If-Match, what `decide` throws, and what `withWriteLock` and `writeObject` throw.
  */
 export async function deleteObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
@@ -166,12 +166,12 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
 ): Promise<WriteResult<P, E> | undefined> {
   const live = await readLive(deps, collection, known);
   requireMatch(request.preconditions, objectTag(live.metadata));
-  const plan = request.plan(collection.project(live));
+  const decision = request.decide(collection.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
-    return projectUnchanged(deps, caller, collection, live, { ...request, ...plan });
+    return projectUnchanged(deps, caller, collection, live, { ...request, ...decision });
   return writeObject(deps, caller, collection, {
     ...request,
-    ...plan,
+    ...decision,
     verb: "delete",
     objectId: known.id,
     metadata: live.metadata,

@@ -4,12 +4,10 @@ import type { SignedRequest } from "../sending/send.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import type { Attempted, Postponed, Released } from "./completion-store.ts";
 
-/** What sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
-export interface AttemptSender {
-  send: (
-    request: SignedRequest & { signal: AbortSignal },
-  ) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
-}
+/** Sends one request; rejects only through a fault of Marina's own, or when the signal aborts. */
+export type SendRequest = (
+  request: SignedRequest & { signal: AbortSignal },
+) => Promise<Omit<Attempted, "kind" | "atMs" | "requestHeaders">>;
 
 /** The headers of an attempt that is made at that time. */
 export type Signer = (
@@ -18,7 +16,7 @@ export type Signer = (
 ) => Record<string, string>;
 
 export interface AttemptParts {
-  sender: AttemptSender;
+  send: SendRequest;
   /** Throws when the secrets of the webhook cannot be read. */
   signerOf: (webhookId: string) => Signer;
   now: () => Date;
@@ -29,14 +27,14 @@ export interface AttemptParts {
 
 /** Makes one attempt of a delivery. Never rejects: a fault of Marina's own postpones the delivery. */
 export async function attempt(
-  { sender, signerOf, now, log, signal }: AttemptParts,
+  { send, signerOf, now, log, signal }: AttemptParts,
   delivery: ClaimedDelivery,
 ): Promise<Attempted | Postponed | Released> {
   try {
     const at = now();
     const headers = signerOf(delivery.webhookId)(delivery, at);
     const { url, body } = delivery;
-    const answer = await sender.send({ url, headers, body, signal });
+    const answer = await send({ url, headers, body, signal });
     return { kind: "attempted", atMs: at.getTime(), requestHeaders: headers, ...answer };
   } catch (error) {
     if (signal.aborted) return { kind: "released" };

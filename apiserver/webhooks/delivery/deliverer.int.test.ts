@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
-import type { AttemptSender } from "./attempt.ts";
+import type { SendRequest } from "./attempt.ts";
 import type { DelivererOptions } from "./deliverer.ts";
 import {
   createTestSender,
@@ -13,14 +13,14 @@ import { type Receiver, startReceiver } from "./testing-receiver.ts";
 
 let store: TestDeliveries;
 let receiver: Receiver;
-let sender: AttemptSender;
+let send: SendRequest;
 let running: TestDeliverer[] = [];
 let orgId: string;
 let webhookId: string;
 
 beforeAll(async () => {
   [store, receiver] = await Promise.all([startTestDeliveries(), startReceiver()]);
-  sender = createTestSender(receiver.ca);
+  send = createTestSender(receiver.ca);
 });
 beforeEach(async () => {
   receiver.requests = [];
@@ -38,7 +38,7 @@ afterAll(async () => {
 });
 
 function start(changes: Partial<DelivererOptions> = {}): TestDeliverer {
-  const deliverer = startTestDeliverer(store, sender, changes);
+  const deliverer = startTestDeliverer(store, send, changes);
   running.push(deliverer);
   return deliverer;
 }

@@ -10,7 +10,7 @@ import { createTestDatabase } from "../../db/testing.ts";
 import { webhookEvents } from "../../events/table.ts";
 import { organizations } from "../../organizations/index.ts";
 import { webhookAttempts, webhookDeliveries, webhookQueues, webhookSecrets, webhooks } from "../table.ts";
-import type { AttemptSender } from "./attempt.ts";
+import type { SendRequest } from "./attempt.ts";
 import type { Attempted } from "./completion-store.ts";
 import { type DelivererOptions, startDeliverer } from "./deliverer.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
@@ -154,7 +154,7 @@ export interface TestDeliverer {
 /** A deliverer as one replica runs it. */
 export function startTestDeliverer(
   { db, sql: client }: Pick<DatabaseClients, "db" | "sql">,
-  sender: AttemptSender,
+  send: SendRequest,
   changes: Partial<DelivererOptions> = {},
 ): TestDeliverer {
   const stopping = new AbortController();
@@ -165,7 +165,7 @@ export function startTestDeliverer(
       log,
       now: () => new Date(),
       metrics: createDeliveryMetrics(createRegistry(), db),
-      sender,
+      send,
       createSigner:
         () =>
         ({ eventId }) => ({ "webhook-id": eventId }),
@@ -184,26 +184,24 @@ export function startTestDeliverer(
 }
 
 /** Sends over HTTPS, trusting one authority. */
-export function createTestSender(ca: string): AttemptSender {
+export function createTestSender(ca: string): SendRequest {
   const agent = new Agent({ ca, keepAlive: true });
-  return {
-    send: ({ url, headers, body, signal }) =>
-      new Promise((resolve, reject) => {
-        const startedMs = performance.now();
-        const sent = request(url, { method: "POST", headers, agent, signal }, (response) => {
-          response.resume();
-          const statusCode = response.statusCode ?? 0;
-          resolve({
-            durationMs: performance.now() - startedMs,
-            statusCode,
-            responseHeaders: {},
-            responseBody: Buffer.alloc(0),
-            errorClass: statusCode < 300 ? null : "status",
-            errorMessage: null,
-          });
+  return ({ url, headers, body, signal }) =>
+    new Promise((resolve, reject) => {
+      const startedMs = performance.now();
+      const sent = request(url, { method: "POST", headers, agent, signal }, (response) => {
+        response.resume();
+        const statusCode = response.statusCode ?? 0;
+        resolve({
+          durationMs: performance.now() - startedMs,
+          statusCode,
+          responseHeaders: {},
+          responseBody: Buffer.alloc(0),
+          errorClass: statusCode < 300 ? null : "status",
+          errorMessage: null,
         });
-        sent.on("error", reject);
-        sent.end(body);
-      }),
-  };
+      });
+      sent.on("error", reject);
+      sent.end(body);
+    });
 }

@@ -8,7 +8,7 @@ import { MAX_WORKERS_ERROR_LENGTH } from "../schema.ts";
  * What an upgrade writes: the full version of the next step; nothing when that is desired already, or when the
  * cluster runs the target and only pools are behind, which the operator upgrades anyway.
  */
-export function planUpgrade(
+export function mergeUpgrade(
   current: ProjectedCluster,
   pools: readonly ProjectedNodePool[],
   target: string,

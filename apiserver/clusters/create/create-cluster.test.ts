@@ -4,7 +4,7 @@ import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts
 import { nodePoolSpecSchema } from "../../../shared/crd/node-pool.ts";
 import { toNodePoolObject } from "../../node-pools/collection.ts";
 import { createClusterBody } from "../schema.ts";
-import { checkCreate, planCreate, toClusterObject } from "./create-cluster.ts";
+import { checkCreate, toClusterObject, toNewCluster } from "./create-cluster.ts";
 
 const CATALOGUE: VersionCatalogue = [
   { version: "1.33.6", status: "endOfLife" },
@@ -44,8 +44,8 @@ test.each<[string, Record<string, unknown>, string[]]>([
     { node_pools: [POOL, { ...POOL, name: "GENERAL" }] },
     ["node_pools[1].name/duplicate"],
   ],
-])("checking %s", (_, change, faults) => {
-  expect(check({ name: "First", k8s_version: "1.34", ...change })).toEqual(faults);
+])("checking %s", (_, change, details) => {
+  expect(check({ name: "First", k8s_version: "1.34", ...change })).toEqual(details);
 });
 
 describe("the planned objects", () => {
@@ -56,7 +56,7 @@ describe("the planned objects", () => {
     authorized_cidrs: ["203.0.113.0/24"],
     node_pools: [POOL],
   });
-  const request = planCreate(body, CATALOGUE, IDENTITY);
+  const request = toNewCluster(body, CATALOGUE, IDENTITY);
 
   test("hold the resolved version, the tenant's settings, and the identity that was fixed", () => {
     expect(toClusterObject(request)).toEqual({
@@ -112,7 +112,7 @@ describe("the planned objects", () => {
 
 test.each([{}, { plan: null }])("a body with %j is billed per resource: the spec has no plan", (change) => {
   const body = createClusterBody.parse({ name: "First", k8s_version: "1.34", ...change });
-  expect(planCreate(body, CATALOGUE, IDENTITY).spec).not.toHaveProperty("plan");
+  expect(toNewCluster(body, CATALOGUE, IDENTITY).spec).not.toHaveProperty("plan");
 });
 
 test.each<[string, Record<string, unknown>]>([

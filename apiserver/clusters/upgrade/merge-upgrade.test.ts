@@ -3,7 +3,7 @@ import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import type { NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import { toProjectedCluster, toProjectedNodePool } from "../../resources/project/index.ts";
-import { countWorkers, planUpgrade } from "./plan.ts";
+import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const CATALOGUE: VersionCatalogue = [
@@ -77,10 +77,10 @@ describe("an upgrade goes one step from the running version", () => {
     ["an unknown patch", "1.35.9", "target_version/invalid_enum"],
     ["a version at its end of life", "1.35.0", "target_version/invalid_enum"],
   ])("%s", (_, target, expected) => {
-    const plan = planUpgrade(running, [aPool("a", { version: "1.34.2" })], target, CATALOGUE);
-    if (plan.outcome === "not_running") throw new Error("it runs");
+    const merge = mergeUpgrade(running, [aPool("a", { version: "1.34.2" })], target, CATALOGUE);
+    if (merge.outcome === "not_running") throw new Error("it runs");
     const details =
-      plan.outcome === "patch" ? plan.patch : plan.details.map(({ field, code }) => `${field}/${code}`)[0];
+      merge.outcome === "patch" ? merge.patch : merge.details.map(({ field, code }) => `${field}/${code}`)[0];
     expect(details).toEqual(expected);
   });
 
@@ -93,17 +93,17 @@ describe("an upgrade goes one step from the running version", () => {
     { phase: "Deleting", version: "1.34.2" },
     { phase: "Ready" },
   ])("not while the cluster is %j", (status) => {
-    expect(planUpgrade(aCluster("1.34.2", status), [], "1.35", CATALOGUE).outcome).toBe("not_running");
+    expect(mergeUpgrade(aCluster("1.34.2", status), [], "1.35", CATALOGUE).outcome).toBe("not_running");
   });
 
   test("the running version again is accepted while a pool runs an older one, and writes nothing", () => {
     const pools = [aPool("a", { version: "1.34.2" }), aPool("b", { version: "1.33.6" })];
-    expect(planUpgrade(running, pools, "1.34.2", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
+    expect(mergeUpgrade(running, pools, "1.34.2", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
   });
 
   test("a step to the desired version writes nothing", () => {
     const waiting = aCluster("v1.35", { phase: "Ready", version: "1.34.2", targetVersion: "1.35.1" });
-    expect(planUpgrade(waiting, [], "1.35", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
+    expect(mergeUpgrade(waiting, [], "1.35", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
   });
 });
 
