@@ -2,6 +2,7 @@ import { createMemberHooks } from "./app.ts";
 import { auditJobs } from "./audit/jobs.ts";
 import { budgetJobs, invoiceJobs, packageJobs, usageJobs } from "./billing/index.ts";
 import { clusterAccessJobs, startAccessObserver } from "./cluster-accesses/index.ts";
+import { expiryJobs } from "./clusters/index.ts";
 import type { Deps } from "./deps.ts";
 import { idempotencyJobs } from "./http/idempotency/jobs.ts";
 import { groupMembershipJobs } from "./members/index.ts";
@@ -29,6 +30,7 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
       ...budgetJobs(deps),
       ...storageQuotaJobs(deps),
       ...clusterAccessJobs(deps),
+      ...expiryJobs(deps),
       ...writeIntentJobs(deps),
       ...projectionJobs(deps),
       ...systemEventJobs(deps),

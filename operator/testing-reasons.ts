@@ -1,5 +1,5 @@
 import type { Cluster } from "../shared/crd/cluster.ts";
-import { ANNOTATION_IDENTITY, LABEL_ID } from "../shared/crd/names.ts";
+import { ANNOTATION_HOLD, ANNOTATION_IDENTITY, LABEL_ID } from "../shared/crd/names.ts";
 import { createStore } from "../shared/kube/store.ts";
 import type { AddOnState } from "./add-ons/observe.ts";
 import type { ClassCapabilities } from "./capi/cluster-class.ts";
@@ -19,6 +19,12 @@ const busy = (fixture: ClusterFixture, change: object) =>
     })),
   });
 const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
+const ENDED = { expiresAt: "2020-01-01T00:00:00Z" };
+const held = (fixture: ClusterFixture) => {
+  const { cluster } = fixture.observed;
+  const metadata = { ...cluster.metadata, annotations: { [ANNOTATION_HOLD]: "a legal hold" } };
+  return fixture.with({ cluster: { ...cluster, metadata } });
+};
 const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
 const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
 const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
@@ -96,10 +102,21 @@ export const clusters: [string, ClusterFixture][] = [
     aCluster().with({ blocker: findDuplicateName(duplicates(), aCluster().observed.cluster) }),
   ],
   ["QuotaExceeded", aCluster().with({ blocker: overQuota })],
+  ["Expired", aCluster(ENDED)],
+  ["DeletionProtected", ready().withSpec({ ...ENDED, deletionProtection: true })],
+  ["Held", held(ready().withSpec(ENDED))],
   ["NetworksOverlap", aCluster().withSpec({ clusterNetwork: { services: ["10.64.0.0/10"] } })],
 ];
 
 export const pools: [string, PoolFixture][] = [
+  ["Expired", aPool(ENDED)],
+  [
+    "DeletionProtected",
+    aPool()
+      .withNodes(2)
+      .reconciled()
+      .withSpec({ ...ENDED, deletionProtection: true }),
+  ],
   ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
   ["RollingOut", aPool().withNodes(2).reconciled().withCapi({ desired: 2, nodes: 3, rollingOut: true })],
   ["Deleting", aPool().withNodes(2).deleting()],

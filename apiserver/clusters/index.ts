@@ -6,4 +6,5 @@ export {
   readAdminSecret,
   requireAccessible,
 } from "./credentials/admin-kubeconfig.ts";
+export { expiryJobs } from "./expiry/jobs.ts";
 export { clustersOf, requireChangeable } from "./write.ts";

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
+import { isSameEnd } from "../../shared/crd/expiry.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
+import { toEnd } from "../node-pools/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { desiredVersionOf, findClusterStep, withoutPrefix } from "./kubernetes-version.ts";
 import type { UpdateClusterBody } from "./schema.ts";
@@ -13,6 +15,8 @@ export interface ClusterPatch {
   /** All of them. */
   labels?: Labels;
   deletionProtection?: boolean;
+  /** Null removes it. */
+  expiresAt?: string | null;
   version?: string;
   credentialsGeneration?: number;
 }
@@ -37,13 +41,15 @@ export function mergeClusterUpdate(
   const [first, ...others] = findFixedChanges(current, body);
   if (first !== undefined) return { outcome: "invalid", details: [first, ...others] };
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
-  const { labels = {}, deletionProtection = false } = current.object.spec;
+  const { labels = {}, deletionProtection = false, expiresAt } = current.object.spec;
   const isLabelled = body.labels !== undefined && !isDeepStrictEqual(body.labels, labels);
+  const end = toEnd(body.expires_at);
   const settings = {
     ...(isRenamed && body.name !== undefined && { displayName: body.name }),
     ...(isLabelled && body.labels !== undefined && { labels: body.labels }),
     ...(body.deletion_protection !== undefined &&
       body.deletion_protection !== deletionProtection && { deletionProtection: body.deletion_protection }),
+    ...(end !== undefined && !isSameEnd(end ?? undefined, expiresAt) && { expiresAt: end }),
   };
   const target = body.k8s_version;
   if (target === undefined || isDesired(current, target) || isMinorOf(current, target))

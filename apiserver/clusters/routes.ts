@@ -13,7 +13,13 @@ import {
 import { listClusters } from "../resources/project/index.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
 import { addAdminClusterRoutes, addSuspensionRoutes } from "./admin-routes.ts";
-import { checkCreate, createCluster, findCreateWarnings, toNewCluster } from "./create/create-cluster.ts";
+import {
+  checkCreate,
+  checkEnds,
+  createCluster,
+  findCreateWarnings,
+  toNewCluster,
+} from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { mergeClusterUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
@@ -101,7 +107,7 @@ function addCreate(
         });
         const { object: cluster, effects } = await createCluster(deps, caller, desired, {
           dryRun: query.dry_run,
-          details: checkCreate(body, versions, capabilities),
+          details: [...checkCreate(body, versions, capabilities), ...checkEnds(desired, deps.now())],
           warnings: findCreateWarnings(body, capabilities),
         });
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);

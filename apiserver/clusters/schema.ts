@@ -13,7 +13,7 @@ import {
 } from "../http/contract/fields.ts";
 import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { createNodePoolBody, deletionProtectionField, effectsRecord } from "../node-pools/index.ts";
+import { createNodePoolBody, deletionFields, deletionSettings, effectsRecord } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../resources/project/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./kubernetes-version.ts";
@@ -59,6 +59,7 @@ const exampleCluster = {
   name: "production",
   labels: { team: "web" },
   deletion_protection: false,
+  expires_at: null,
   status: "running",
   status_message: null,
   conditions: [
@@ -92,7 +93,7 @@ export const clusterRecord = z
     org_id: idField("The organization that it belongs to."),
     name: textField(63, "Name shown to people; unique in the organization, letter case aside."),
     labels: labelsSchema,
-    deletion_protection: deletionProtectionField,
+    ...deletionFields,
     status: z.enum(CLUSTER_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
       1024,
@@ -146,7 +147,7 @@ export const createClusterBody = z
     }),
     authorized_cidrs: authorizedCidrs.optional(),
     labels: labelsSchema.optional(),
-    deletion_protection: deletionProtectionField.optional(),
+    ...deletionSettings,
     node_pools: z
       .array(createNodePoolBody)
       .max(MAX_NODE_POOLS)
@@ -168,7 +169,7 @@ export const updateClusterBody = z
   .strictObject({
     name: clusterName.optional(),
     labels: replacedLabelsSchema.optional(),
-    deletion_protection: deletionProtectionField.optional(),
+    ...deletionSettings,
     k8s_version: versionField(
       "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
       "1.35",

@@ -12,6 +12,7 @@ import {
   type Effects,
   effectsOfDelete,
   effectsOfUpgrade,
+  refusePastEnd,
   sumEffects,
   toRemainingPools,
 } from "../node-pools/index.ts";
@@ -30,6 +31,7 @@ import {
   requireNotHeld,
   requireNotSuspended,
   requireUnprotected,
+  type ScheduledOption,
   saveProjection,
   type WriteResult,
 } from "../resources/write/index.ts";
@@ -69,10 +71,13 @@ export async function changeCluster(
       const patch = requirePatch(current, merge(current));
       requirePermissions?.(patch);
       const { spec, metadata } = current.object;
-      const desired = { ...spec, ...patch };
+      const { expiresAt = spec.expiresAt, ...settings } = patch;
+      const desired = { ...spec, ...settings, expiresAt: expiresAt ?? undefined };
       const effects = (db: Queryable) => findUpgradeEffects(deps, db, current, desired.version);
       if (Object.keys(patch).length === 0) return { spec: {}, effects };
-      if (liftsProtectionAlone(patch)) requireNotDeleting(current);
+      const [fault] = refusePastEnd(patch.expiresAt, deps.now());
+      if (fault !== undefined) throw validationFailed([fault]);
+      if (isAboutDeletionAlone(patch)) requireNotDeleting(current);
       else requireChangeable(current);
       return {
         spec: {
@@ -89,14 +94,18 @@ export async function changeCluster(
 }
 
 /**
- * Requests the deletion of a cluster, also of a suspended one. Throws 409 deletion_protected for a protected
+ * Requests the deletion of a cluster, also of a suspended one, by a request or as `scheduled`. Throws 409 deletion_protected for a protected
  * one, 409 conflict for one that the platform holds, and what `deleteObject` throws.
  */
 export async function deleteCluster(
   deps: Deps,
   caller: Caller,
   cluster: ProjectedCluster,
-  { dryRun = false, preconditions }: { dryRun?: boolean; preconditions?: Preconditions | undefined } = {},
+  {
+    dryRun = false,
+    preconditions,
+    scheduled,
+  }: { dryRun?: boolean; preconditions?: Preconditions | undefined } & ScheduledOption<ProjectedCluster> = {},
 ): Promise<ClusterResult> {
   return deleteObject(deps, caller, clustersOf(cluster.orgId), cluster, {
     action: "cluster.delete",
@@ -107,6 +116,7 @@ export async function deleteCluster(
       requireNotHeld(current);
       requireUnprotected(current, "cluster");
       return {
+        ...scheduled?.(current),
         before: auditCluster(spec, metadata.name),
         effects: (db) => findDeletionEffects(deps, db, cluster),
       };
@@ -192,9 +202,10 @@ export function clustersOf(orgId: string): Collection<Cluster, ProjectedCluster>
   };
 }
 
-/** A suspended cluster may be deleted, for which its protection must be lifted first. */
-function liftsProtectionAlone(patch: ClusterPatch): boolean {
-  return patch.deletionProtection === false && Object.keys(patch).length === 1;
+/** A suspended cluster may be deleted, for which its protection must be lifted first; and its end date may be moved. */
+function isAboutDeletionAlone(patch: ClusterPatch): boolean {
+  const others = Object.keys(patch).filter((field) => !["deletionProtection", "expiresAt"].includes(field));
+  return others.length === 0 && patch.deletionProtection !== true;
 }
 
 /** Throws 409 conflict for a cluster that is being deleted, or is suspended. */

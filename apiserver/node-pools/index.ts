@@ -1,8 +1,8 @@
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
+export { deletionFields, deletionSettings, refusePastEnd, toEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export {
   createNodePoolBody,
-  deletionProtectionField,
   type Effects,
   effectsRecord,
   toNodePoolSpec,
@@ -11,6 +11,7 @@ export {
   amountsOfCreate,
   amountsOfDelete,
   checkPoolCapabilities,
+  deleteNodePool,
   toNewObject,
   toRemainingPools,
 } from "./write.ts";

@@ -39,6 +39,8 @@ describe("a change patches just the fields that it changes", () => {
       { vcpus: 4, memoryGB: 8, diskGB: 40 },
     ],
     ["protection that is off already", { deletion_protection: false }, {}],
+    ["no end where there is none", { expires_at: null }, {}],
+    ["an end", { expires_at: new Date("2099-01-01T00:00:00Z") }, { expiresAt: "2099-01-01T00:00:00.000Z" }],
     ["protection", { deletion_protection: true }, { deletionProtection: true }],
     ["a new name", { name: "web" }, { displayName: "web" }],
     ["0 is a value", { min_nodes: 0 }, { minNodes: 0 }],

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { isSameEnd } from "../../shared/crd/expiry.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
@@ -34,13 +35,14 @@ const MUTABLE_FIELDS = Object.keys(NODE_POOL_WIRE_NAMES) as MutablePoolField[];
 
 /**
  * Merges a PUT body with the current pool: an omitted field keeps its value, null on a timeout or
- * scale-down setting changes nothing, a setting fixed at creation may be repeated but not changed, and the merged
+ * scale-down setting changes nothing and removes an end date, a setting fixed at creation may be repeated but not changed, and the merged
  * result must hold every rule between fields. `patch` is the merge patch of `spec` with just the fields whose value
  * changes (a removed node label is null); it is empty when the body requests what is there already.
  */
 export function mergeNodePoolUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
   const { spec } = current.object;
   const merged: NodePoolSpec = { ...spec, ...toSettings(change) };
+  if (change.settings.expiresAt === null) delete merged.expiresAt;
   const fixed = { id: current.id, cluster_id: current.clusterId, node_taints: spec.nodeTaints ?? [] };
   const [first, ...others] = [...findImmutableChanges(fixed, change.fixed), ...checkPoolRules(merged)];
   if (first !== undefined) return { ok: false, details: [first, ...others] };
@@ -67,10 +69,11 @@ function isChanged(
   if (field === "labels" || field === "nodeLabels")
     return !isDeepStrictEqual(merged[field] ?? {}, spec[field] ?? {});
   if (field === "deletionProtection") return (merged[field] ?? false) !== (spec[field] ?? false);
+  if (field === "expiresAt") return !isSameEnd(merged[field], spec[field]);
   return merged[field] !== spec[field];
 }
 
 function patchOf(spec: NodePoolSpec, merged: NodePoolSpec, field: MutablePoolField): unknown {
   if (field === "labels" || field === "nodeLabels") return patchOfMap(spec[field], merged[field]);
-  return merged[field];
+  return field === "expiresAt" ? (merged[field] ?? null) : merged[field];
 }

@@ -23,6 +23,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     name: pool.displayName,
     labels: spec.labels ?? {},
     deletion_protection: spec.deletionProtection ?? false,
+    expires_at: toTimestamp(spec.expiresAt),
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
     disk_gb: spec.diskGB,

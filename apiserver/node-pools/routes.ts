@@ -20,6 +20,7 @@ import {
   requireNotSuspended,
 } from "../resources/write/index.ts";
 import { checkPoolRules } from "./collection.ts";
+import { refusePastEnd } from "./deletion-schema.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
 import {
@@ -86,7 +87,11 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
         const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
-          details: [...checkPoolRules(spec), ...checkPoolCapabilities(body, capabilities)],
+          details: [
+            ...checkPoolRules(spec),
+            ...checkPoolCapabilities(body, capabilities),
+            ...refusePastEnd(spec.expiresAt, deps.now()),
+          ],
         });
         if (effects !== undefined) return c.json({ ...presentNodePool(pool), effects }, 200);
         return c.json(presentNodePool(pool), 202, {

@@ -17,6 +17,7 @@ import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { DETAIL_CODES, MAX_DETAILS, MAX_FIELD_LENGTH, MAX_MESSAGE_LENGTH } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
+import { deletionFields, deletionSettings, toEnd } from "./deletion-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const MAX_NODES = 1_000_000;
@@ -96,11 +97,6 @@ const optionalSettings = {
   node_labels: spec.nodeLabels,
 };
 const nodePoolLabels = spec.labels.unwrap();
-/** The field of clusters and node pools. */
-export const deletionProtectionField = z.boolean().openapi({
-  description: "Whether a deletion is refused, by REST and by every other way. Set it to false first.",
-  example: false,
-});
 const platformDefaulted = {
   drain_timeout_seconds: spec.drainTimeoutSeconds.describe(
     "Seconds to wait for the pods of a node to be evicted before the node is deleted. Absent: the platform's default of 600 applies.",
@@ -132,6 +128,7 @@ const exampleNodePool = {
   name: "general",
   labels: { team: "web" },
   deletion_protection: false,
+  expires_at: null,
   vcpus: 2,
   memory_gb: 4,
   disk_gb: 20,
@@ -157,7 +154,7 @@ export const nodePoolRecord = z
     cluster_id: idField("The cluster that it belongs to."),
     name: textField(63, "Name shown to people; unique in the cluster, letter case aside."),
     labels: nodePoolLabels,
-    deletion_protection: deletionProtectionField,
+    ...deletionFields,
     ...size,
     ...nodeCounts,
     ...optionalSettings,
@@ -203,7 +200,7 @@ export const createNodePoolBody = z
   .strictObject({
     name: poolName,
     labels: nodePoolLabels.optional(),
-    deletion_protection: deletionProtectionField.optional(),
+    ...deletionSettings,
     ...size,
     desired_nodes: nodeCounts.desired_nodes,
     min_nodes: nodeCounts.min_nodes.optional(),
@@ -220,7 +217,7 @@ export const createNodePoolBody = z
 export const updateNodePoolBody = z
   .strictObject({
     labels: replacedLabelsSchema.optional(),
-    deletion_protection: deletionProtectionField.optional(),
+    ...deletionSettings,
     ...z.object({ name: poolName, ...size, ...nodeCounts }).partial().shape,
     ...optionalSettings,
     drain_timeout_seconds: nullIsNoChange(platformDefaulted.drain_timeout_seconds),
@@ -254,6 +251,7 @@ export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): N
     displayName: body.name,
     labels: body.labels,
     deletionProtection: body.deletion_protection,
+    expiresAt: toEnd(body.expires_at) ?? undefined,
     vcpus: body.vcpus,
     memoryGB: body.memory_gb,
     diskGB: body.disk_gb,
@@ -279,6 +277,7 @@ export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
       displayName: body.name,
       labels: body.labels,
       deletionProtection: body.deletion_protection,
+      expiresAt: toEnd(body.expires_at),
       vcpus: body.vcpus,
       memoryGB: body.memory_gb,
       diskGB: body.disk_gb,

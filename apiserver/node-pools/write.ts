@@ -23,9 +23,11 @@ import {
   createObject,
   deleteObject,
   requireUnprotected,
+  type ScheduledOption,
   type WriteResult,
 } from "../resources/write/index.ts";
 import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./collection.ts";
+import { refusePastEnd } from "./deletion-schema.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
@@ -113,7 +115,10 @@ export async function updateNodePool(
         throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
       const { patch, merged, changed } = merge;
       const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
-      const [missing, ...others] = checkPoolCapabilities({ node_labels: labels }, capabilities);
+      const [missing, ...others] = [
+        ...checkPoolCapabilities({ node_labels: labels }, capabilities),
+        ...(changed.includes("expiresAt") ? refusePastEnd(merged.expiresAt, deps.now()) : []),
+      ];
       if (missing !== undefined) throw validationFailed([missing, ...others]);
       const quota = assessChange(deps, amountsOfUpdate(current, merged), {
         change: {
@@ -134,12 +139,12 @@ export async function updateNodePool(
   });
 }
 
-/** Requests the deletion of a pool. Throws 409 deletion_protected for a protected one, and what `deleteObject` throws. */
+/** Requests the deletion of a pool, by a request or as `scheduled`. Throws 409 deletion_protected for a protected one, and what `deleteObject` throws. */
 export async function deleteNodePool(
   deps: Deps,
   caller: Caller,
   pool: ProjectedNodePool,
-  { dryRun = false, preconditions }: WriteOptions = {},
+  { dryRun = false, preconditions, scheduled }: WriteOptions & ScheduledOption<ProjectedNodePool> = {},
 ): Promise<NodePoolResult> {
   return deleteObject(deps, caller, nodePoolsOf(pool.orgId, pool.clusterId), pool, {
     action: "node_pool.delete",
@@ -150,6 +155,7 @@ export async function deleteNodePool(
       requireUnprotected(current, "node pool");
       const amounts = amountsOfDelete(pool.id, object);
       return {
+        ...scheduled?.(current),
         before: auditNodePool(object.spec),
         effects: assessChange(deps, amounts, {
           change: { ...pool, before: toBilledPool(pool.id, object.spec, object), after: undefined },

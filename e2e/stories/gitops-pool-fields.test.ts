@@ -25,6 +25,7 @@ const POOL_ROWS: readonly Row[] = [
   { field: "vcpus", wire: "vcpus", good: 4, bad: 129 },
   { field: "labels", wire: "labels", good: { team: "web", stage: "" }, bad: { "x.k8s.io/team": "web" } },
   { field: "deletionProtection", wire: "deletion_protection", good: true, bad: "yes" },
+  { field: "expiresAt", wire: "expires_at", good: "2099-12-01T10:00:00.000Z", bad: "tomorrow" },
   { field: "memoryGB", wire: "memory_gb", good: 8, bad: 513 },
   { field: "diskGB", wire: "disk_gb", good: 40, bad: 2049 },
   { field: "maxNodes", wire: "max_nodes", good: 8, bad: 1001 },
@@ -128,8 +129,9 @@ describe("every mutable field of a node pool, by REST, kubectl and Flux", () => 
         memory_gb: 9,
         min_memory_gb: 17,
         deletion_protection: false,
+        expires_at: null,
       };
-      const valid = chosen[wire as keyof typeof chosen] ?? other;
+      const valid = wire in chosen ? chosen[wire as keyof typeof chosen] : other;
       const response = await ways.alice.request("PUT", managed.flux.path, { [wire]: valid });
       expect([response.status, response.body.error?.code]).toEqual([409, "managed_elsewhere"]);
       expect(response.body.error.message).toContain(FLUX);

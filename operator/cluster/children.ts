@@ -18,6 +18,7 @@ import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
 import type { DesiredPool } from "../capi/worker-pool.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
+import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf, isAdopted } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
@@ -61,6 +62,8 @@ export type Decision =
  */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
+  const expired = observed.capi === undefined ? findExpired("cluster", cluster, now) : undefined;
+  if (expired !== undefined) return { ok: false, problem: expired, target: undefined };
   const forbidden = findPackageProblem(observed);
   if (forbidden !== undefined) return { ok: false, problem: forbidden, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
@@ -160,7 +163,7 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
     const livePool = livePools.get(pool.metadata.name);
     const presentNodes = findPresentNodes(livePool, live?.replicas);
     const desired = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
-    if (!blocked) return [desired];
+    if (!blocked && !isExpiredPool(pool, livePool, now)) return [desired];
     if (livePool === undefined) return [];
     return [{ ...desired, size: livePool.size, machine: livePool.machine ?? desired.machine }];
   });

@@ -30,6 +30,9 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const before = findCondition(last?.conditions, "Stalled");
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
   if (stalled?.status === "True" && !wasStalled) record("Warning", stalled.reason, stalled.message);
+  const held = findCondition(next.conditions, "ExpiryHeld");
+  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld") === undefined)
+    record("Warning", "ExpiryHeld", held.message, "Delete");
   const isDeletionHeld = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
   // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.
   const reported = last !== undefined && reportsPools(last) ? { ...last, message: undefined } : last;

@@ -15,14 +15,16 @@ import {
   type ClusterTransition,
   clusterConditionTypes,
 } from "../../shared/crd/cluster.ts";
-import { clipStatusMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { clipStatusMessage, EXPIRED, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
+import { findEndWaitMs, findExpiryHeld, isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import {
   type ClusterPool,
+  clusterCondition,
   decideClusterConditions,
   type Facts,
   isDegraded,
@@ -147,7 +149,9 @@ function composeConditions(
   const access = decideAccess(facts.observed, now) ?? [];
   const registered = (cluster.spec.registration && decideRegistered(facts.observed)) ?? [];
   const addOns = facts.observed.addOns.length === 0 ? [] : (decideAddOns(facts.observed) ?? []);
-  const decided = [decideClusterConditions(facts), access, registered, addOns].flat();
+  const held = facts.problem?.reason === EXPIRED ? undefined : findExpiryHeld("cluster", cluster, now);
+  const expiry = held ? [clusterCondition("ExpiryHeld", "True", held.reason, held.message)] : [];
+  const decided = [decideClusterConditions(facts), access, registered, addOns, expiry].flat();
   const details = setConditions(before, decided, now, generation);
   const unhealthyNodes = facts.pools.flatMap((pool) =>
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
@@ -160,6 +164,8 @@ function composeConditions(
     findReportWaitMs(summary, settings, now),
     health.requeueAfterMs,
     findAccessReportMs(facts.observed, now),
+    findEndWaitMs(cluster, now),
+    ...facts.observed.pools.map(({ pool }) => findEndWaitMs(pool, now)),
     facts.applied ? findInfrastructureReadMs(facts.observed, now) : undefined,
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
@@ -179,7 +185,10 @@ function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
   const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
   // The cluster does not wait for a blocked pool that was never created.
   const livePools = readLivePools(observed.capi?.object);
-  const admitted = observed.pools.filter(({ blocked, capi }) => !blocked || capi !== undefined);
+  const admitted = observed.pools.filter(({ pool, blocked, capi }) => {
+    const isLeftOut = blocked || isExpiredPool(pool, livePools.get(pool.metadata.name), now);
+    return !isLeftOut || capi !== undefined;
+  });
   return admitted.map(({ pool, capi, machines, blocked }) => {
     const presentNodes = findPresentNodes(livePools.get(pool.metadata.name), capi?.replicas);
     const options = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
@@ -231,7 +240,7 @@ function composeMessage(conditions: Conditions, settings: WaitSettings, now: Dat
   if (stalled?.status === "True") return stalled.message;
   if (isDegraded(conditions)) return findCondition(conditions, "Ready")?.message;
   const reconciling = findCondition(conditions, "Reconciling");
-  if (reconciling?.status !== "True") return undefined;
+  if (reconciling?.status !== "True") return findCondition(conditions, "ExpiryHeld")?.message;
   if (reconciling.reason === "Suspended") return reconciling.message;
   return findReportWaitMs(conditions, settings, now) === undefined ? reconciling.message : undefined;
 }

@@ -50,6 +50,9 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   if (stalled?.status === "True" && !wasStalled && phase !== "Failed") {
     record({ type: "Warning", reason: stalled.reason, action, message: stalled.message });
   }
+  const held = findCondition(next.conditions, "ExpiryHeld");
+  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld") === undefined)
+    record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
   const wait = findLongWait(last, next, { isDeletionHeld: describeLeavingMachine(observed) !== "" });
   if (wait !== undefined) record({ type: "Warning", action, ...wait });
   return events;

@@ -3,6 +3,7 @@ import { composePlan, type MetadataChange, type Plan, type Step } from "../../sh
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../capi/kinds.ts";
+import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
 import { findLeftover, NO_LEFTOVER } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
@@ -16,7 +17,8 @@ type PoolPlan = Plan<NodePoolStatus>;
  * Decides what to do for one pool. Its machines are created through its cluster, which puts the pool into its topology; what
  * is left here is the pool's identity, its status, the replacement of nodes, and its finalizer.
  */
-export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
+export function reconcilePool(known: ObservedPool, now: Date): PoolPlan {
+  const observed = withExpiry(known, now);
   const { pool } = observed;
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
@@ -35,6 +37,14 @@ export function reconcilePool(observed: ObservedPool, now: Date): PoolPlan {
     events: changed === undefined ? [] : composePoolEvents(observed, changed),
     requeueAfterMs: leftover.requeueAfterMs ?? requeueAfterMs,
   });
+}
+
+/** A pool that is not made because its end date has passed is blocked by that. */
+function withExpiry(observed: ObservedPool, now: Date): ObservedPool {
+  const { pool, livePool, capi, machines } = observed;
+  const isThere = capi !== undefined || machines.length > 0;
+  if (isThere || !isExpiredPool(pool, livePool, now)) return observed;
+  return { ...observed, blocker: findExpired("node pool", pool, now) };
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
 import { earliest, formatTime } from "../../shared/controller/time.ts";
-import { clipStatusMessage } from "../../shared/crd/conditions.ts";
+import { clipStatusMessage, EXPIRED } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import {
@@ -18,9 +18,10 @@ import {
   type NodePoolTransition,
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
+import { findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
-import { decidePoolConditions } from "./conditions.ts";
+import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
 import { followReplacements, listMachines } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
 import { measurePool } from "./progress.ts";
@@ -46,7 +47,7 @@ export function composePoolStatus(
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
-    decidePoolConditions(observed, progress, problem),
+    [...decidePoolConditions(observed, progress, problem), ...decideExpiryHeld(observed, problem, now)],
     now,
     generation,
   );
@@ -76,12 +77,26 @@ export function composePoolStatus(
     ...(replacements.open.length > 0 && { replacements: replacements.open }),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
   };
-  return { status, requeueAfterMs: earliest([reportWaitMs, progress.nextUnhealthyInMs]) };
+  return {
+    status,
+    requeueAfterMs: earliest([reportWaitMs, progress.nextUnhealthyInMs, findEndWaitMs(pool, now)]),
+  };
 }
 
 /** What the operator writes of a status: the conditions of other controllers are no part of it. */
 export function ownPoolStatus(status: NodePoolStatus | undefined): NodePoolStatus | undefined {
   return status && withOwnConditions(status, nodePoolConditionTypes);
+}
+
+/** There is nothing to delete of a pool that was not made. */
+function decideExpiryHeld(
+  { pool, cluster }: ObservedPool,
+  problem: Problem | undefined,
+  now: Date,
+): PoolCondition[] {
+  if (problem?.reason === EXPIRED) return [];
+  const held = findExpiryHeld("node pool", pool, now, { isSuspended: cluster?.suspended });
+  return held === undefined ? [] : [poolCondition("ExpiryHeld", "True", held.reason, held.message)];
 }
 
 /** Why the pool is not reconciled for its identity; undefined = it is. */
@@ -143,7 +158,8 @@ function composeMessage(conditions: Conditions, reportsWaits: boolean): string |
   const isMissing = ["NotConfigured", "AutoscalerUnavailable"].includes(autoscaling?.reason ?? "");
   if (isMissing) return autoscaling?.message;
   const scaling = findCondition(conditions, "Scaling");
-  return scaling?.reason === "CountReleased" ? scaling.message : undefined;
+  if (scaling?.reason === "CountReleased") return scaling.message;
+  return findCondition(conditions, "ExpiryHeld")?.message;
 }
 
 /** In how many ms the message reports what is in progress; undefined = it does already, or nothing is. */

@@ -3,6 +3,7 @@ import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { authorizedCIDRsSchema } from "./cidr.ts";
 import { clusterNetworkSchema, clusterNetworkTransitionRule } from "./cluster-network.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
+import { expiresAt } from "./expiry.ts";
 import {
   deletionProtection,
   displayNameSchema,
@@ -42,6 +43,7 @@ export const clusterConditionTypes = [
   "Upgrading",
   "ClusterAPIPaused",
   "Suspended",
+  "ExpiryHeld",
   "Reconciling",
   "Stalled",
 ] as const;
@@ -104,6 +106,7 @@ const clusterFields = z
     displayName: displayNameSchema.optional(),
     labels: labelsSchema.optional(),
     deletionProtection: deletionProtection("cluster"),
+    expiresAt: expiresAt("cluster"),
     version: kubernetesVersion(
       "Kubernetes version to run: MAJOR.MINOR.PATCH, or MAJOR.MINOR for the newest patch of the catalogue. An upgrade crosses at most one minor version; downgrades are not possible.",
     ),

@@ -12,6 +12,9 @@ export const INFRASTRUCTURE_LOST = "InfrastructureLost";
 /** The platform cannot set taints of nodes, so node pools with taints are not created. */
 export const TAINTS_UNAVAILABLE = "TaintsUnavailable";
 
+/** Its end date had passed before anything was made of it. */
+export const EXPIRED = "Expired";
+
 export const conditionStatuses = ["True", "False", "Unknown"] as const;
 export type ConditionStatus = (typeof conditionStatuses)[number];
 
@@ -47,6 +50,8 @@ export const CONDITION_REASONS = {
     "CountReleased",
     "Paused",
     "Suspended",
+    "DeletionProtected",
+    "Held",
     "ClusterAPIUnavailable",
   ],
   /** Something that worked does not work now. */
@@ -86,6 +91,7 @@ export const CONDITION_REASONS = {
     "LabelsNotPropagated",
     TAINTS_UNAVAILABLE,
     "QuotaExceeded",
+    EXPIRED,
   ],
 } as const;
 

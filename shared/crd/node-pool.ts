@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
+import { expiresAt } from "./expiry.ts";
 import {
   deletionProtection,
   displayNameSchema,
@@ -31,6 +32,7 @@ export const nodePoolConditionTypes = [
   "Scaling",
   "UpToDate",
   "Autoscaling",
+  "ExpiryHeld",
   "Reconciling",
   "Stalled",
 ] as const;
@@ -54,6 +56,7 @@ const nodePoolFields = z
     displayName: displayNameSchema.optional(),
     labels: labelsSchema.optional(),
     deletionProtection: deletionProtection("node pool"),
+    expiresAt: expiresAt("node pool"),
     vcpus: integer(1, 128, "Virtual CPUs of one node. A change replaces the nodes one after another."),
     memoryGB: integer(1, 512, "Memory of one node in GiB. A change replaces the nodes one after another."),
     diskGB: integer(1, 2048, "Disk of one node in GiB. A change replaces the nodes one after another."),

@@ -23,6 +23,7 @@ import {
   effectsOfCreate,
   type NewNodePool,
   type ObjectPlace,
+  refusePastEnd,
   sumEffects,
   toBilledPool,
   toNewObject,
@@ -73,6 +74,16 @@ export function checkCreate(
     names.add(key);
   }
   return details;
+}
+
+/** End dates of a cluster and its pools that have passed. */
+export function checkEnds({ spec, nodePools }: NewCluster, now: Date): ErrorDetail[] {
+  return [
+    ...refusePastEnd(spec.expiresAt, now),
+    ...nodePools.flatMap((pool, index) =>
+      refusePastEnd(pool.spec.expiresAt, now, `node_pools[${index}].expires_at`),
+    ),
+  ];
 }
 
 /** A cluster that no class can make would wait without end. */
@@ -130,6 +141,7 @@ export function toNewCluster(
       publicEndpoint: body.public_endpoint,
       ...(body.labels === undefined ? {} : { labels: body.labels }),
       ...(body.deletion_protection === true && { deletionProtection: true }),
+      ...(body.expires_at instanceof Date && { expiresAt: body.expires_at.toISOString() }),
       ...(body.plan === undefined || body.plan === null ? {} : { plan: body.plan }),
       ...(cidrs === undefined || cidrs.length === 0
         ? {}

@@ -30,6 +30,7 @@ export {
   isClusterServed,
   listAllNodePools,
   listClusters,
+  listExpiring,
   listNodePools,
   selectQuotaUse,
 } from "./served-objects.ts";

@@ -18,7 +18,7 @@ import { compileSelector, type LabelRequirement } from "../../http/contract/labe
 import type { PageRequest } from "../../http/contract/page.ts";
 import { writeIntents } from "../table.ts";
 import type { ClusterStatusName, ProjectedCluster, ProjectedNodePool } from "./project.ts";
-import { projectedClusters, projectedNodePools } from "./table.ts";
+import { hasEnd, projectedClusters, projectedNodePools } from "./table.ts";
 
 const {
   deletedAt: _clusterDeletedAt,
@@ -151,6 +151,22 @@ export async function listAllNodePools(
     .where(isLivePool(orgId, clusterId))
     .orderBy(asc(projectedNodePools.id));
   return rows;
+}
+
+/** Objects of all organizations that have an end date, ordered by id. */
+export async function listExpiring(
+  db: Queryable,
+  kind: "cluster" | "node_pool",
+  { cursor, limit }: { cursor: string; limit: number },
+): Promise<(ProjectedCluster | ProjectedNodePool)[]> {
+  const table = kind === "cluster" ? projectedClusters : projectedNodePools;
+  const query = db
+    .select(kind === "cluster" ? clusterColumns : nodePoolColumns)
+    .from(table)
+    .where(and(isNull(table.deletedAt), hasEnd(table), gt(table.id, cursor)))
+    .orderBy(asc(table.id))
+    .limit(limit);
+  return query as unknown as Promise<(ProjectedCluster | ProjectedNodePool)[]>;
 }
 
 /** Whether the organization has this cluster and it is not deleted. */

@@ -5,6 +5,7 @@ import {
   index,
   integer,
   jsonb,
+  type PgColumn,
   pgTable,
   pgView,
   text,
@@ -39,6 +40,10 @@ const projectionColumns = <Status extends string>() => ({
   deletedAt: timestamp("deleted_at", { withTimezone: true }),
 });
 
+/** Whether an object has an end date: indexed, for few have one. */
+export const hasEnd = ({ object }: { object: PgColumn }) =>
+  sql`(${object} -> 'spec' -> 'expiresAt') is not null`;
+
 export const projectedClusters = pgTable(
   "projected_clusters",
   {
@@ -53,6 +58,9 @@ export const projectedClusters = pgTable(
       .where(sql`${table.deletedAt} is null`),
     index("projected_clusters_org_idx").on(table.orgId, table.id).where(sql`${table.deletedAt} is null`),
     // With the tombstones: what was used is grouped by the labels of deleted objects too.
+    index("projected_clusters_end_idx")
+      .on(table.id)
+      .where(sql`${table.deletedAt} is null and ${hasEnd(table)}`),
     index("projected_clusters_labels_idx").on(table.orgId).where(isNotNull(table.labels)),
   ],
 );
@@ -70,6 +78,9 @@ export const projectedNodePools = pgTable(
   },
   (table) => [
     index("projected_node_pools_org_idx").on(table.orgId).where(sql`${table.deletedAt} is null`),
+    index("projected_node_pools_end_idx")
+      .on(table.id)
+      .where(sql`${table.deletedAt} is null and ${hasEnd(table)}`),
     index("projected_node_pools_labels_idx").on(table.orgId).where(isNotNull(table.labels)),
     uniqueIndex("projected_node_pools_id_key").on(table.id).where(sql`${table.deletedAt} is null`),
     // Every new object looks for one that it replaces: without this index a rebuild scans the table each time.

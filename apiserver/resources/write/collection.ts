@@ -6,6 +6,7 @@ import { ANNOTATION_HOLD } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import type { AuditEntry } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { ApiError, notFound } from "../../http/errors.ts";
 import {
@@ -96,6 +97,12 @@ export interface WriteDecision<E> {
   check?: ((tx: Queryable) => Promise<unknown>) | undefined;
   /** What else the write does; called by a dry run only. Throws what `check` would. */
   effects?: ((db: Queryable) => Promise<E>) | undefined;
+}
+
+/** For a deletion that no request asks for. */
+export interface ScheduledOption<P> {
+  /** What must hold of the current object, and what its audit row says. Throws when it is not to be deleted any more. */
+  scheduled?: ((current: P) => Pick<WriteDecision<never>, "check"> & Pick<AuditEntry, "after">) | undefined;
 }
 
 /** Brings the projection up to date with an object that was read or written: every replica serves it afterwards. */

@@ -1,4 +1,4 @@
-export type { Collection, ObjectRef, WriteResult } from "./collection.ts";
+export type { Collection, ObjectRef, ScheduledOption, WriteResult } from "./collection.ts";
 export {
   dryRunQuery,
   patchOfMap,

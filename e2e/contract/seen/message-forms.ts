@@ -13,6 +13,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
     /^must be a whole number from \d+ to \d+$/,
     /^must be at (most|least) -?\d+$/,
     /^must be more than \d+$/,
+    /^must be in the future$/,
     /^the quota is \d+, \d+ in use, \d+ more requested$/,
     /^there are as many (clusters|node pools) as there may be$/,
     /^must sum to at most \d+ cents, which is what the invoice has left$/,

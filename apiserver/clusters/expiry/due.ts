@@ -1,0 +1,78 @@
+import { createHash } from "node:crypto";
+import { findCondition } from "../../../shared/controller/conditions.ts";
+import { EXPIRED } from "../../../shared/crd/conditions.ts";
+import { isPastEnd } from "../../../shared/crd/expiry.ts";
+import type { NewSystemEvent } from "../../events/feed.ts";
+import type { ProjectedObject } from "../../resources/project/index.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** The last one first: after an outage only the one that is due then is sent. */
+const NOTICES = [
+  { name: "1h", beforeMs: HOUR_MS },
+  { name: "24h", beforeMs: 24 * HOUR_MS },
+  { name: "7d", beforeMs: 7 * 24 * HOUR_MS },
+] as const;
+
+type Notice = (typeof NOTICES)[number]["name"];
+type Deletable = Pick<ProjectedObject["object"], "metadata" | "spec" | "status">;
+
+/** Which notice of an end date is due; undefined before the first one, and once the end has passed. */
+export function findDueNotice(expiresAt: string | undefined, now: Date): Notice | undefined {
+  const leftMs = Date.parse(expiresAt ?? "") - now.getTime();
+  return leftMs > 0 ? NOTICES.find(({ beforeMs }) => leftMs <= beforeMs)?.name : undefined;
+}
+
+/**
+ * Whether the end date of an object has passed and its protection does not keep it. What was created after its end waits for the operator: it
+ * makes nothing of it, and deleting that would have Git create it for ever.
+ */
+export function isDue({ metadata, spec, status }: Deletable, now: Date): boolean {
+  if (!isPastEnd(spec, now) || metadata.deletionTimestamp !== undefined) return false;
+  if (spec.deletionProtection === true) return false;
+  const createdMs = Date.parse(metadata.creationTimestamp ?? "");
+  if (createdMs < Date.parse(spec.expiresAt ?? "")) return true;
+  const isObserved = (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
+  return isObserved && findCondition(status?.conditions, "Stalled")?.reason !== EXPIRED;
+}
+
+/**
+ * The notice of an object that is due, as an event of its cluster. Its id is made of the object, its end and the notice, so that
+ * the feed has it once, whoever sends it: the feed keeps it for 7 days, after which this notice is not due any more.
+ */
+export function composeNotice(object: ProjectedObject, now: Date): NewSystemEvent | undefined {
+  const { metadata, spec } = object.object;
+  const notice = findDueNotice(spec.expiresAt, now);
+  if (notice === undefined || metadata.deletionTimestamp !== undefined) return undefined;
+  const end = new Date(spec.expiresAt ?? "").toISOString();
+  const isPool = "clusterId" in object;
+  const noun = isPool ? "node pool" : "cluster";
+  const effect =
+    spec.deletionProtection === true
+      ? "would be deleted then, which deletion_protection holds back"
+      : "is deleted then. Set expires_at to a later time or to null, or deletion_protection to true, to keep it";
+  return {
+    kind: "system-event",
+    orgId: object.orgId,
+    clusterId: isPool ? object.clusterId : object.id,
+    nodePoolId: isPool ? object.id : null,
+    eventUid: toUuid(`${object.uid} ${end} ${notice}`),
+    eventCount: 1,
+    payload: {
+      type: "Warning",
+      reason: "Expiring",
+      message: `The ${noun} ${object.displayName} ends at ${end}: it ${effect}.`,
+      source: "operator",
+      object: { kind: isPool ? "NodePool" : "Cluster", name: object.name },
+      count: 1,
+      firstSeenAt: now.toISOString(),
+      lastSeenAt: now.toISOString(),
+    },
+  };
+}
+
+/** A UUID made of a text (RFC 9562, version 8). */
+function toUuid(text: string): string {
+  const hex = createHash("sha256").update(`expiry ${text}`).digest("hex");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+}

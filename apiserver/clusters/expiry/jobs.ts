@@ -1,0 +1,111 @@
+import { createId, NIL_ID } from "../../../shared/program/id.ts";
+import type { Queryable } from "../../db/client.ts";
+import type { Deps } from "../../deps.ts";
+import { appendEvents, findHarvested } from "../../events/feed.ts";
+import { asAuthorized, type Caller } from "../../http/contract/caller.ts";
+import { ApiError } from "../../http/errors.ts";
+import { deleteNodePool } from "../../node-pools/index.ts";
+import {
+  findCluster,
+  findNodePool,
+  listExpiring,
+  type ProjectedCluster,
+  type ProjectedNodePool,
+} from "../../resources/project/index.ts";
+import { isWriteIntended, requireNodePoolToChange } from "../../resources/write/index.ts";
+import type { PeriodicJob } from "../../work/periodic.ts";
+import { deleteCluster } from "../write.ts";
+import { composeNotice, isDue } from "./due.ts";
+import { lockExpiry } from "./store.ts";
+
+const EVERY_MS = 30_000;
+const BATCH = 200;
+/** Also the actor of the audit entries. */
+const EXPIRY_JOB = "expiry";
+
+/** Announces the end dates of clusters and node pools, and deletes what is past its end. */
+export function expiryJobs(deps: Deps): PeriodicJob[] {
+  return [{ name: EXPIRY_JOB, everyMs: EVERY_MS, run: (signal) => followEnds(deps, signal) }];
+}
+
+type Expiring = ProjectedCluster | ProjectedNodePool;
+
+async function followEnds(deps: Deps, signal: AbortSignal): Promise<void> {
+  for (const kind of ["cluster", "node_pool"] as const) {
+    let cursor: string | undefined = NIL_ID;
+    while (cursor !== undefined && !signal.aborted) {
+      const objects: Expiring[] = await listExpiring(deps.db, kind, { cursor, limit: BATCH });
+      await announce(deps, objects);
+      for (const object of objects)
+        if (!signal.aborted && isDue(object.object, deps.now())) await expireOrLog(deps, object);
+      cursor = objects.length === BATCH ? objects.at(-1)?.id : undefined;
+    }
+  }
+}
+
+async function announce({ db, now }: Deps, objects: readonly Expiring[]): Promise<void> {
+  const notices = objects.flatMap((object) => composeNotice(object, now()) ?? []);
+  const sent = await findHarvested(
+    db,
+    notices.map(({ eventUid }) => eventUid),
+  );
+  const due = notices.filter(({ eventUid, eventCount }) => !sent.has(`${eventUid} ${eventCount}`));
+  if (due.length > 0) await db.transaction((tx) => appendEvents(tx, due));
+}
+
+/** One that cannot be deleted keeps no other one, and is tried again in the next run. */
+async function expireOrLog(deps: Deps, object: Expiring): Promise<void> {
+  const { id } = object;
+  try {
+    await expire(deps, object);
+    deps.log.info({ id }, "deleted what is past its end date");
+  } catch (err) {
+    // Its end date, its protection or a suspension has changed: its conditions say so.
+    if (!(err instanceof ApiError)) deps.log.error({ id, err }, "what is past its end date is not deleted");
+  }
+}
+
+async function expire(deps: Deps, object: Expiring): Promise<void> {
+  const { db, now } = deps;
+  const scheduled = (current: Pick<Expiring, "id" | "object">) => {
+    if (!isDue(current.object, now())) throw notDue();
+    const { expiresAt } = current.object.spec;
+    return {
+      after: { reason: "schedule", expires_at: expiresAt },
+      check: (tx: Queryable) => requireFirst(tx, object),
+    };
+  };
+  if (!("clusterId" in object)) {
+    await deleteCluster(deps, systemCaller(), object, { scheduled });
+    return;
+  }
+  const pool = await requireNodePoolToChange(db, object.orgId, object.clusterId, object.id);
+  await deleteNodePool(deps, systemCaller(), pool, { scheduled });
+}
+
+/** Leaders may overlap for seconds: the audit log has a deletion once. */
+async function requireFirst(tx: Queryable, object: Expiring): Promise<void> {
+  const { orgId, id } = object;
+  await lockExpiry(tx, id);
+  const current =
+    "clusterId" in object
+      ? await findNodePool(tx, orgId, object.clusterId, id)
+      : await findCluster(tx, orgId, id);
+  const isDeleting = current === undefined || current.status === "deleting";
+  if (isDeleting || (await isWriteIntended(tx, { verb: "delete", targetId: id }))) throw notDue();
+}
+
+function notDue(): ApiError {
+  return new ApiError("conflict", "The end date has changed, or it is being deleted already.");
+}
+
+/** The service, for what no request and no person stands. */
+function systemCaller(): Caller {
+  const rights = { emailVerified: false, emailTrusted: false, roles: [], expiresAtMs: 0 };
+  return asAuthorized({
+    principal: { kind: "user", userId: NIL_ID, issuer: "", ...rights },
+    requestId: createId(),
+    sourceAddress: undefined,
+    asSystem: EXPIRY_JOB,
+  });
+}

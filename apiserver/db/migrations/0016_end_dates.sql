@@ -1,0 +1,2 @@
+CREATE INDEX "projected_clusters_end_idx" ON "projected_clusters" USING btree ("id") WHERE "projected_clusters"."deleted_at" is null and ("projected_clusters"."object" -> 'spec' -> 'expiresAt') is not null;--> statement-breakpoint
+CREATE INDEX "projected_node_pools_end_idx" ON "projected_node_pools" USING btree ("id") WHERE "projected_node_pools"."deleted_at" is null and ("projected_node_pools"."object" -> 'spec' -> 'expiresAt') is not null;

@@ -1,0 +1,101 @@
+import { describe, expect, test } from "vitest";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
+import { readLivePools } from "../capi/worker-pool.ts";
+import { aPool } from "../node-pool/testing.ts";
+import { makePool, START } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+
+const PAST = { expiresAt: new Date(START.getTime() - 1000).toISOString() };
+const SOON = { expiresAt: new Date(START.getTime() + 60_000).toISOString() };
+
+const poolsOf = (fixture: ClusterFixture) => [...readLivePools(fixture.observed.capi?.object).keys()];
+const statusOf = (fixture: ClusterFixture) => fixture.observed.cluster.status;
+
+describe("of a cluster that is past its end", () => {
+  test("at its first reconcile nothing is made, and it says why", () => {
+    const plan = aCluster(PAST).plan();
+    expect([plan.apply, plan.remove]).toEqual([[], []]);
+    expect(plan.status?.phase).toBe("Failed");
+    const stalled = findCondition(plan.status?.conditions, "Stalled");
+    expect(stalled).toMatchObject({ status: "True", reason: "Expired" });
+    expect(stalled?.message).toContain(`spec.expiresAt ${PAST.expiresAt}`);
+  });
+
+  test("everything is made once the end is moved ahead", () => {
+    const plan = aCluster(PAST).reconciled().withSpec(SOON).plan();
+    expect(plan.apply.map(({ kind }) => kind)).toContain(capiClusterKind);
+  });
+
+  test("what runs runs on, and its pools are still changed, until it is deleted", () => {
+    const running = aCluster().withPools(makePool("web")).ready().withSpec(PAST).reconciled();
+    expect([statusOf(running)?.phase, poolsOf(running)]).toEqual(["Ready", ["web"]]);
+    expect(running.plan().remove).toEqual([]);
+  });
+});
+
+describe("a pool that is past its end", () => {
+  test("is left out of its cluster, which does not wait for it", () => {
+    const made = aCluster().withPools(makePool("web"), makePool("old", PAST)).ready();
+    expect(poolsOf(made)).toEqual(["web"]);
+    expect(findCondition(statusOf(made)?.conditions, "Stalled")).toBeUndefined();
+  });
+
+  test("stays in its cluster when it was there before", () => {
+    const running = aCluster().withPools(makePool("web", SOON)).ready().after(120);
+    expect(poolsOf(running.reconciled())).toEqual(["web"]);
+  });
+
+  test("says that it is not made", () => {
+    const conditions = aPool(PAST).reconciled().status()?.conditions;
+    expect(findCondition(conditions, "Stalled")?.reason).toBe("Expired");
+    expect(findCondition(conditions, "Ready")?.status).toBe("False");
+  });
+});
+
+describe("what keeps an object after its end is a condition and an event, each once:", () => {
+  const held = aCluster()
+    .ready()
+    .withSpec({ ...PAST, deletionProtection: true });
+
+  test("the protection of a cluster", () => {
+    const plan = held.plan();
+    const condition = findCondition(plan.status?.conditions, "ExpiryHeld");
+    expect(condition).toMatchObject({ status: "True", reason: "DeletionProtected" });
+    expect(plan.status?.message).toBe(condition?.message);
+    expect(plan.events.map(({ reason }) => reason)).toEqual(["ExpiryHeld"]);
+    expect(held.reconciled().after(600).plan()).toMatchObject({ status: undefined, events: [] });
+    const lifted = held.reconciled().withSpec({ deletionProtection: false }).plan();
+    expect(findCondition(lifted.status?.conditions, "ExpiryHeld")).toBeUndefined();
+  });
+
+  test("a hold of the platform", () => {
+    const { cluster } = held.observed;
+    const metadata = { ...cluster.metadata, annotations: { [ANNOTATION_HOLD]: "a legal hold" } };
+    const { status } = held
+      .with({
+        cluster: { ...cluster, metadata, spec: { ...cluster.spec, ...PAST, deletionProtection: false } },
+      })
+      .plan();
+    expect(findCondition(status?.conditions, "ExpiryHeld")?.reason).toBe("Held");
+  });
+
+  test("the protection of a pool, and the suspension of its cluster", () => {
+    const pool = aPool().withNodes(2).reconciled();
+    const reasonOf = (fixture: typeof pool) =>
+      findCondition(fixture.reconciled().status()?.conditions, "ExpiryHeld")?.reason;
+    expect(reasonOf(pool.withSpec({ ...PAST, deletionProtection: true }))).toBe("DeletionProtected");
+    expect(reasonOf(pool.withSpec(PAST).withCluster({ suspended: true }))).toBe("Suspended");
+    expect(reasonOf(pool.withSpec(PAST))).toBeUndefined();
+    expect(reasonOf(pool.withSpec({ ...SOON, deletionProtection: true }))).toBeUndefined();
+  });
+});
+
+test("an object is looked at again at its end, and within a day where that is far away", () => {
+  const settled = aCluster().ready().withSpec(SOON).reconciled();
+  expect(settled.plan().requeueAfterMs).toBeLessThanOrEqual(60_000);
+  const far = aCluster().ready().withSpec({ expiresAt: "2099-01-01T00:00:00Z" }).reconciled();
+  expect(far.plan().requeueAfterMs).toBeLessThanOrEqual(86_400_000);
+  expect(aPool(SOON).reconciled().plan().requeueAfterMs).toBeLessThanOrEqual(60_000);
+});

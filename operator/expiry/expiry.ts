@@ -1,0 +1,61 @@
+import type { Problem } from "../../shared/controller/conditions.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { EXPIRED } from "../../shared/crd/conditions.ts";
+import { isPastEnd } from "../../shared/crd/expiry.ts";
+import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { displayNameOf, isDeleting } from "../identity/identity.ts";
+
+type Expiring = Cluster | NodePool;
+type Noun = "cluster" | "node pool";
+
+/** Timers take no more than 24 days, and a clock that is set meanwhile is followed within a day. */
+const LONGEST_WAIT_MS = 24 * 60 * 60_000;
+
+/** Why nothing is made of an object of which there is nothing yet: what Git creates again after its end would come and go for ever. */
+export function findExpired(noun: Noun, object: Expiring, now: Date): Problem | undefined {
+  if (!isPastEnd(object.spec, now)) return undefined;
+  const message = `The ${noun} ${displayNameOf(object)} is past its end date, spec.expiresAt ${object.spec.expiresAt}, and nothing of it is made. Delete it, or set spec.expiresAt to a later time.`;
+  return { reason: EXPIRED, message };
+}
+
+/** Whether a pool that is not in the live topology of its cluster is past its end date, so that it is not put there. */
+export function isExpiredPool(pool: Expiring, livePool: object | undefined, now: Date): boolean {
+  return livePool === undefined && isPastEnd(pool.spec, now);
+}
+
+/** What keeps an object from its deletion, the one that its owner can end first, and what to do. */
+function findHold(
+  { metadata, spec, kind }: Expiring,
+  isSuspended: boolean,
+): { reason: string; cause: string } | undefined {
+  const later = "set spec.expiresAt to a later time";
+  if (spec.deletionProtection === true) {
+    const cause = `spec.deletionProtection is true. Set it to false to have it deleted now, or ${later}`;
+    return { reason: "DeletionProtected", cause };
+  }
+  if (kind === clusterKind.kind && metadata.annotations?.[ANNOTATION_HOLD] !== undefined)
+    return { reason: "Held", cause: `the platform holds it. Ask the platform's operator, or ${later}` };
+  const cause = `its cluster is suspended. Ask the platform's operator to resume that, or ${later}`;
+  return isSuspended ? { reason: "Suspended", cause } : undefined;
+}
+
+/** Why an object is still there after its end date; undefined = it is not, or nothing keeps it. */
+export function findExpiryHeld(
+  noun: Noun,
+  object: Expiring,
+  now: Date,
+  { isSuspended = false }: { isSuspended?: boolean | undefined } = {},
+): Problem | undefined {
+  if (!isPastEnd(object.spec, now) || isDeleting(object)) return undefined;
+  const hold = findHold(object, isSuspended);
+  if (hold === undefined) return undefined;
+  const message = `The ${noun} ${displayNameOf(object)} was to be deleted at ${object.spec.expiresAt}, which is held back: ${hold.cause}.`;
+  return { reason: hold.reason, message };
+}
+
+/** In how many ms to look again at an object whose end date is ahead. */
+export function findEndWaitMs({ spec: { expiresAt } }: Expiring, now: Date): number | undefined {
+  const leftMs = Date.parse(expiresAt ?? "") - now.getTime();
+  return leftMs > 0 ? Math.min(leftMs, LONGEST_WAIT_MS) : undefined;
+}
