@@ -39,6 +39,17 @@ describe("processor time by kind", () => {
     ]);
   });
 
+  test("counts a process once that ends right before its parent", () => {
+    const times = createProcessorTimes(ROOT);
+    const server = sample(12, 11, "server", 500);
+    times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "worker", 100), server]);
+    times.add([sample(ROOT, 1, "runner", 0, 600)]);
+    expect(times.seconds()).toEqual([
+      ["server", 5],
+      ["worker", 1],
+    ]);
+  });
+
   test("follows a process whose parent has ended", () => {
     const times = createProcessorTimes(ROOT);
     times.add([sample(ROOT, 1, "runner", 0), sample(11, ROOT, "provider", 0), sample(12, 11, "tenant", 10)]);

@@ -49,14 +49,30 @@ export function createProcessorTimes(rootPid: number): ProcessorTimes {
       const all = [...seen.values()];
       for (const one of all) {
         add(one.kind, one.own - (one.pid === rootPid ? (base ?? 0) : 0));
-        const ended = all.filter((child) => !child.alive && child.parent === one.pid);
-        const sampled = ended.reduce((sum, child) => sum + child.own + child.ended, 0);
-        add(`short children of ${one.kind}`, Math.max(0, one.ended - sampled));
+        add(`short children of ${one.kind}`, Math.max(0, one.ended - sumEndedChildren(one, all)));
       }
       const rows = [...ticks].map(([kind, value]): [string, number] => [kind, value / TICKS_PER_SECOND]);
       return rows.filter(([, value]) => value >= 0.05).sort((a, b) => b[1] - a[1]);
     },
   };
+}
+
+/**
+ * What the sampled children of a process that have ended add to its `ended`. A child that ended right after its own
+ * children was last sampled before theirs was added to it.
+ */
+function sumEndedChildren(one: Seen, all: readonly Seen[]): number {
+  const ended = all.filter(
+    (child) =>
+      !child.alive &&
+      child.parent === one.pid &&
+      Number(child.startTime) >= Number(one.startTime) &&
+      child !== one,
+  );
+  return ended.reduce(
+    (sum, child) => sum + child.own + Math.max(child.ended, sumEndedChildren(child, all)),
+    0,
+  );
 }
 
 function keyOf({ pid, startTime }: ProcessSample): string {
