@@ -62,7 +62,7 @@ test.concurrent("a namespace with clusters is deleted whole", { timeout: 900_000
   const engineer = await openOrganization();
   for (const name of ["one", "two"]) {
     await engineer.createCluster(name, {});
-    await engineer.createPool(`${name}-a`, name, { desiredNodes: 2 });
+    await engineer.createPool(`${name}-a`, name, { desiredNodes: 1 });
   }
   for (const name of ["one", "two"]) await waitForCluster(engineer, name);
   expect(await deleteWhole(engineer)).toBe(true);
@@ -74,7 +74,7 @@ test.concurrent("a namespace with clusters that are being created is deleted who
   const engineer = await openOrganization();
   for (const name of ["one", "two"]) {
     await engineer.createCluster(name, {});
-    await engineer.createPool(`${name}-a`, name, { desiredNodes: 2 });
+    await engineer.createPool(`${name}-a`, name, { desiredNodes: 1 });
   }
   await waitFor("Cluster API to begin", async () => {
     const clusters = await engineer.client.listAll(capiClusterKind, { namespace: engineer.namespace });
@@ -111,7 +111,7 @@ test.concurrent("what is deleted by hand of a cluster's machines comes back, and
   const engineer = await openOrganization();
   const { client, namespace } = engineer;
   // The pool first, or the cluster may be ready before it has one.
-  await engineer.createPool("workers", "mended", { desiredNodes: 2 });
+  await engineer.createPool("workers", "mended", { desiredNodes: 1 });
   await engineer.createCluster("mended", {});
   await waitForCluster(engineer, "mended");
   for (const kind of [machineKind, machineDeploymentKind] as Kind<KubeObject>[]) {
@@ -129,7 +129,7 @@ test.concurrent("what is deleted by hand of a cluster's machines comes back, and
   expect(templates.length).toBeGreaterThan(0);
   for (const { metadata } of templates) await client.delete(templateKind, namespace, metadata.name);
   // Cluster API cannot make another template, and looks for it when it next has something to do.
-  await engineer.patchPool("workers", { spec: { desiredNodes: 3 } });
+  await engineer.patchPool("workers", { spec: { desiredNodes: 2 } });
   await waitFor("the missing template to be told", async () => {
     const condition = conditionOf(await engineer.getCluster("mended"), "Stalled");
     if (condition?.status === "True" && /not found/.test(condition.message)) return true;

@@ -35,7 +35,7 @@ async function openAccess(subject: string): Promise<string> {
   };
   await kubectl(["create", "-f", "-"], { stdin: JSON.stringify(access) });
   const certificate = await waitFor(`the certificate of ${subject}`, async () => {
-    const { status } = JSON.parse(await cluster.manage("get", "clusteraccesses", subject, "-o", "json"));
+    const { status } = await cluster.getManaged("cloud.marina.dev/v1", `clusteraccesses/${subject}`);
     const ready = status?.conditions?.find(({ type }: { type: string }) => type === "Ready");
     return ready?.status === "True" ? (status.certificate as string) : undefined;
   });

@@ -2,7 +2,13 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { kubectl, readStack, waitFor } from "../../platform/stack/testing.ts";
 import { withFile } from "../../testing/credentials.ts";
-import { createRealCluster, fetchKubeconfig, type RealCluster, waitForRunning } from "./real-cluster.ts";
+import {
+  createRealCluster,
+  fetchKubeconfig,
+  getJson,
+  type RealCluster,
+  waitForRunning,
+} from "./real-cluster.ts";
 
 const stack = readStack();
 const CLASS_NAMESPACE = "marina-system";
@@ -78,21 +84,21 @@ afterAll(async () => {
 /** Waits for the condition of a cluster, and returns its message. */
 function waitForAddOns(cluster: string, status: string, reason: string): Promise<string> {
   return waitFor(`AddOnsApplied of ${cluster} to be ${status}, ${reason}`, async () => {
-    const read = await first.manage("get", "clusters.cloud.marina.dev", cluster, "-o", "json");
+    const read = await first.getManaged("cloud.marina.dev/v1", `clusters/${cluster}`);
     const conditions: { type: string; status: string; reason: string; message: string }[] =
-      JSON.parse(read).status.conditions;
+      read.status.conditions;
     const found = conditions.find(({ type }) => type === "AddOnsApplied");
     if (found?.status === status && found.reason === reason) return found.message;
     throw new Error(JSON.stringify(found));
   });
 }
 
-const readFirst: RealCluster["read"] = (...args) => first.read(...args);
+const getOfFirst: RealCluster["get"] = (path) => first.get(path);
 
 /** Waits until this Deployment of the add-on is in a cluster. */
-function waitForReplicas(read: RealCluster["read"], replicas: number): Promise<unknown> {
+function waitForReplicas(get: RealCluster["get"], replicas: number): Promise<unknown> {
   return waitFor(`the add-on to have ${replicas} replicas`, async () => {
-    const { spec } = await read("get", "deployment", "agent", "--namespace", "platform-agent");
+    const { spec } = await get("/apis/apps/v1/namespaces/platform-agent/deployments/agent");
     return spec.replicas === replicas ? true : undefined;
   });
 }
@@ -114,8 +120,10 @@ test("an add-on of the class arrives in clusters that are there, in new ones, an
   expect(await waitForAddOns(first.name, "False", "AddOnNotFound")).toContain(`ConfigMap ${name}`);
   await apply(manifests(describeAddOn(1)));
   await waitForAddOns(first.name, "True", "Applied");
-  await waitForReplicas(readFirst, 1);
-  const binding = await first.read("get", "rolebinding", "agent", "--namespace", "platform-agent");
+  await waitForReplicas(getOfFirst, 1);
+  const binding = await first.get(
+    "/apis/rbac.authorization.k8s.io/v1/namespaces/platform-agent/rolebindings/agent",
+  );
   expect(binding.subjects).toEqual([{ kind: "ServiceAccount", ...inNamespace.metadata }]);
 
   const { alice } = first;
@@ -129,12 +137,11 @@ test("an add-on of the class arrives in clusters that are there, in new ones, an
   const second: string = JSON.parse(listed).items[0].metadata.name;
   await waitForAddOns(second, "True", "Applied");
   await withFile(await fetchKubeconfig(alice, path), async (kubeconfig) => {
-    const readSecond: RealCluster["read"] = async (...args) =>
-      JSON.parse((await kubectl([...args, "-o", "json"], { stack, kubeconfig })).stdout);
-    await waitForReplicas(readSecond, 1);
+    const getOfSecond: RealCluster["get"] = (path) => getJson(kubeconfig, path);
+    await waitForReplicas(getOfSecond, 1);
     await apply(manifests(describeAddOn(2)));
-    await waitForReplicas(readFirst, 2);
-    await waitForReplicas(readSecond, 2);
+    await waitForReplicas(getOfFirst, 2);
+    await waitForReplicas(getOfSecond, 2);
   });
 
   await apply(manifests(describeAddOn(3, "elsewhere")));
@@ -144,7 +151,7 @@ test("an add-on of the class arrives in clusters that are there, in new ones, an
   expect(shown.body.status).toBe("running");
   await apply(manifests(describeAddOn(3)));
   await waitForAddOns(first.name, "True", "Applied");
-  await waitForReplicas(readFirst, 3);
+  await waitForReplicas(getOfFirst, 3);
 
   await first.manage("delete", "configmap", name);
   await waitFor("the copy to be made again", () => first.manage("get", "configmap", name));
@@ -160,6 +167,6 @@ test("an add-on of the class arrives in clusters that are there, in new ones, an
     );
     return left.trim() === "" ? true : Promise.reject(new Error(left));
   });
-  await waitForReplicas(readFirst, 3);
+  await waitForReplicas(getOfFirst, 3);
   await alice.request("DELETE", path);
 });

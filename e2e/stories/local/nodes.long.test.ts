@@ -3,6 +3,7 @@ import { readStack, waitFor } from "../../platform/stack/testing.ts";
 import { createRealCluster, describeWorkload, type RealCluster, waitForRunning } from "./real-cluster.ts";
 
 const DRAIN_TIMEOUT_SECONDS = 30;
+const PODS = "/api/v1/namespaces/default/pods";
 let cluster: RealCluster;
 let pool: string;
 
@@ -39,7 +40,7 @@ async function applyWorkload(...workload: Parameters<typeof describeWorkload>): 
   await cluster.run(["apply", "-f", "-"], objects);
 }
 
-const listNodes = async (): Promise<NodeLike[]> => (await cluster.read("get", "nodes")).items;
+const listNodes = async (): Promise<NodeLike[]> => (await cluster.get("/api/v1/nodes")).items;
 
 test("the machine's size is allocatable by the scheduler: pods that do not fit stay pending", async () => {
   const [node] = await listNodes();
@@ -47,7 +48,7 @@ test("the machine's size is allocatable by the scheduler: pods that do not fit s
   expect(node?.status.allocatable).toMatchObject({ cpu: "2", memory: "4Gi", "ephemeral-storage": "20Gi" });
   await applyWorkload("big", 4, "1500m");
   await waitFor("two of four pods to run, one on each node", async () => {
-    const { items } = await cluster.read("get", "pods", "-l", "app=big");
+    const { items } = await cluster.get(`${PODS}?labelSelector=app%3Dbig`);
     const phases = items.map((pod: { status: { phase: string } }) => pod.status.phase).toSorted();
     return phases.join() === "Pending,Pending,Running,Running";
   });
@@ -79,12 +80,12 @@ test("a node that becomes not ready is replaced once, and its pods move", async 
   });
   await waitForRunning(cluster.alice, cluster.path, 2);
   await cluster.run(["rollout", "status", "deployment/moving", "--timeout=200s"]);
-  const pods = await cluster.read("get", "pods", "-l", "app=moving");
+  const pods = await cluster.get(`${PODS}?labelSelector=app%3Dmoving`);
   expect(pods.items.map((pod: { spec: { nodeName: string } }) => pod.spec.nodeName)).not.toContain(sick);
   const after = (await listNodes()).map(({ metadata }) => metadata.name);
   expect(after.filter((name) => before.includes(name))).toHaveLength(1);
   const replaced = await waitFor("the replacement to be in the pool's status", async () => {
-    const [nodePool] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
+    const [nodePool] = (await cluster.getManaged("cloud.marina.dev/v1", "nodepools")).items;
     const found = nodePool.status.transitions.filter(({ type }: { type: string }) => type === "NodeReplaced");
     return found.length > 0 ? found : undefined;
   });
@@ -130,7 +131,7 @@ test("a node leaves within its drain timeout and 90 s, with a disruption budget 
   const leaving = await waitFor("a node to be cordoned", findLeaving);
   const beganAt = Date.now();
   const { name } = leaving.metadata;
-  const machines = JSON.parse(await cluster.manage("get", "machines.cluster.x-k8s.io", "-o", "json")).items;
+  const machines = (await cluster.getManaged("cluster.x-k8s.io/v1beta2", "machines")).items;
   const { spec } = machines.find(
     (one: { status: { nodeRef?: { name: string } } }) => one.status.nodeRef?.name === name,
   );
@@ -138,7 +139,7 @@ test("a node leaves within its drain timeout and 90 s, with a disruption budget 
   expect(nodeDrainTimeoutSeconds).toBe(DRAIN_TIMEOUT_SECONDS);
   expect(nodeVolumeDetachTimeoutSeconds).toBeLessThanOrEqual(90);
   await waitFor("the pool to name the volume that is waited for", async () => {
-    const [{ status }] = JSON.parse(await cluster.manage("get", "nodepools", "-o", "json")).items;
+    const [{ status }] = (await cluster.getManaged("cloud.marina.dev/v1", "nodepools")).items;
     const { message = "" } = status;
     return message.includes(`Node ${name} is drained and waits for its volumes: `) &&
       message.includes(`volume-${name}`)
@@ -160,7 +161,7 @@ test("pending pods run when an autoscaler scales the pool", async () => {
   const { status } = await cluster.alice.request("PUT", pool, body);
   expect(status).toBe(200);
   const find = async () =>
-    JSON.parse(await cluster.manage("get", "machinedeployments", "-o", "json")).items.find(
+    (await cluster.getManaged("cluster.x-k8s.io/v1beta2", "machinedeployments")).items.find(
       (item: { metadata: { labels: Record<string, string> } }) =>
         item.metadata.labels["cluster.x-k8s.io/cluster-name"] === cluster.name,
     );
@@ -171,12 +172,8 @@ test("pending pods run when an autoscaler scales the pool", async () => {
   });
   await cluster.run(["apply", "-f", "-"], describeWorkload("wide", 3, "1500m"));
   const pending = await waitFor("a pod that does not fit", async () => {
-    const { items } = await cluster.read(
-      "get",
-      "pods",
-      "-l",
-      "app=wide",
-      "--field-selector=status.phase=Pending",
+    const { items } = await cluster.get(
+      `${PODS}?labelSelector=app%3Dwide&fieldSelector=status.phase%3DPending`,
     );
     const pod = items.find((one: { status: { conditions?: { reason?: string }[] } }) =>
       one.status.conditions?.some(({ reason }) => reason === "Unschedulable"),
@@ -209,7 +206,7 @@ test("a taint repels pods that do not tolerate it, and a resize rolls only that 
   expect(first.spec.taints).toEqual([taint]);
   await cluster.run(["scale", "deployment", "wide", "--replicas=4"]);
   await waitFor("one of four pods to stay pending although the new node is empty", async () => {
-    const { items } = await cluster.read("get", "pods", "-l", "app=wide");
+    const { items } = await cluster.get(`${PODS}?labelSelector=app%3Dwide`);
     const waiting = items.filter(
       ({ status: { phase } }: { status: { phase: string } }) => phase !== "Running",
     );

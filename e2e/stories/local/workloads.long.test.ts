@@ -49,12 +49,14 @@ test("a Deployment rolls out behind a Service, with a disruption budget; a Job c
   await cluster.run(["rollout", "status", "deployment/web", "--timeout=200s"]);
   await cluster.run(["wait", "--for=condition=complete", "job/once", "--timeout=200s"]);
   const budget = await waitFor("the disruption budget to count the pods", async () => {
-    const { status } = await cluster.read("get", "pdb", "web");
+    const { status } = await cluster.get("/apis/policy/v1/namespaces/default/poddisruptionbudgets/web");
     return status?.disruptionsAllowed === 3 ? status : undefined;
   });
   expect(budget.currentHealthy).toBe(6);
   await waitFor("the Service to have an endpoint for each pod", async () => {
-    const slices = await cluster.read("get", "endpointslices", "-l", "kubernetes.io/service-name=web");
+    const slices = await cluster.get(
+      "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io/service-name%3Dweb",
+    );
     return slices.items[0].endpoints.length === 6;
   });
 });
