@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect } from "vitest";
 import { fetchConforming } from "../contract/openapi/conformance.ts";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { startPostgres } from "./restart-postgres.ts";
+import { test } from "./shared-stack.ts";
 
 /**
  * Far above the 55 s after which every request is answered, on any machine; below the 300 s after which the client
@@ -15,17 +16,9 @@ const CLIENTS = 16;
 
 let stack: Stack;
 
-beforeAll(async () => {
-  stack = await startStack({
-    dir: ".marina/faults-api",
-    fresh: true,
-    provider: "in-memory",
-    withoutManagers: true,
-    onCrash: "report",
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
 });
-
-afterAll(() => stack?.stop());
 
 interface Attempt {
   name: string;

@@ -1,13 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { afterAll, expect } from "vitest";
+import type { Stack } from "../platform/stack/stack.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 import { callUntilAnswered } from "./held-lock.ts";
+import { DIR, test } from "./shared-stack.ts";
 
-const DIR = ".marina/faults-attachments";
 const BYTES = randomBytes(1000);
 /** It is built while the stack starts, some minutes at the first run. */
 const OBJECT_STORE_MS = 900_000;
@@ -16,14 +16,8 @@ let stack: Stack;
 let alice: Tenant;
 let sql: postgres.Sql;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    withoutManagers: true,
-    dir: DIR,
-    fresh: true,
-    onCrash: "report",
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   sql = postgres(stack.info.databaseUrl, { max: 2, onnotice: () => undefined });
   await waitFor("the object store", () => fetch(stack.info.objectStore.endpoint), {
@@ -31,10 +25,7 @@ beforeAll(async () => {
   });
 });
 
-afterAll(async () => {
-  await sql?.end();
-  await stack?.stop();
-});
+afterAll(() => sql?.end());
 
 /** Opens a ticket and uploads an attachment that is not completed. */
 async function uploadAttachment() {

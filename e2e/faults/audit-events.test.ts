@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import { AUDIT_WEBHOOK } from "../platform/stack/management-cluster.ts";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { type SecondApiserver, startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 import { openWebhookEndpoint } from "../testing/webhook-endpoint.ts";
-
-const DIR = ".marina/faults-audit-events";
+import { DIR, test } from "./shared-stack.ts";
 
 let stack: Stack;
 let second: SecondApiserver;
@@ -18,16 +17,8 @@ let alice: Tenant;
 let staff: Tenant;
 let orgId: string;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    withoutManagers: true,
-    dir: DIR,
-    fresh: true,
-    onCrash: "report",
-    audit: "deletions",
-    apiserver: { MARINA_AUDIT_WEBHOOK_TOKEN: AUDIT_WEBHOOK.token },
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   const { apiUrl, tokens } = stack.info;
   [alice, staff] = [createTenant(apiUrl, tokens.alice), createTenant(apiUrl, tokens.staff)];
   orgId = (await alice.request("POST", "/organizations", { name: "audit events" })).body.id;
@@ -37,7 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await second?.stop();
   await engineer?.close();
-  await stack?.stop();
 });
 
 /** A cluster by REST: its id, and its path in the Kubernetes API. */

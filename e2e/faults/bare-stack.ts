@@ -1,3 +1,4 @@
+import { test as base } from "vitest";
 import { buildBundles } from "../../build.ts";
 import { leaseKind } from "../../shared/kube/core-kinds.ts";
 import { PLATFORM_NAMESPACE } from "../platform/stack/marina.ts";
@@ -24,6 +25,15 @@ export interface Organization {
 }
 
 const LEASE = "marina-operator";
+
+/** Tests on one bare stack, which the first file of the project `bare` starts, and which ends after the last one. */
+export const test = base
+  .extend("dir", { scope: "worker" }, ".marina/bare")
+  .extend("bareStack", { scope: "worker" }, async ({ dir }, { onCleanup }) => {
+    const bare = await startBareStack(dir);
+    onCleanup(() => bare.stop());
+    return bare;
+  });
 
 export async function startBareStack(dir: string): Promise<BareStack> {
   await buildBundles();

@@ -1,27 +1,27 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, expect, onTestFinished } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { type Call, type Fault, openApiProxy, refusalOf } from "./api-proxy.ts";
-import { type BareStack, startBareStack } from "./bare-stack.ts";
+import { type BareStack, test } from "./bare-stack.ts";
 import { type Any, withDefinition } from "./changed-definition.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";
 import { type OperatorHolder, runLifecycleWithKills } from "./killable-lifecycle.ts";
 import { expectSame, identify, listRights } from "./lifecycle.ts";
 import { shiftClock, startOperator, startProgram } from "./operator-process.ts";
 
-const SOON = { timeoutMs: 200_000, intervalMs: 50 };
+const SOON = { timeoutMs: 200_000, intervalMs: 200 };
 const FIVE_MINUTES_MS = 5 * 60_000;
 const TWO_THIRDS_OF_7_DAYS_MS = (7 * 24 * 3600_000 * 2) / 3;
 
 let bare: BareStack;
 let holder: OperatorHolder;
 
-beforeAll(async () => {
-  bare = await startBareStack(".marina/bare");
+test.beforeAll(async ({ bareStack }) => {
+  bare = bareStack;
   holder = { operator: await bare.startOperator() };
 });
 
@@ -29,7 +29,7 @@ afterEach(() => {
   bare.proxy.hooks = {};
 });
 
-afterAll(() => bare?.stop());
+afterAll(() => holder?.operator.signal("SIGKILL"));
 
 // A sample; `npm run test:faults:operator` kills it after every single write.
 test.each([

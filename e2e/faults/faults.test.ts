@@ -1,21 +1,20 @@
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { expect } from "vitest";
+import type { Stack } from "../platform/stack/stack.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
 import { callUntilAnswered } from "./held-lock.ts";
 import { startPostgres } from "./restart-postgres.ts";
+import { testWhole as test } from "./shared-stack.ts";
 
 let stack: Stack;
 let alice: Tenant;
 
-beforeAll(async () => {
-  stack = await startStack({ dir: ".marina/faults", fresh: true, provider: "in-memory", onCrash: "report" });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
 });
-
-afterAll(() => stack?.stop());
 
 test("an operator killed in the middle of a create leaves one cluster, and it gets ready", async () => {
   const clusters = await createOrganization("operator killed");

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
@@ -7,13 +7,13 @@ import { loadConnection } from "../../shared/kube/connection.ts";
 import { eventKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, type Feed, type Tenant } from "../testing/tenant.ts";
 import { startPostgres } from "./restart-postgres.ts";
+import { DIR, test } from "./shared-stack.ts";
 
-const DIR = ".marina/faults-feed";
 const STREAMS = 500;
 
 let stack: Stack;
@@ -23,19 +23,8 @@ let closeKube: () => Promise<void>;
 let cluster: Cluster;
 let path: string;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    withoutManagers: true,
-    dir: DIR,
-    fresh: true,
-    onCrash: "report",
-    apiserver: {
-      MARINA_MAX_STREAMS_PER_PRINCIPAL: "1000",
-      MARINA_MAX_STREAMS_PER_USER: "1000",
-      MARINA_MAX_STREAMS_PER_ORGANIZATION: "1000",
-    },
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const transport = createTransport({ connection: loadConnection(stack.info.kubeconfig) });
   kube = createClient(transport);
@@ -52,10 +41,7 @@ beforeAll(async () => {
   cluster = found;
 });
 
-afterAll(async () => {
-  await closeKube?.();
-  await stack?.stop();
-});
+afterAll(() => closeKube?.());
 
 /** Creates a numbered Event about the cluster, as the operator does. */
 async function createEvent(run: string, number: number): Promise<void> {

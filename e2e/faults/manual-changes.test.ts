@@ -1,27 +1,27 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { capiClusterKind, machineDeploymentKind, machineKind } from "../testing/custom-resources.ts";
-import { type BareStack, startBareStack } from "./bare-stack.ts";
+import { type BareStack, test } from "./bare-stack.ts";
 import { createConvergedCluster, getStep } from "./converged-cluster.ts";
 import type { OperatorHolder } from "./killable-lifecycle.ts";
 import { identify, listLeftovers } from "./lifecycle.ts";
 
-const SOON = { timeoutMs: 200_000, intervalMs: 50 };
+const SOON = { timeoutMs: 200_000, intervalMs: 200 };
 const ANNOTATION_AUTHORITY = "cloud.marina.dev/credential-authority";
 
 let bare: BareStack;
 let holder: OperatorHolder;
 
-beforeAll(async () => {
-  bare = await startBareStack(".marina/bare");
+test.beforeAll(async ({ bareStack }) => {
+  bare = bareStack;
   holder = { operator: await bare.startOperator() };
 });
 
-afterAll(() => bare?.stop());
+afterAll(() => holder?.operator.signal("SIGKILL"));
 
 test("the admin kubeconfig stays when the Secret of its CA is touched, and when its annotation is removed", async () => {
   const cluster = await createConvergedCluster(bare);

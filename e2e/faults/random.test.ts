@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { expect } from "vitest";
+import type { Stack } from "../platform/stack/stack.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { type ApiResponse, createTenant, type Tenant } from "../testing/tenant.ts";
 import { startPostgres } from "./restart-postgres.ts";
+import { testWhole as test } from "./shared-stack.ts";
 
 // Random operations of one tenant while parts of the service are killed and come back. MARINA_SEED repeats a run's
 // choices; what the service makes of them depends on the moment, so a seed is a hint and no proof.
@@ -23,20 +24,13 @@ let alice: Tenant;
 let organization: string;
 let clusters: string;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    dir: ".marina/faults-random",
-    fresh: true,
-    onCrash: "report",
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const { body } = await alice.request("POST", "/organizations", { name: "Random" });
   organization = `/organizations/${body.id}`;
   clusters = `${organization}/clusters`;
 });
-
-afterAll(() => stack?.stop());
 
 /** Mulberry32: the same choices for the same seed. */
 function createRandom(seed: number): (below: number) => number {

@@ -15,6 +15,8 @@ const FINALIZER = "cluster.cluster.x-k8s.io";
 const LABEL_CLUSTER = "cluster.x-k8s.io/cluster-name";
 const LABEL_POOL = "topology.cluster.x-k8s.io/deployment-name";
 const SINCE = "2026-01-01T00:00:00Z";
+/** Between two passes, each of which lists what it looks at. */
+const PAUSE_MS = 150;
 
 /**
  * Simulates Cluster API in one namespace, in tenths of a second: creates and deletes MachineDeployments and Machines as
@@ -42,7 +44,7 @@ export function simulateClusterApi(
       } catch {
         // A conflict, or the API is unavailable: the next pass retries.
       }
-      await sleep(50);
+      await sleep(PAUSE_MS);
     }
   })();
   return {

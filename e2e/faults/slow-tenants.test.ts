@@ -1,35 +1,30 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect } from "vitest";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import type { Stack } from "../platform/stack/stack.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { makeRequest } from "../testing/credentials.ts";
 import { createEngineer, type Engineer } from "../testing/custom-resources.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createSimulatedTenant, markReady } from "../testing/simulated-tenant.ts";
+import { test } from "./shared-stack.ts";
 
 const SLOW_TENANTS = 61;
 const BY_HAND = { fieldManager: "test" };
 const SOON = { timeoutMs: 200_000, intervalMs: 200 };
 /** Less than the 61 s that 61 requests of 10 s take ten at a time. */
 const WITHIN_ONE_ROUND = { timeoutMs: 55_000, intervalMs: 200 };
-/** Cluster API's webhooks have 10 s for each request. */
 const CREATED_AT_A_TIME = 8;
 let stack: Stack;
 let engineer: Engineer;
 let silent: Server;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    dir: ".marina/faults-slow-tenants",
-    fresh: true,
-    onCrash: "report",
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   engineer = await createEngineer(stack.info);
   silent = createServer((socket) => socket.on("error", () => undefined));
   silent.listen(0, "127.0.0.1");
@@ -38,7 +33,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await engineer?.close();
-  await stack?.stop();
   silent?.close();
 });
 

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { expect } from "vitest";
+import type { Stack } from "../platform/stack/stack.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import { requireEveryMachineMetered } from "../testing/machine-sets.ts";
 import { createTenant, type Tenant } from "../testing/tenant.ts";
+import { testWhole as test } from "./shared-stack.ts";
 
 const AWAY_MS = 60_000;
 /** The sweeper handles what is older than a minute, four times a minute. */
@@ -14,20 +15,13 @@ let alice: Tenant;
 let organization: string;
 let clusters: string;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    dir: ".marina/faults-tenant",
-    fresh: true,
-    onCrash: "report",
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   const { body } = await alice.request("POST", "/organizations", { name: "Faults" });
   organization = `/organizations/${body.id}`;
   clusters = `${organization}/clusters`;
 });
-
-afterAll(() => stack?.stop());
 
 const aPool = (name: string) => ({
   name,

@@ -1,37 +1,26 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Stack, startStack } from "../platform/stack/stack.ts";
+import { afterAll, beforeAll, describe, expect } from "vitest";
+import type { Stack } from "../platform/stack/stack.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { type SecondApiserver, startSecondApiserver } from "../testing/second-apiserver.ts";
 import { createTenant, expectStatus, type Tenant } from "../testing/tenant.ts";
 import { type HeldEndpoint, type HeldResponse, startHeldEndpoint } from "./held-endpoint.ts";
 import { startPostgres } from "./restart-postgres.ts";
+import { DIR, test } from "./shared-stack.ts";
 
-const DIR = ".marina/faults-webhooks";
 const EVENTS = 20;
 
 let stack: Stack;
 let alice: Tenant;
 let endpoint: HeldEndpoint;
 
-beforeAll(async () => {
-  stack = await startStack({
-    provider: "in-memory",
-    withoutManagers: true,
-    dir: DIR,
-    fresh: true,
-    onCrash: "report",
-    // Deliveries are made by replicas that a test may kill.
-    apiserver: { MARINA_ROLES: "api,projector,harvester" },
-  });
+test.beforeAll(async ({ stack: shared }) => {
+  stack = shared;
   alice = createTenant(stack.info.apiUrl, stack.info.tokens.alice);
   endpoint = await startHeldEndpoint(DIR);
 });
 
-afterAll(async () => {
-  await endpoint?.close();
-  await stack?.stop();
-});
+afterAll(() => endpoint?.close());
 
 interface Target {
   orgID: string;
