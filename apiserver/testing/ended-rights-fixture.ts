@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { TransactionSql } from "postgres";
 import { waitFor, waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
@@ -67,6 +68,7 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
   });
   const organization = await makeOrganization(api, issuer);
   const records = await createRecords(api, organization);
+  const digestRows = await prepareDigest(api.deps.sql);
   return {
     api,
     organization,
@@ -91,11 +93,11 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
         );
         await end(tx as unknown as Sql);
         // In an object: a promise that is returned would be awaited before the commit.
-        return { sent, rows: await digestRows(tx as unknown as Sql) };
+        return { sent, rows: await digestRows(tx) };
       });
       const response = await sent;
       const after = {
-        rows: await digestRows(api.deps.sql),
+        rows: await api.deps.sql.begin(digestRows),
         objects: await readObjects(api, organization.id),
       };
       return { response, before: { rows, objects }, after };
@@ -238,19 +240,21 @@ async function waitForLock(api: TestApp, sent: Promise<TestResponse>): Promise<T
   return undefined;
 }
 
-/** A digest of each table, without the times at which tokens were last used. */
-async function digestRows(sql: Sql): Promise<unknown> {
+/** Makes one statement that digests each table, without the times at which tokens were last used; by table. */
+async function prepareDigest(sql: Sql): Promise<(tx: TransactionSql) => Promise<unknown>> {
   const tables = await sql`select c.oid::regclass::text as name from pg_class c
     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1`;
-  const rows: Record<string, unknown> = {};
-  for (const { name } of tables) {
-    const [row] = await sql.unsafe(
-      `select count(*)::int, md5(string_agg(text, ' ' order by text)) as digest
-        from (select (to_jsonb(t) - 'last_used_at')::text as text from ${name} t) all_rows`,
-    );
-    rows[name] = row;
-  }
-  return rows;
+  const digests = tables.map(
+    ({ name }) => `select '${name}' as name, count(*)::int, md5(string_agg(text, ' ' order by text)) as digest
+      from (select (to_jsonb(t) - 'last_used_at')::text as text from ${name} t) all_rows`,
+  );
+  const statement = digests.join(" union all ");
+  return async (tx) => {
+    // Otherwise Postgres starts processes for each.
+    await tx`set local max_parallel_workers_per_gather = 0`;
+    const rows = await tx.unsafe(statement, [], { prepare: true });
+    return Object.fromEntries(rows.map(({ name, ...digest }) => [name, digest]));
+  };
 }
 
 /** The settings of the organization's custom resources. */
