@@ -146,7 +146,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     rememberStaff: (userId) => recordStaffUse(deps.db, userId),
   };
   addDocumentRoutes(router, deps.config.publicUrl);
-  // A slice calls those above it only by the hooks that are listed here.
+  // A slice calls those that come after it in floors.ts only by the hooks that are listed here.
   addOrganizationRoutes(router, deps, {
     beforeCreate: (tx, creatorId) => requireOrganizationQuota(tx, creatorId, deps.config.userQuotas),
     onCreate: insertOwner,

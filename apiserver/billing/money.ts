@@ -26,7 +26,7 @@ export function toMicroEuros(euros: number): bigint {
   return (fraction[PRICE_DECIMALS] ?? "0") >= "5" ? kept + 1n : kept;
 }
 
-/** The same for an amount above 0: what would be rounded to 0 is the smallest amount. */
+/** Rounds an amount above 0: what would be rounded to 0 is the smallest amount. */
 export function toPositiveMicroEuros(euros: number): bigint {
   return toMicroEuros(euros) || 1n;
 }

@@ -202,7 +202,7 @@ export async function findLastStatuses(
   return found.map(({ status }) => status ?? undefined);
 }
 
-/** A row of an earlier version belongs to whoever has its cluster. */
+/** A row of an earlier version belongs to the organization that has its cluster now. */
 function isOf(orgId: string | SQL): SQL {
   return sql`(${systemEvents.orgId} = ${orgId} or ${systemEvents.orgId} is null)`;
 }

@@ -203,7 +203,7 @@ async function removeIfEmpty(
   }
 }
 
-/** Whether it is the Namespace of the organization in its label, whoever made it, and is not being deleted. */
+/** Whether it is the Namespace of the organization in its label, by any client, and is not being deleted. */
 function isOfOrganization({ metadata }: Namespace): boolean {
   const orgId = metadata.labels?.[LABEL_ORG_ID] ?? "";
   return metadata.deletionTimestamp === undefined && metadata.name === organizationNamespace(orgId);

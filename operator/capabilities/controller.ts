@@ -49,7 +49,7 @@ export async function publishCapabilities(
 
 /**
  * Publishes the capabilities again when a package or anything of a class changes, its status included, which has the variables of
- * its extensions, or when somebody else writes what is published.
+ * its extensions, or when another client writes what is published.
  */
 export function watchCapabilities(set: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);

@@ -83,7 +83,7 @@ export async function runCluster(
     : undefined;
   const taintsRetryMs = deps.taintRefusals.findRetryMs(key, observed);
   let current: ObservedCluster = { ...observed, infrastructure, taintsRejected: taintsRetryMs !== undefined };
-  // At most four passes: each failure sets one of three fields, and a second failure of a step is thrown.
+  // At most four passes: a failure sets taintsRejected, upgradeRejection or applyFailure, each once; then it is thrown.
   for (;;) {
     const plan = deps.throttle(
       key,
@@ -92,7 +92,7 @@ export async function runCluster(
     );
     if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
-    if (beginsLoss(observed, plan) && !(await isCurrent(deps, key, context.signal)))
+    if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
     if (!(await hasNameOfItsOwn(deps, observed, plan, context.signal))) return { requeueAfterMs: UNSEEN_MS };
     try {
@@ -167,7 +167,7 @@ function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus
  * Asks the API server for what shows a loss, the Cluster API cluster and its CA: after a change of the leader, or in a
  * restore, their caches may lag behind, and each by another time.
  */
-async function isCurrent(
+async function isCacheCurrent(
   { client, caches }: ClusterDeps,
   key: string,
   signal: AbortSignal,

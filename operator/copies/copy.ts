@@ -85,7 +85,7 @@ export function markOfCopy(label: string): Record<string, string> {
 }
 
 /**
- * Replaces all data of a copy, keys that somebody else has added included. Tested, so that an object that has taken the place of
+ * Replaces all data of a copy, keys that another client has added included. Tested, so that an object that has taken the place of
  * the copy meanwhile, or is none any more, is never overwritten.
  */
 function composeReplacement(

@@ -5,7 +5,7 @@ interface ReportedStatus {
   conditions?: readonly ConditionLike<string>[] | undefined;
 }
 
-/** Progress is slow by nature: a Warning about it would be a false alarm. */
+/** Progress is slow by nature: a Warning about it would mislead. */
 const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
 
 /**

@@ -77,7 +77,7 @@ export function isNameElsewhere(
 
 /**
  * Whether the name of a Cluster that Cluster API does not know yet is another Namespace's: of any cluster that Cluster API has
- * there, or else of the older Cluster. Of two Clusters it is never both's, and whoever has it keeps it.
+ * there, or else of the older Cluster. Of two Clusters it is never both's, and the one that has it keeps it.
  */
 export function belongsElsewhere(
   { metadata }: Cluster,

@@ -46,7 +46,7 @@ export function findFixedCount(pool: NodePool, presentNodes: number | undefined)
 /**
  * Whether a fixed pool has a released count (`CountReleased`), as when a manifest with 5 nodes is applied again without
  * them: Kubernetes stores the default, and the pool keeps 5. Where the count had no owner before either
- * (`countUnmanaged`), somebody scaled it to the default, and of such a count Kubernetes records no scale.
+ * (`countUnmanaged`), a client scaled it to the default, and of such a count Kubernetes records no scale.
  */
 export function isCountReleased(pool: NodePool, presentNodes: number | undefined): presentNodes is number {
   const { spec, status } = pool;

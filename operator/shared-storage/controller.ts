@@ -65,7 +65,7 @@ export async function runInventory(
     decision.kind === "report"
       ? { outcome: decision.outcome, isChanged: false }
       : await change(deps, decision, key, context.signal);
-  // At once: where somebody else has written the inventory, its status is written later, when nothing is to be changed.
+  // At once: where another client has written the inventory, its status is written later, when nothing is to be changed.
   if (decision.kind !== "report" && isChanged) {
     const { kind, quotaBytes } = decision;
     if (deps.unread.get(key) !== quotaBytes)

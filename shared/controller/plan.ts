@@ -88,7 +88,7 @@ export interface PlanContext<T extends KubeObject> {
   fieldManager: string;
   statusFieldManager: string;
   /**
-   * The conditions of the status that are the controller's, whoever owns them; those of others are left. Default: none.
+   * The conditions of the status that are the controller's, whichever manager owns them; those of others are left. Default: none.
    */
   conditionTypes?: readonly string[];
   /** After each write that returned an object, so that the cache can be waited for. */

@@ -1,4 +1,4 @@
-/** What somebody may have meant is named at most so often. */
+/** At most so many suggestions are named. */
 const MAX_NAMES = 3;
 /** Nothing has a longer name; the work of a comparison grows with its square. */
 const MAX_LENGTH = 64;

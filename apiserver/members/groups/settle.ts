@@ -206,7 +206,7 @@ async function takeGroupsIn(
     const [due] = await listDueOrganizations(db, carried, orgId);
     if (due === undefined) return;
     await db.transaction(async (tx) => {
-      // The user's row first, as whoever gives the user to another issuer does.
+      // The user's row first, as the change of a user's issuer does.
       if ((await lockIssuerOf(tx, userId)) !== issuer) return;
       if (!(await (due.isUrgent ? isLocked : tryLockOrganization)(tx, orgId))) return;
       if ((await listDueOrganizations(tx, carried, orgId)).length === 0) return;

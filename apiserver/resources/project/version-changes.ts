@@ -19,7 +19,7 @@ interface FieldChange {
 
 /**
  * What others than Marina's programs changed from one version of an object to the next, one entry for each field
- * manager. A field is attributed to whoever manages it in the next version: a write that changes a value makes its
+ * manager. A field is attributed to its manager in the next version: a write that changes a value makes its
  * writer the manager, also in the second of another write. What REST writes has its own audit rows, and a new request
  * id.
  */

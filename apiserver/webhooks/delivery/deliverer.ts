@@ -57,7 +57,9 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   let lastClaimMs = Number.NEGATIVE_INFINITY;
   /** Attempts that have ended and whose completion is not written. */
   let unwritten = 0;
+  /** Aborts the attempts in progress, DRAIN_MS after `signal`. */
   const aborting = new AbortController();
+  /** Ends the writing of completions, last of all. */
   const ending = new AbortController();
   const wakeup = createWakeup(signal);
 
@@ -76,6 +78,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     signal: ending.signal,
   });
 
+  /** Frees the slot of an attempt at once; its completion is written with others. */
   function end(completion: Completion): void {
     unwritten++;
     slots.release(completion.delivery.orgId);

@@ -32,7 +32,7 @@ export async function wakeQueues(tx: Queryable, webhookIds: readonly string[]): 
 
 /**
  * Stores the claims of queues that the transaction has locked, and when each is due again: at its next pending delivery
- * that no process attempts (not before now, so that it goes to the end of the line) or when its first claim ends,
+ * that no process attempts (not before now, so that it comes behind those that are due already) or when its first claim ends,
  * whichever is sooner; never while its webhook is disabled or deleted.
  */
 export async function saveClaims(tx: Queryable, queues: readonly QueueClaims[]): Promise<void> {
