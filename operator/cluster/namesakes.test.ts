@@ -60,7 +60,8 @@ describe("a cluster whose name is another Namespace's", () => {
     });
     const plan = reconcileCluster({ ...observed, cluster: aCluster({}, { status: {} }) }, NOW);
     expect([plan.apply, plan.remove]).toEqual([[], []]);
-    expect(decideChildren(observed, CLUSTER_ID, NOW).problem?.reason).toBe("NameTaken");
+    const decision = decideChildren(observed, CLUSTER_ID, NOW);
+    expect(decision).toMatchObject({ ok: false, target: "1.34.2", problem: { reason: "NameTaken" } });
   });
 
   test("is made where each Namespace has names of its own", () => {

@@ -10,7 +10,7 @@ interface Status {
   message?: string;
   phase?: string;
   observedGeneration?: number;
-  machines?: { uid: string; ready: boolean; phase?: string }[];
+  machines?: { uid: string; ready: boolean; phase?: string; node?: string; provisioned?: boolean }[];
   transitions?: { type: string }[];
   replacements?: { machineUID: string }[];
 }
@@ -195,6 +195,8 @@ describe("while an object is being created", () => {
     ["a failure", { conditions: [ready, { ...stalled, status: "True", reason: "QuotaExceeded" }] }],
     ["another generation", { observedGeneration: 2 }],
     ["another machine", { machines: [machine, { uid: "2", ready: false }] }],
+    ["that the infrastructure of a machine exists", { machines: [{ ...machine, provisioned: true }] }],
+    ["that a machine has a node", { machines: [{ ...machine, node: "node-1" }] }],
     ["a transition", { transitions: [{ type: "Ready" }] }],
     ["a replacement", { replacements: [{ machineUID: "1" }] }],
   ])("%s is written at once", (_name, change) => {

@@ -20,12 +20,19 @@ const CAUSES_EVERY_MS = 60_000;
 /** The phase of every kind that is created in steps. */
 const PROVISIONING = "Provisioning";
 
+interface ListedMachine {
+  uid: string;
+  phase?: string | undefined;
+  node?: string | undefined;
+  provisioned?: boolean | undefined;
+}
+
 interface StatusLike {
   conditions?: readonly ConditionLike[] | undefined;
   message?: string | undefined;
   phase?: string | undefined;
   observedGeneration?: number | undefined;
-  machines?: readonly { uid: string; phase?: string | undefined }[] | undefined;
+  machines?: readonly ListedMachine[] | undefined;
   replacements?: readonly unknown[] | undefined;
   transitions?: readonly unknown[] | undefined;
 }
@@ -152,7 +159,10 @@ function splitCounters(
   };
 }
 
-/** What is written at once while an object is being created: what is decided later builds on it. */
+/**
+ * What is written at once while an object is being created: what is decided later builds on it, as whether a machine that goes is
+ * billed.
+ */
 function withoutProgress({
   conditions,
   observedGeneration,
@@ -164,10 +174,15 @@ function withoutProgress({
   return {
     stalled: stalled && [stalled.status, stalled.reason],
     observedGeneration,
-    machines: machines?.map(({ uid }) => uid).toSorted(),
+    machines: machines?.map((machine) => `${machine.uid} ${exists(machine)}`).toSorted(),
     replacements,
     transitions,
   };
+}
+
+/** Whether there is something of a machine outside of the object. */
+function exists({ node, provisioned }: ListedMachine): boolean {
+  return provisioned === true || node !== undefined;
 }
 
 function withoutMessages(status: StatusLike) {
