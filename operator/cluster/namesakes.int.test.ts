@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { clusterKind } from "../../shared/crd/cluster.ts";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import {
   ANNOTATION_IDENTITY,
   FINALIZER,
@@ -10,14 +11,16 @@ import {
 } from "../../shared/crd/names.ts";
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
+import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { settings } from "../testing.ts";
+import { withNameLock } from "./name-lock.ts";
 import { runCluster } from "./run.ts";
 import { makeRunContext, makeRunDeps, removeCapiCluster, showPlatform } from "./testing-run.ts";
 
 const TEST = { fieldManager: "test" };
-const HOUR_MS = 3_600_000;
 const CLASS = { name: "marina-local-v3", namespace: settings.platformNamespace };
 
 let one: TestApi;
@@ -48,18 +51,20 @@ async function readCapi({ client, namespace }: TestApi) {
   return metadata && { uid: metadata.uid, labels: metadata.labels, topology: spec?.topology };
 }
 
+/** This long after it the Cluster waits for no pools. */
+const LATER_MS = 60_000;
+
 /**
- * The operator for the Cluster of this name in the first Namespace, whose class does not say that each Namespace has names of its
- * own. Its caches show of the other Namespace this cluster alone, and the Cluster an hour younger than it is. Of the Cluster it writes nothing:
- * the operator of the stack does that.
+ * The operator for the Cluster of this name in one Namespace, whose class does not say that each Namespace has names of its own.
+ * Its caches show of the other Namespace this cluster alone. Of the Cluster it writes nothing: the operator of the stack does that.
  */
-async function openRun(id: string, status: object, capi?: CapiCluster, foreign?: CapiCluster) {
-  const { client, namespace } = one;
+async function openRun(id: string, status: object, capi?: CapiCluster, foreign?: CapiCluster, api = one) {
+  const { client, namespace } = api;
   const metadata = { namespace, name };
   const made = await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
   const plans = { default: { ...CLASS, class: CLASS.name, controlPlaneReplicas: 1 } };
   const deps = {
-    ...makeRunDeps(client, () => new Date(Date.now() + 2 * HOUR_MS)),
+    ...makeRunDeps(client, () => new Date(Date.now() + LATER_MS)),
     settings: { ...settings, plans },
   };
   const { caches } = deps;
@@ -73,51 +78,82 @@ async function openRun(id: string, status: object, capi?: CapiCluster, foreign?:
     data: { subnet: "10.64.3.0/24", ...(engine && { engine }) },
   });
   for (const shown of [capi, foreign]) if (shown !== undefined) caches.capiClusters.set(shown);
+  const annotations = { [ANNOTATION_IDENTITY]: "new" };
   const cluster = {
     ...made,
-    metadata: {
-      ...made.metadata,
-      creationTimestamp: new Date(Date.now() + HOUR_MS).toISOString(),
-      labels,
-      annotations: { [ANNOTATION_IDENTITY]: "new" },
-      finalizers: [FINALIZER],
-    },
+    metadata: { ...made.metadata, labels, annotations, finalizers: [FINALIZER] },
     status,
   };
   caches.clusters.set(cluster);
   const applied: (string | undefined)[] = [];
-  /** Cluster API's admission decides; only what exists already is really written. */
+  const reasons: (string | undefined)[] = [];
   const watched = {
     ...client,
     apply: (...[kind, object, options]: Parameters<KubeClient["apply"]>) => {
-      if (kind !== capiClusterKind) return Promise.resolve(cluster);
-      applied.push((object as CapiCluster).metadata.name);
-      return client.apply(kind, object, { ...options, dryRun: capi === undefined });
+      if (kind !== capiClusterKind) {
+        const { conditions } = (object as Cluster).status ?? {};
+        reasons.push(findCondition(conditions, "Stalled")?.reason);
+        return Promise.resolve(cluster);
+      }
+      const { spec, ...rest } = object as CapiCluster;
+      applied.push(rest.metadata.name);
+      return client.apply(kind, { ...rest, spec: { ...spec, paused: true } } as KubeObject, options);
     },
     mergePatch: () => Promise.resolve(cluster),
+    jsonPatch: () => Promise.resolve(cluster),
   } as unknown as KubeClient;
   const run = () => runCluster(deps, objectKey(cluster), makeRunContext(watched));
-  return { applied, run };
+  return { applied, reasons, run };
 }
 
-test("a cluster whose name is another Namespace's is not made, though its cache does not show it yet", async () => {
+test("a cluster whose name is another Namespace's is not made, and says so, though its cache does not show it yet", async () => {
   await makeCapi(other, randomUUID());
   const foreign = await readCapi(other);
-  const { applied, run } = await openRun(randomUUID(), {});
-  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
-  expect(applied).toEqual([]);
+  const { applied, reasons, run } = await openRun(randomUUID(), {});
+  expect(await run()).toMatchObject({ requeueAfterMs: 2_000 });
+  expect([applied, reasons]).toEqual([[], ["NameTaken"]]);
   expect(await readCapi(other)).toEqual(foreign);
   expect(await readCapi(one)).toBeUndefined();
 
   await removeCapiCluster(other, name);
   await expect.poll(() => readCapi(other)).toBeUndefined();
-  const { namespace } = other;
-  await other.client.create(clusterKind, { metadata: { namespace, name }, spec: idleClusterSpec }, TEST);
-  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
-  expect(applied).toEqual([]);
+  await run();
+  expect(applied).toEqual([name]);
+});
 
-  await other.client.delete(clusterKind, namespace, name);
-  await expect.poll(() => other.client.get(clusterKind, namespace, name)).toBeUndefined();
+test("a Cluster that is never made keeps its name from nobody, however old it is", async () => {
+  const { namespace } = other;
+  const suspended = { ...idleClusterSpec, suspend: true };
+  await other.client.create(clusterKind, { metadata: { namespace, name }, spec: suspended }, TEST);
+  const { applied, run } = await openRun(randomUUID(), {});
+  await run();
+  expect(applied).toEqual([name]);
+});
+
+test("of two operators that make clusters of one name at once, one makes its", async () => {
+  const runs = [
+    await openRun(randomUUID(), {}),
+    await openRun(randomUUID(), {}, undefined, undefined, other),
+  ];
+  await Promise.all(runs.map(({ run }) => run()));
+  const made = await Promise.all([readCapi(one), readCapi(other)]);
+  expect(made.filter((cluster) => cluster !== undefined)).toHaveLength(1);
+  expect(await one.client.get(configMapKind, settings.platformNamespace, `name-${name}`)).toBeUndefined();
+});
+
+test("a cluster waits while another of its name is being made, and removes what an ended process left", async () => {
+  const cluster = { metadata: { namespace: other.namespace, name, uid: randomUUID() } } as Cluster;
+  const at = (now: Date) => ({ client: other.client, settings, now: () => now });
+  const context = makeRunContext(other.client);
+  const { applied, reasons, run } = await openRun(randomUUID(), {});
+  await withNameLock(at(new Date()), cluster, context, async () => {
+    expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+    expect([applied, reasons]).toEqual([[], []]);
+    const later = at(new Date(Date.now() + 301_000));
+    const third = { metadata: { ...cluster.metadata, uid: randomUUID() } } as Cluster;
+    expect(await withNameLock(later, third, context, () => Promise.resolve("made"))).toBeUndefined();
+    expect(await withNameLock(later, third, context, () => Promise.resolve("made"))).toBe("made");
+  });
   await run();
   expect(applied).toEqual([name]);
 });

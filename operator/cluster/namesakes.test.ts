@@ -1,19 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
-import { belongsElsewhere } from "../identity/ownership.ts";
+import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
+import { createStore } from "../../shared/kube/store.ts";
+import { INDEX_LOCK_OWNER } from "../indexes.ts";
 import { decideChildren } from "./children.ts";
+import { belongsElsewhere } from "./namesakes.ts";
 import { reconcileCluster } from "./reconcile.ts";
-import {
-  aCluster,
-  aClusterPool,
-  CAPABLE,
-  CLUSTER_ID,
-  NAMESPACE,
-  NOW,
-  observeBlue,
-  secondsAgo,
-} from "./testing.ts";
+import { aCluster, CAPABLE, CLUSTER_ID, NAMESPACE, NOW, observeBlue, secondsAgo } from "./testing.ts";
 
 const SHARED = new Map([["marina-system/standard-v1", { ...CAPABLE, hasNamesPerNamespace: false }]]);
 const WITHOUT_CAPI = { capi: undefined, nameTaken: false };
@@ -25,27 +19,39 @@ const namesake = (metadata: object = {}) =>
     { metadata: { ...aCluster().metadata, namespace: "org-other", uid: "other-uid", ...metadata } },
   );
 
+const made = { status: { firstReadyAt: secondsAgo(60) } };
+const restored = { [ANNOTATION_IDENTITY]: "known" };
+
+/** The lock of a cluster's subnet, and what was made on it. */
+function locksOf(engine?: string) {
+  const locks = createStore<ConfigMap>({ [INDEX_LOCK_OWNER]: () => [CLUSTER_ID] });
+  const metadata = { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: CLUSTER_ID } };
+  const data = { subnet: "10.64.3.0/24", ...(engine && { engine }) };
+  locks.set({ apiVersion: "v1", kind: "ConfigMap", metadata, data });
+  return locks;
+}
+
 describe("on infrastructure where clusters of one name would be one, the name of a new cluster", () => {
   const older = { creationTimestamp: secondsAgo(7200) };
-  const younger = namesake({ creationTimestamp: secondsAgo(0) });
   test.each<[string, boolean, Cluster[], Cluster[]]>([
-    ["is an older cluster's of another Namespace", true, [namesake(older)], []],
-    ["is not a younger cluster's", false, [younger], []],
-    ["is that of any cluster that Cluster API has in another Namespace", true, [], [younger]],
+    ["is not that of a cluster that was never made, however old", false, [namesake(older)], []],
+    ["is that of one that was ready before", true, [{ ...namesake(), ...made }], []],
+    ["is that of one that was restored", true, [namesake({ annotations: restored })], []],
+    ["is that of one whose restore is looked up", true, [namesake({ annotations: {} })], []],
+    ["is that of any cluster that Cluster API has in another Namespace", true, [], [namesake()]],
     [
       "is not that of an object in its own Namespace",
       false,
-      [namesake({ ...older, namespace: NAMESPACE })],
+      [{ ...namesake({ namespace: NAMESPACE }), ...made }],
       [],
     ],
-    ["is not another name's", false, [namesake({ ...older, name: "blue-2" })], []],
+    ["is not another name's", false, [{ ...namesake({ name: "blue-2" }), ...made }], []],
   ])("%s", (_, isElsewhere, clusters, capiClusters) => {
-    expect(belongsElsewhere(aCluster(), clusters, capiClusters)).toBe(isElsewhere);
+    expect(belongsElsewhere(aCluster(), clusters, capiClusters, locksOf())).toBe(isElsewhere);
   });
 
-  test("is never refused to both of two clusters of one second, and never given to both", () => {
-    const [one, other] = [aCluster(), namesake()];
-    expect(belongsElsewhere(one, [one, other], [])).toBe(!belongsElsewhere(other, [one, other], []));
+  test("is that of one that Cluster API had before it was ready", () => {
+    expect(belongsElsewhere(aCluster(), [namesake()], [], locksOf("capi-uid"))).toBe(true);
   });
 });
 
@@ -73,23 +79,3 @@ test("what Cluster API has already is applied under its name, whoever else has t
   const decision = decideChildren(observeBlue({ classes: SHARED }), CLUSTER_ID, NOW);
   expect(decision).toMatchObject({ ok: true, capiCluster: { metadata: { name: aCluster().metadata.name } } });
 });
-
-test.each([
-  [2, [], 1_000],
-  [3, ["apply"], 0],
-])(
-  "a cluster that is %i s old is not made before every older one of its name exists",
-  (age, verbs, waitMs) => {
-    const metadata = {
-      ...aCluster().metadata,
-      creationTimestamp: secondsAgo(age),
-      // By REST, which writes pools first: it waits for none.
-      annotations: { [ANNOTATION_IDENTITY]: "new", [ANNOTATION_REQUEST_ID]: "request" },
-    };
-    const cluster = { ...aCluster(), metadata };
-    const pools = [aClusterPool({ capi: undefined, machines: [] })];
-    const plan = reconcileCluster(observeBlue({ ...WITHOUT_CAPI, cluster, classes: SHARED, pools }), NOW);
-    expect(plan.apply.map(({ verb }) => verb)).toEqual(verbs);
-    expect(plan.requeueAfterMs ?? 0).toBeGreaterThanOrEqual(waitMs);
-  },
-);

@@ -18,12 +18,13 @@ import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { findTenantFailure, type TenantFailure } from "../cluster-access/status.ts";
 import { findDuplicateName, findOlderDuplicate } from "../identity/identity.ts";
-import { findCapi, findPoolObjects, isNameElsewhere, type OwnCapi } from "../identity/ownership.ts";
+import { findCapi, findPoolObjects, type OwnCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
 import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { AccessAttempts, TenantRecord } from "../tenant/tenant-records.ts";
+import { isNameElsewhere } from "./namesakes.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan maps to in Cluster API. */

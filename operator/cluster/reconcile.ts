@@ -32,7 +32,6 @@ import {
   findCapiPoolReadinessWait,
   findHandledRequests,
   findMissingPools,
-  findNameWait,
   findPoolWait,
   isTakenOver,
 } from "./waits.ts";
@@ -158,8 +157,7 @@ function planSteps(
   // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
   if (observed.hasFormerCa) return { apply: lock, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
-  const findWaitMs = () => findPoolWait(observed, ours, now) ?? findNameWait(observed, desired, now);
-  const waitMs = capi === undefined ? findWaitMs() : undefined;
+  const waitMs = capi === undefined ? findPoolWait(observed, ours, now) : undefined;
   if (waitMs !== undefined) return { apply: lock, remove: [], waitMs };
   if (findMissingPools(observed).length > 0)
     return { apply: [...lock, ...adoptRestored(observed)], remove: [] };

@@ -24,9 +24,11 @@ import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/ki
 import { nameCaSecret } from "../capi/secrets.ts";
 import { findRejectionCause } from "../capi/tenant-words.ts";
 import { isReleased } from "../identity/identity.ts";
-import { belongsElsewhere, findCapi } from "../identity/ownership.ts";
+import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 import { reportWithoutCluster } from "./events.ts";
+import { withNameLock } from "./name-lock.ts";
+import { belongsElsewhere } from "./namesakes.ts";
 import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
@@ -83,7 +85,7 @@ export async function runCluster(
     : undefined;
   const taintsRetryMs = deps.taintRefusals.findRetryMs(key, observed);
   let current: ObservedCluster = { ...observed, infrastructure, taintsRejected: taintsRetryMs !== undefined };
-  // At most four passes: a failure sets taintsRejected, upgradeRejection or applyFailure, each once; then it is thrown.
+  // At most five passes: each failure sets one of four fields, and a second failure of a step is thrown.
   for (;;) {
     const plan = deps.throttle(
       key,
@@ -94,15 +96,17 @@ export async function runCluster(
       return { requeueAfterMs: UNSEEN_MS };
     if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
-    if (!(await hasNameOfItsOwn(deps, observed, plan, context.signal))) return { requeueAfterMs: UNSEEN_MS };
     try {
-      await applyPlan(
-        { ...context, kind: clusterKind, conditionTypes: clusterConditionTypes },
-        observed.cluster,
-        plan,
-      );
+      const isApplied = await applyUnderOwnName(deps, observed, plan, context);
+      if (isApplied === undefined) return { requeueAfterMs: UNSEEN_MS };
+      if (!isApplied) {
+        current = { ...current, nameElsewhere: true };
+        continue;
+      }
       if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
-      return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs]) };
+      // The cache does not show who has the name, and so not when it is free again.
+      const nameRetryMs = current.nameElsewhere && !observed.nameElsewhere ? UNSEEN_MS : undefined;
+      return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs, nameRetryMs]) };
     } catch (error) {
       const failure = readFailure(error);
       // The status cannot be decided on an object whose metadata has just been written: the retry does it.
@@ -137,23 +141,31 @@ async function hasPools(
 }
 
 /**
- * Asks the API server before a cluster is made where its name must be its own: what another operator made, or a Cluster that
- * is older, may not be in the caches yet.
+ * Applies a plan. False: it would make a cluster whose name must be its own, and another Namespace's cluster has the name. That
+ * is asked of the API server under a lock: what was made elsewhere may not be in the caches yet. Undefined: one of its name is
+ * being made at this moment.
  */
-async function hasNameOfItsOwn(
-  { client }: ClusterDeps,
+async function applyUnderOwnName(
+  deps: ClusterDeps,
   observed: ObservedCluster,
-  plan: Plan<unknown>,
-  signal: AbortSignal,
-): Promise<boolean> {
+  plan: Plan<ClusterStatus>,
+  context: RunContext,
+): Promise<boolean | undefined> {
+  const { cluster } = observed;
+  const apply = async () => {
+    await applyPlan({ ...context, kind: clusterKind, conditionTypes: clusterConditionTypes }, cluster, plan);
+    return true;
+  };
   const desired = findCapiCluster(plan);
-  if (desired === undefined || !needsNameOfItsOwn(observed, desired)) return true;
-  const named = { fieldSelector: `metadata.name=${observed.cluster.metadata.name}`, signal };
-  const [clusters, capiClusters] = await Promise.all([
-    client.listAll(metadataOnly(clusterKind), named),
-    client.listAll(metadataOnly(capiClusterKind), named),
-  ]);
-  return !belongsElsewhere(observed.cluster, clusters, capiClusters);
+  if (desired === undefined || !needsNameOfItsOwn(observed, desired)) return apply();
+  const named = { fieldSelector: `metadata.name=${cluster.metadata.name}`, signal: context.signal };
+  return withNameLock(deps, cluster, context, async () => {
+    const [clusters, capiClusters] = await Promise.all([
+      deps.client.listAll(clusterKind, named),
+      deps.client.listAll(metadataOnly(capiClusterKind), named),
+    ]);
+    return !belongsElsewhere(cluster, clusters, capiClusters, deps.caches.subnetLocks) && apply();
+  });
 }
 
 /** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */

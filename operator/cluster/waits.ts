@@ -33,18 +33,6 @@ export function findPoolWait(
   return remainingMs(creationTimestamp, comeWithinMs, now);
 }
 
-/** Times of creation have whole seconds, and the clocks of API servers are less than a second apart. */
-const NAME_IS_SURE_AFTER_MS = 3_000;
-
-/**
- * For how many ms a new cluster, whose name must be its own in all Namespaces, is not applied yet: after them every older
- * Cluster of its name exists. Undefined = apply it now.
- */
-export function findNameWait(observed: ObservedCluster, desired: CapiCluster, now: Date): number | undefined {
-  if (!needsNameOfItsOwn(observed, desired)) return undefined;
-  return remainingMs(observed.cluster.metadata.creationTimestamp, NAME_IS_SURE_AFTER_MS, now);
-}
-
 /** Whether this would make the cluster in Cluster API on infrastructure that it shares with its namesakes. */
 export function needsNameOfItsOwn({ capi, classes }: ObservedCluster, desired: CapiCluster): boolean {
   const { namespace, name } = desired.spec?.topology?.classRef ?? {};

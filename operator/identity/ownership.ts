@@ -2,8 +2,8 @@ import type { Problem } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_ID, UUID_PATTERN } from "../../shared/crd/names.ts";
-import { apiVersionOf, type KubeObject, type OwnerReference } from "../../shared/kube/kind.ts";
-import { isOlder, toKey } from "../../shared/kube/object.ts";
+import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
+import { toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { type CapiState, readCapiCluster } from "../capi/cluster-state.ts";
@@ -65,31 +65,6 @@ const ID = new RegExp(UUID_PATTERN);
 export function isOrphaned(cluster: Cluster | undefined, object: CapiCluster): boolean {
   if (!ID.test(object.metadata.labels?.[LABEL_ID] ?? "")) return false;
   return cluster === undefined || !isOwn(cluster, object);
-}
-
-/** Whether the name of a Cluster that Cluster API does not know yet is another Namespace's, by the caches. */
-export function isNameElsewhere(
-  caches: { clusters: Pick<Store<Cluster>, "list">; capiClusters: Pick<Store<CapiCluster>, "list"> },
-  cluster: Cluster,
-): boolean {
-  return belongsElsewhere(cluster, caches.clusters.list(), caches.capiClusters.list());
-}
-
-/**
- * Whether the name of a Cluster that Cluster API does not know yet is another Namespace's: of any cluster that Cluster API has
- * there, or else of the older Cluster. Of two Clusters it is never both's, and the one that has it keeps it.
- */
-export function belongsElsewhere(
-  { metadata }: Cluster,
-  clusters: readonly KubeObject[],
-  capiClusters: readonly KubeObject[],
-): boolean {
-  const isNamesake = (other: KubeObject) =>
-    other.metadata.name === metadata.name && other.metadata.namespace !== metadata.namespace;
-  return (
-    capiClusters.some(isNamesake) ||
-    clusters.some((other) => isNamesake(other) && isOlder(other.metadata, metadata))
-  );
 }
 
 /** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */

@@ -1,0 +1,47 @@
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { identityOf, idOf } from "../../shared/crd/identity.ts";
+import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { Store } from "../../shared/kube/store.ts";
+import { INDEX_LOCK_OWNER } from "../indexes.ts";
+import { readLock } from "../subnets/lock.ts";
+
+type Locks = Pick<Store<ConfigMap>, "byIndex">;
+
+/** Whether the name of a Cluster that Cluster API does not know yet is another Namespace's, by the caches. */
+export function isNameElsewhere(
+  caches: Record<"clusters" | "capiClusters", Pick<Store<KubeObject>, "list">> & { subnetLocks: Locks },
+  cluster: Cluster,
+): boolean {
+  const { clusters, capiClusters, subnetLocks } = caches;
+  return belongsElsewhere(cluster, clusters.list(), capiClusters.list(), subnetLocks);
+}
+
+/**
+ * Whether the name of a Cluster that Cluster API does not know yet is another Namespace's: of any cluster that Cluster API has
+ * there, or of a Cluster that was made before, which may come back. One that was never made has no name to itself: nobody may
+ * keep one from others by a Cluster that is never made.
+ */
+export function belongsElsewhere(
+  { metadata }: Cluster,
+  clusters: readonly (KubeObject & Pick<Cluster, "status">)[],
+  capiClusters: readonly KubeObject[],
+  locks: Locks,
+): boolean {
+  const isNamesake = (other: KubeObject) =>
+    other.metadata.name === metadata.name && other.metadata.namespace !== metadata.namespace;
+  return (
+    capiClusters.some(isNamesake) || clusters.some((other) => isNamesake(other) && wasMade(other, locks))
+  );
+}
+
+/** By its status, by the lock of its subnet, or by an id that it came with, as from a backup. */
+function wasMade(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): boolean {
+  const id = idOf(cluster);
+  return (
+    cluster.status?.firstReadyAt !== undefined ||
+    ["known", "unconfirmed"].includes(identityOf(cluster)) ||
+    (id !== undefined &&
+      locks.byIndex(INDEX_LOCK_OWNER, id).some((lock) => readLock(lock)?.capiUid !== undefined))
+  );
+}
