@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
 import { aCluster } from "../testing-cluster.ts";
-import { composeRevocationEvents } from "./reconcile.ts";
+import { composeExpiryEvents, composeRevocationEvents } from "./reconcile.ts";
 
 const NOW = new Date("2026-01-01T00:05:00Z");
 const ACCESS: ClusterAccess = {
@@ -30,4 +30,18 @@ test("the id of a person is in no Event", () => {
   const subject = "5c6e0f0e-7d52-4d38-8a55-9be0f3a4b002";
   const [event] = composeRevocationEvents({ ...ACCESS, spec: { ...ACCESS.spec, subject } }, target, NOW);
   expect(event?.note).toMatch(/^An access was revoked: /);
+});
+
+test.each([
+  ["an access that ended before it was issued", {}, cluster, 1],
+  ["none that was issued", { certificate: "pem" }, cluster, 0],
+  ["none of a cluster that is deleted", {}, deleted, 0],
+  ["none of a cluster that does not exist", {}, undefined, 0],
+])("the feed of a cluster says what became of %s", (_, status, given, count) => {
+  const events = composeExpiryEvents({ ...ACCESS, status }, given);
+  const note =
+    "AccessExpired An access of ann ended before it could be issued: its time counts from its creation";
+  expect(events.map((event) => `${event.reason} ${event.note}`)).toEqual(
+    Array.from({ length: count }, () => expect.stringContaining(note)),
+  );
 });

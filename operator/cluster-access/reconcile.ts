@@ -160,18 +160,33 @@ export function composeRevocationEvents(
   now: Date,
 ): RecordedEvent[] {
   if (target === undefined || isDeleting(target.cluster) || findExpiry(access) <= now) return [];
-  const { cluster } = target;
-  // An id tells its readers nothing.
-  const whose = isUserId(access.spec.subject) ? "" : ` of ${access.spec.subject}`;
-  return [
-    {
-      regarding: referTo(clusterKind, cluster.metadata),
-      related: referTo(clusterAccessKind, access.metadata),
-      type: "Normal",
-      reason: "AccessRevoked",
-      action: "Delete",
-      note: `An access${whose} was revoked: its kubeconfig is refused, and bindings that named it do so no longer.`,
-      labels: { [LABEL_SOURCE]: "operator", [LABEL_CLUSTER_ID]: idOf(cluster) ?? "" },
-    },
-  ];
+  const note = `An access${whoseIs(access)} was revoked: its kubeconfig is refused, and bindings that named it do so no longer.`;
+  return [composeEvent(access, target.cluster, { reason: "AccessRevoked", note })];
+}
+
+/** Records an Event for the users of a cluster: an access to it ended while it waited, as for the cluster's first readiness. */
+export function composeExpiryEvents(access: ClusterAccess, cluster: Cluster | undefined): RecordedEvent[] {
+  if (cluster === undefined || isDeleting(cluster) || isIssued(access)) return [];
+  const note = `An access${whoseIs(access)} ended before it could be issued: its time counts from its creation. Create another once the cluster is ready, or one that lasts longer.`;
+  return [composeEvent(access, cluster, { reason: "AccessExpired", note })];
+}
+
+/** An id tells its readers nothing. */
+function whoseIs({ spec }: ClusterAccess): string {
+  return isUserId(spec.subject) ? "" : ` of ${spec.subject}`;
+}
+
+function composeEvent(
+  access: ClusterAccess,
+  cluster: Cluster,
+  what: Pick<RecordedEvent, "reason" | "note">,
+): RecordedEvent {
+  return {
+    regarding: referTo(clusterKind, cluster.metadata),
+    related: referTo(clusterAccessKind, access.metadata),
+    type: "Normal",
+    action: "Delete",
+    ...what,
+    labels: { [LABEL_SOURCE]: "operator", [LABEL_CLUSTER_ID]: idOf(cluster) ?? "" },
+  };
 }

@@ -32,6 +32,7 @@ import { composeTokenSteps, findIssued, type IssuedAccess, issueAccessByTenant }
 import { observeAccess } from "./observe.ts";
 import {
   type AccessDecision,
+  composeExpiryEvents,
   composeRevocationEvents,
   type GrantTarget,
   isLive,
@@ -85,7 +86,10 @@ export async function runAccess(
     case "ignore":
       break;
     case "delete":
-      await apply({ remove: [planDeletion(access)] });
+      await apply({
+        remove: [planDeletion(access)],
+        events: composeExpiryEvents(access, observed.cluster),
+      });
       break;
     case "revoke":
       if (decision.target !== undefined) {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
@@ -44,7 +44,7 @@ function observe(
     );
   const usage = createQuotaUsage(caches);
   usage.update(KEY);
-  return { ...caches, cluster, usage, maximumUsage: (name: string) => usage.maximumUsage(name) };
+  return { ...caches, ...usage, cluster };
 }
 
 function withMachines(pool: NodePool, count: number): NodePool {
@@ -141,12 +141,26 @@ test("the usage follows additions, changes and deletions", () => {
   const most = () => caches.maximumUsage(NAMESPACE);
   expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 5, vcpus: 10, memoryGB: 20 });
   caches.nodePools.set(makePool("web", { desiredNodes: 7, vcpus: 1 }));
-  caches.usage.update(KEY);
+  caches.update(KEY);
   expect(most()).toEqual({ clusters: 1, nodePools: 1, nodes: 7, vcpus: 10, memoryGB: 28 });
   caches.nodePools.remove(`${NAMESPACE}/web`);
-  caches.usage.update(KEY);
+  caches.update(KEY);
   expect(most()).toMatchObject({ clusters: 1, nodes: 0 });
   caches.clusters.remove(KEY);
-  caches.usage.update(KEY);
+  caches.update(KEY);
   expect(most()).toMatchObject({ clusters: 0, nodePools: 0 });
+});
+
+test("what is blocked is counted once for all, until something changes", () => {
+  const pools = [makePool("web"), makePool("db")];
+  const caches = observe({ nodes: 3 }, pools, []);
+  const read = vi.spyOn(caches.nodePools, "byIndex");
+  const reasons = () => pools.map((pool) => findPoolOverQuota(caches, pool)?.reason);
+  expect([...reasons(), ...reasons()].filter((reason) => reason === "QuotaExceeded")).toHaveLength(2);
+  expect(read).toHaveBeenCalledTimes(1);
+  caches.nodePools.remove(`${NAMESPACE}/web`);
+  caches.nodePools.remove(`${NAMESPACE}/db`);
+  caches.nodePools.set(makePool("db"));
+  caches.update(KEY);
+  expect(findPoolOverQuota(caches, makePool("db"))).toBeUndefined();
 });

@@ -8,7 +8,6 @@ import {
   isGrowth,
   parseLimits,
   QUOTA_NAMES,
-  type QuotaAmounts,
   type Shortfall,
 } from "../../shared/crd/quota.ts";
 import type { Namespace } from "../../shared/kube/core-kinds.ts";
@@ -17,21 +16,17 @@ import { objectKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { Store } from "../../shared/kube/store.ts";
 import { isNewSpec } from "../caches.ts";
-import { INDEX_NAMESPACE } from "../indexes.ts";
 import {
-  findRejectedRequests,
   poolKey,
   type QuotaCaches,
   type QuotaRequest,
+  type QuotaUsage,
   requestOfCluster,
   requestsOfPools,
 } from "./usage.ts";
 
-type QuotaCheckCaches = QuotaCaches & {
-  namespaces: Store<Namespace>;
-  /** What everything in a namespace would use if every request were granted. */
-  maximumUsage(namespace: string): QuotaAmounts;
-};
+type QuotaCheckCaches = QuotaCaches &
+  Pick<QuotaUsage, "maximumUsage" | "rejectedRequests"> & { namespaces: Store<Namespace> };
 
 const REASON = "QuotaExceeded";
 const BLOCKING_REASONS = new Set([REASON, "DuplicateName"]);
@@ -82,13 +77,7 @@ function checkNamespace(caches: QuotaCheckCaches, namespace = ""): ReadonlyMap<s
   if (limits === undefined) return NOTHING;
   const most = caches.maximumUsage(namespace);
   if (QUOTA_NAMES.every((name) => most[name] <= limits[name])) return NOTHING;
-  const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, namespace);
-  const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, namespace);
-  return findRejectedRequests(
-    limits,
-    clusters.map((cluster) => requestOfCluster(caches, cluster)),
-    requestsOfPools(caches, pools),
-  );
+  return caches.rejectedRequests(namespace, limits);
 }
 
 function grows({ granted, requested }: QuotaRequest): boolean {

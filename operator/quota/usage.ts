@@ -4,6 +4,7 @@ import {
   addAmounts,
   CLUSTER_AMOUNTS,
   findShortfalls,
+  formatLimits,
   growthOf,
   heldAmounts,
   isGrowth,
@@ -21,7 +22,7 @@ import { type LivePool, readLivePools } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { findFixedCount, findPresentNodes } from "../identity/released-count.ts";
-import { INDEX_CLUSTER } from "../indexes.ts";
+import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 
 /** The caches from which an organization's usage is counted. */
 export interface QuotaCaches {
@@ -35,15 +36,18 @@ export interface QuotaUsage {
   update(clusterKey: string): void;
   /** What everything in a namespace would use if every request were granted. */
   maximumUsage(namespace: string): QuotaAmounts;
+  /** What in a namespace exceeds these limits, by the key of the request: counted once until something in it changes. */
+  rejectedRequests(namespace: string, limits: QuotaAmounts): ReadonlyMap<string, Shortfall[]>;
 }
 
 /**
- * Keeps the totals from which most reconciles see at once that no quota is near: checking a namespace of a thousand
- * clusters takes 10 ms for each of them.
+ * Keeps the totals from which most reconciles see at once that no quota is near, and what was counted last: checking a namespace
+ * of a thousand clusters or blocked pools takes 10 ms, for each of them.
  */
 export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
   const byCluster = new Map<string, QuotaAmounts>();
   const byNamespace = new Map<string, QuotaAmounts>();
+  const rejections = new Map<string, { key: string; rejected: ReadonlyMap<string, Shortfall[]> }>();
 
   function count(clusterKey: string): QuotaAmounts {
     const cluster = caches.clusters.get(clusterKey);
@@ -55,6 +59,7 @@ export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
   return {
     update(clusterKey) {
       const namespace = clusterKey.split("/", 1)[0] ?? "";
+      rejections.delete(namespace);
       const before = byCluster.get(clusterKey) ?? NO_AMOUNTS;
       const after = count(clusterKey);
       const sum = byNamespace.get(namespace) ?? NO_AMOUNTS;
@@ -65,6 +70,20 @@ export function createQuotaUsage(caches: QuotaCaches): QuotaUsage {
       else byCluster.set(clusterKey, after);
     },
     maximumUsage: (namespace) => byNamespace.get(namespace) ?? NO_AMOUNTS,
+    rejectedRequests(namespace, limits) {
+      const key = formatLimits(limits);
+      const known = rejections.get(namespace);
+      if (known?.key === key) return known.rejected;
+      const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, namespace);
+      const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, namespace);
+      const rejected = findRejectedRequests(
+        limits,
+        clusters.map((cluster) => requestOfCluster(caches, cluster)),
+        requestsOfPools(caches, pools),
+      );
+      rejections.set(namespace, { key, rejected });
+      return rejected;
+    },
   };
 }
 
