@@ -8,6 +8,7 @@ import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
 import type { VersionCatalogue } from "../shared/crd/kubernetes-version.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import type { Packages } from "../shared/crd/published-config.ts";
+import type { QuotaAmounts, Shortfall } from "../shared/crd/quota.ts";
 import type { StorageInventory } from "../shared/crd/storage-inventory.ts";
 import type {
   ConfigMap,
@@ -27,7 +28,6 @@ import type { ClusterResourceSet, ClusterResourceSetBinding } from "./capi/add-o
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
 import type { TemplateSizes } from "./capi/template-sizes.ts";
-import type { QuotaUsage } from "./quota/usage.ts";
 
 /** What every controller applies its plans with; the kind is the controller's own. */
 export type RunContext = Omit<PlanContext<never>, "kind">;
@@ -79,8 +79,9 @@ export type Caches = Stores & {
   /** The packages that clusters are billed as; the last valid ones while the ConfigMap is invalid. */
   readPackages(): Packages;
   /** What everything in a namespace would use of the quotas if every request were granted. */
-  maximumUsage: QuotaUsage["maximumUsage"];
-  rejectedRequests: QuotaUsage["rejectedRequests"];
+  maximumUsage(namespace: string): QuotaAmounts;
+  /** What in a namespace exceeds these limits, by the key of the request. */
+  rejectedRequests(namespace: string, limits: QuotaAmounts): ReadonlyMap<string, Shortfall[]>;
   /** The size of the machines that this MachineSet makes; undefined = not known. */
   sizeOfTemplate: TemplateSizes["find"];
 };

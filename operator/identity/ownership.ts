@@ -9,6 +9,7 @@ import type { Store } from "../../shared/kube/store.ts";
 import { type CapiState, readCapiCluster } from "../capi/cluster-state.ts";
 import type { CapiCluster, Machine, MachineDeployment, MachineSet } from "../capi/kinds.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
+import { isReleased } from "./identity.ts";
 
 /** Cluster API's Cluster with what it reports. */
 export interface OwnCapi {
@@ -61,10 +62,13 @@ export function hasCapiWithId(capiClusters: Pick<Store<CapiCluster>, "list">, id
 
 const ID = new RegExp(UUID_PATTERN);
 
-/** Whether Marina made a Cluster API cluster that has no Cluster: there is none of its name, or that one is another. */
+/**
+ * Whether Marina made a Cluster API cluster that has no Cluster: there is none of its name, that one is another, or its finalizer
+ * was taken away by force.
+ */
 export function isOrphaned(cluster: Cluster | undefined, object: CapiCluster): boolean {
   if (!ID.test(object.metadata.labels?.[LABEL_ID] ?? "")) return false;
-  return cluster === undefined || !isOwn(cluster, object);
+  return cluster === undefined || isReleased(cluster) || !isOwn(cluster, object);
 }
 
 /** The MachineDeployments, MachineSets and Machines of a pool; of a foreign cluster none. */

@@ -94,6 +94,16 @@ test.each([
     cluster: make("shop", { labels: ANOTHERS }),
     isOrphaned: true,
   },
+  {
+    what: "whose Cluster others keep though its finalizer was taken away by force",
+    labels: MARINAS,
+    cluster: make("shop", {
+      labels: MARINAS,
+      deletionTimestamp: NOW.toISOString(),
+      finalizers: ["a.test/keep"],
+    }),
+    isOrphaned: true,
+  },
   { what: "without an id", isOrphaned: false },
   { what: "with an empty id", labels: { [LABEL_ID]: "" }, isOrphaned: false },
   { what: "with another text for its id", labels: { [LABEL_ID]: "x".repeat(63) }, isOrphaned: false },

@@ -10,6 +10,7 @@ import type { Logger } from "../../shared/program/log.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
 import { type CapiCluster, LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL, type Machine } from "../capi/kinds.ts";
+import { isReleased } from "../identity/identity.ts";
 import { isOrphaned } from "../identity/ownership.ts";
 import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
 
@@ -134,7 +135,7 @@ export function watchUnrecorded(set: CacheSet, controller: Pick<Controller, "add
   const add = enqueueTo(controller);
   set.listen("clusters", (change) => {
     const isLeft = caches.capiClusters.get(objectKey(change.object)) !== undefined;
-    if (change.type !== "updated" && isLeft) add(UNRECORDED, change);
+    if ((change.type !== "updated" || isReleased(change.object)) && isLeft) add(UNRECORDED, change);
   });
   set.listen("capiClusters", (change) => {
     const isLeft = isOrphaned(caches.clusters.get(objectKey(change.object)), change.object);

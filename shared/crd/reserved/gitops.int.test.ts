@@ -52,6 +52,7 @@ beforeAll(async () => {
   world = opened.world;
   await make(world, "clusters/bare", {});
   await make(world, "nodepools/bare", {});
+  await make(world, "clusters/kept", { spec: { deletionProtection: true } });
   await make(world, "clusteraccesses/jane", { finalizers: [FINALIZER], spec: { ttlSeconds: 604_800 } });
   return () => opened.close();
 });
@@ -195,6 +196,15 @@ const others: Attempt[] = [
   ["gitops", "lets an object of another kind own a cluster", change({ ownerReferences: [owner] })],
   ["gitops", "keeps a cluster by a finalizer of its own", change({ finalizers: ["example.com/keep"] })],
   ["gitops", "deletes a cluster and orphans what it has", remove("clusters/bare", "Orphan")],
+  // The protection excepts Marina's programs by their whole names.
+  ...(["gitops", "namesake", "neighbour"] as const).map(
+    (who): Attempt => [
+      who,
+      "deletes what is protected",
+      remove("clusters/kept"),
+      "is protected from deletion",
+    ],
+  ),
 ];
 
 test.each([...writes, ...reaches, ...others])("%s %s", (...attempt) => expectAnswer(world, attempt));
