@@ -1,7 +1,8 @@
+import type { z } from "@hono/zod-openapi";
 import { describe, expect, test } from "vitest";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { mergeNodePoolUpdate } from "./merge-update.ts";
-import { toNodePoolChange, type UpdateNodePoolBody, updateNodePoolBody } from "./schema.ts";
+import { toNodePoolChange, updateNodePoolBody } from "./schema.ts";
 
 const SPEC: NodePoolSpec = {
   clusterName: "first-abcde",
@@ -16,20 +17,22 @@ const SPEC: NodePoolSpec = {
   nodeTaints: [{ key: "gpu", effect: "NoSchedule" }],
   drainTimeoutSeconds: 120,
 };
+/** As it is sent. */
+type Body = z.input<typeof updateNodePoolBody>;
 const IDENTITY = { id: "pool-id", clusterId: "cluster-id" };
 
-function merge(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
+function merge(body: Body, spec: Partial<NodePoolSpec> = {}) {
   const current = { ...IDENTITY, displayName: "general", object: { spec: { ...SPEC, ...spec } } };
   return mergeNodePoolUpdate(current, toNodePoolChange(updateNodePoolBody.parse(body)));
 }
 
-function patchOf(body: UpdateNodePoolBody, spec: Partial<NodePoolSpec> = {}) {
+function patchOf(body: Body, spec: Partial<NodePoolSpec> = {}) {
   const result = merge(body, spec);
   return result.ok ? result.patch : result.details.map(({ field, code }) => `${field}/${code}`);
 }
 
 describe("a change patches just the fields that it changes", () => {
-  test.each<[string, UpdateNodePoolBody, Record<string, unknown>]>([
+  test.each<[string, Body, Record<string, unknown>]>([
     ["nothing sent", {}, {}],
     ["an omitted field keeps its value", { max_nodes: 6 }, { maxNodes: 6 }],
     ["an equal value is no change", { vcpus: 2, desired_nodes: 3, name: "general" }, {}],
@@ -40,7 +43,7 @@ describe("a change patches just the fields that it changes", () => {
     ],
     ["protection that is off already", { deletion_protection: false }, {}],
     ["no end where there is none", { expires_at: null }, {}],
-    ["an end", { expires_at: new Date("2099-01-01T00:00:00Z") }, { expiresAt: "2099-01-01T00:00:00.000Z" }],
+    ["an end", { expires_at: "2099-01-01T01:00:00+01:00" }, { expiresAt: "2099-01-01T00:00:00.000Z" }],
     ["protection", { deletion_protection: true }, { deletionProtection: true }],
     ["a new name", { name: "web" }, { displayName: "web" }],
     ["0 is a value", { min_nodes: 0 }, { minNodes: 0 }],
@@ -105,7 +108,7 @@ describe("a change patches just the fields that it changes", () => {
 });
 
 describe("a merged result that breaks a rule is refused", () => {
-  test.each<[string, UpdateNodePoolBody, string[]]>([
+  test.each<[string, Body, string[]]>([
     ["min_nodes above the stored desired_nodes", { min_nodes: 4 }, ["min_nodes/min_gt_desired"]],
     ["desired_nodes below the stored min_nodes", { desired_nodes: 0 }, ["min_nodes/min_gt_desired"]],
     ["desired_nodes above the stored max_nodes", { desired_nodes: 6 }, ["desired_nodes/desired_gt_max"]],

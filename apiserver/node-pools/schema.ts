@@ -242,7 +242,7 @@ export const updateNodePoolBody = z
   .openapi("UpdateNodePool", { example: { desired_nodes: 5, max_nodes: 5 } });
 
 export type CreateNodePoolBody = z.output<typeof createNodePoolBody>;
-export type UpdateNodePoolBody = z.output<typeof updateNodePoolBody>;
+type UpdateNodePoolBody = z.output<typeof updateNodePoolBody>;
 
 /** The NodePool spec of a create body. Rules between fields are not checked here. */
 export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): NodePoolSpec {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
-import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
 import { aPool } from "../node-pool/testing.ts";
@@ -46,12 +45,6 @@ describe("a pool that is past its end", () => {
     const running = aCluster().withPools(makePool("web", SOON)).ready().after(120);
     expect(poolsOf(running.reconciled())).toEqual(["web"]);
   });
-
-  test("says that it is not made", () => {
-    const conditions = aPool(PAST).reconciled().status()?.conditions;
-    expect(findCondition(conditions, "Stalled")?.reason).toBe("Expired");
-    expect(findCondition(conditions, "Ready")?.status).toBe("False");
-  });
 });
 
 describe("what keeps an object after its end is a condition and an event, each once:", () => {
@@ -68,17 +61,6 @@ describe("what keeps an object after its end is a condition and an event, each o
     expect(held.reconciled().after(600).plan()).toMatchObject({ status: undefined, events: [] });
     const lifted = held.reconciled().withSpec({ deletionProtection: false }).plan();
     expect(findCondition(lifted.status?.conditions, "ExpiryHeld")).toBeUndefined();
-  });
-
-  test("a hold of the platform", () => {
-    const { cluster } = held.observed;
-    const metadata = { ...cluster.metadata, annotations: { [ANNOTATION_HOLD]: "a legal hold" } };
-    const { status } = held
-      .with({
-        cluster: { ...cluster, metadata, spec: { ...cluster.spec, ...PAST, deletionProtection: false } },
-      })
-      .plan();
-    expect(findCondition(status?.conditions, "ExpiryHeld")?.reason).toBe("Held");
   });
 
   test("the protection of a pool, and the suspension of its cluster", () => {

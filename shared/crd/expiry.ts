@@ -16,13 +16,8 @@ export function expiresAt(noun: string) {
     });
 }
 
-/** The part of a specification that says when its object is to be deleted. */
-interface Expiring {
-  expiresAt?: string | undefined;
-}
-
 /** Whether the end date has passed. Without one, and with one that is no time, it never has. */
-export function isPastEnd({ expiresAt: end }: Expiring, now: Date): boolean {
+export function isPastEnd({ expiresAt: end }: { expiresAt?: string | undefined }, now: Date): boolean {
   return end !== undefined && Date.parse(end) <= now.getTime();
 }
 
