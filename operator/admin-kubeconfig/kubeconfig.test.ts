@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Secret } from "../../shared/kube/core-kinds.ts";
-import { makeAuthority } from "../tenant/testing.ts";
+import { makeAuthority } from "../../shared/tenant/testing.ts";
 import { CLUSTER_ID, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import {

@@ -7,6 +7,7 @@ import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind, type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import { apiVersionOf } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import { composeAccessBinding } from "../tenant/binding.ts";
 import { type AccountToken, requestToken, type Signers } from "../tenant/issue.ts";
 import {
@@ -15,7 +16,6 @@ import {
   type ServiceAccountName,
 } from "../tenant/secret-role.ts";
 import { checkRequest } from "../tenant/sign.ts";
-import type { TenantClient } from "../tenant/tenant-client.ts";
 
 /** What an access has: a certificate, or a token in a Secret. */
 export type IssuedAccess = { certificate: string } | { tokenSecretName: string };

@@ -6,8 +6,8 @@ import { createEngineer, type Engineer } from "../../e2e/testing/custom-resource
 import { createSimulatedTenant, markReady } from "../../e2e/testing/simulated-tenant.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { composeCaData } from "../tenant/testing.ts";
-import { createTestServers } from "../tenant/testing-server.ts";
+import { composeCaData } from "../../shared/tenant/testing.ts";
+import { createTestServers } from "../../shared/tenant/testing-server.ts";
 
 const BY_HAND = { fieldManager: "test" };
 const ACCESS = "alice";

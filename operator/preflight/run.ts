@@ -13,6 +13,7 @@ import { requireServerVersion } from "../../shared/kube/server-version.ts";
 import type { Transport } from "../../shared/kube/transport.ts";
 import { ExplainedError, messageOf } from "../../shared/program/errors.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";
+import type { TenantKind } from "../../shared/tenant/tenant-client.ts";
 import { parseEntry } from "../caches.ts";
 import { decideCapabilities } from "../capabilities/decide.ts";
 import { readClusterClass } from "../capi/cluster-class.ts";
@@ -29,7 +30,6 @@ import {
 import { CAPI, probeGates } from "../capi/required.ts";
 import type { Config } from "../config.ts";
 import { createTenantAccess } from "../tenant/tenant.ts";
-import type { TenantKind } from "../tenant/tenant-client.ts";
 import {
   type Check,
   checkAutoscaler,

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { objectKey } from "../../shared/kube/object.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { RunContext } from "../caches.ts";
 import { nameCaSecret, nameKubeconfigSecret } from "../capi/secrets.ts";
 import { aCluster, anCapiCluster, NOW } from "../cluster/testing.ts";
 import { SWEEP_PAUSE_MS } from "../tenant/sweep.ts";
-import type { TenantClient } from "../tenant/tenant-client.ts";
 import { createAccessHealth } from "../tenant/tenant-records.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { runTenantBindings } from "./controller.ts";

@@ -2,6 +2,7 @@ import type { Controller, ReconcileResult } from "../../shared/controller/contro
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import {
   type AdminKubeconfigDeps,
   recordRevision,
@@ -30,7 +31,6 @@ import type { ServiceAccountName } from "../tenant/secret-role.ts";
 import { createRequest, readNotAfter } from "../tenant/sign.ts";
 import { SWEEP_PAUSE_MS, type Sweeps, UnfinishedSweepError } from "../tenant/sweep.ts";
 import type { TenantAccess } from "../tenant/tenant.ts";
-import type { TenantClient } from "../tenant/tenant-client.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 
 export interface TenantBindingsDeps {

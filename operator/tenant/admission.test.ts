@@ -1,7 +1,7 @@
 import { json as readJson } from "node:stream/consumers";
 import { afterEach, expect, test } from "vitest";
+import { createTestServers } from "../../shared/tenant/testing-server.ts";
 import { NotAdmittedError, waitUntilAdmitted } from "./admission.ts";
-import { createTestServers } from "./testing-server.ts";
 
 const { serve, connect, stopAll } = await createTestServers();
 afterEach(stopAll);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { KubeError } from "../../shared/kube/errors.ts";
-import type { TenantClient } from "./tenant-client.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 
 /** A user of a tenant cluster, as its API server sees one. */
 export interface TenantUser {

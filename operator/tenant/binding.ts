@@ -5,6 +5,7 @@ import { LABEL_MANAGED_BY, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
+import type { TenantClient, TenantKind, TenantPage } from "../../shared/tenant/tenant-client.ts";
 import type { AuthorityKind } from "./authority.ts";
 import {
   ACCOUNT_NAMESPACE,
@@ -16,7 +17,6 @@ import {
   nameAdminGroup,
 } from "./subjects.ts";
 import { removeEndedSubjects, type SweepOptions } from "./sweep.ts";
-import type { TenantClient, TenantKind, TenantPage } from "./tenant-client.ts";
 
 /** Binds one group, or one ServiceAccount too, to cluster-admin in a tenant cluster. */
 export interface TenantBinding extends KubeObject {

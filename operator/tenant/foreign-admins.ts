@@ -4,9 +4,9 @@ import {
   MAX_BINDING_NAME_LENGTH,
   MAX_FOREIGN_ADMIN_NAMES,
 } from "../../shared/crd/cluster.ts";
+import { copyClipped } from "../../shared/tenant/tenant-client.ts";
 import type { Subject } from "./subjects.ts";
 import { ACCOUNT_NAMESPACE, isOwnBinding } from "./subjects.ts";
-import { copyClipped } from "./tenant-client.ts";
 
 /** A rule of a ClusterRole or a Role in a tenant cluster. */
 export interface RoleRule {

@@ -4,9 +4,9 @@ import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
+import { createTenantClient, type TenantClient } from "../../shared/tenant/tenant-client.ts";
 import { type EndedRights, isOfAccess, nameAccessRights } from "./subjects.ts";
 import { type ForeignBinding, PAGES_PER_CONNECTION, removeEndedSubjects, type Sweeps } from "./sweep.ts";
-import { createTenantClient, type TenantClient } from "./tenant-client.ts";
 
 const ENDED = "cloud.marina.dev:access:ended";
 

@@ -3,11 +3,11 @@ import { createServer as createTcpServer } from "node:net";
 import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
+import type { TenantDeadlines } from "../../shared/tenant/connect.ts";
+import { createTestServers } from "../../shared/tenant/testing-server.ts";
 import { probeEndpoint } from "../cluster/probe.ts";
 import { composeAccessBinding, ensureBinding, ensureBindings, type TenantBinding } from "./binding.ts";
 import { PAGES_PER_CONNECTION } from "./sweep.ts";
-import type { TenantDeadlines } from "./tenant.ts";
-import { createTestServers } from "./testing-server.ts";
 
 const SHORT = { callMs: 300, allMs: 500 };
 const MEGABYTE = Buffer.alloc(1024 * 1024, " ");

@@ -3,11 +3,11 @@ import { expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { type KubeConnection, loadConnection } from "../../shared/kube/connection.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
+import { connectTenant } from "../../shared/tenant/connect.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import { composeAccessBinding, ensureBinding, removeBinding } from "./binding.ts";
 import { requestCertificate, requestToken } from "./issue.ts";
 import { createRequest } from "./sign.ts";
-import { connectTenant } from "./tenant.ts";
-import type { TenantClient } from "./tenant-client.ts";
 
 /** The management cluster plays the tenant: a real API server without a controller that signs certificates. */
 const connection = loadConnection(process.env.MARINA_TEST_KUBECONFIG);

@@ -1,8 +1,8 @@
 import { json as readJson } from "node:stream/consumers";
 import { afterEach, describe, expect, test } from "vitest";
+import { createTestServers } from "../../shared/tenant/testing-server.ts";
 import { requestCertificate, requestToken } from "./issue.ts";
 import { createRequest, issueClientCertificate, signRequest } from "./sign.ts";
-import { createTestServers } from "./testing-server.ts";
 
 const { serve, connect, stopAll, authority } = await createTestServers();
 afterEach(stopAll);

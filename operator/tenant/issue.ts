@@ -6,9 +6,9 @@ import { type ServiceAccount, serviceAccountKind } from "../../shared/kube/core-
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
+import type { TenantClient, TenantKind } from "../../shared/tenant/tenant-client.ts";
 import { isCertificateOf } from "./sign.ts";
 import { ACCOUNT_NAMESPACE } from "./subjects.ts";
-import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** The shortest lifetime that Kubernetes accepts for certificates and tokens. */
 const MIN_LIFETIME_SECONDS = 600;

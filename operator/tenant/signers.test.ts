@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
+import { createTestServers } from "../../shared/tenant/testing-server.ts";
 import { createSigners } from "./issue.ts";
 import { createRequest } from "./sign.ts";
-import { createTestServers } from "./testing-server.ts";
 
 const { serve, connect, stopAll } = await createTestServers();
 afterEach(stopAll);

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
+import type { TenantClient, TenantKind } from "../../shared/tenant/tenant-client.ts";
 import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
 import { ACCOUNT_NAMESPACE, type EndedRights, findKeptSubjects, type Subject } from "./subjects.ts";
-import type { TenantClient, TenantKind } from "./tenant-client.ts";
 
 /** A tenant that binds faster than it is read is reported, and checked again at the next interval. */
 const MAX_PASSES = 5;

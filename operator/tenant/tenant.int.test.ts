@@ -6,11 +6,11 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { composeCaData, makeAuthority } from "../../shared/tenant/testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { revisionOf } from "./authority.ts";
 import { ensureBindings } from "./binding.ts";
 import { createTenantAccess } from "./tenant.ts";
-import { composeCaData, makeAuthority } from "./testing.ts";
 
 const MINUTE_MS = 60_000;
 const TEST = { fieldManager: "test" };

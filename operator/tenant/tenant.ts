@@ -2,33 +2,14 @@ import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import type { KubeConnection } from "../../shared/kube/connection.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { createTransport } from "../../shared/kube/transport.ts";
+import { connectTenant } from "../../shared/tenant/connect.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { type Authority, findAuthority, readCapiAccess, readCertificateAuthority } from "./authority.ts";
 import { issueClientCertificate } from "./sign.ts";
-import { createTenantClient, type TenantClient, type TenantClientOptions } from "./tenant-client.ts";
-
-/** How long a tenant's API server is waited for. */
-export interface TenantDeadlines {
-  /** One call. */
-  callMs: number;
-  /** Everything that is done over one connection. */
-  allMs: number;
-}
-
-const CALL_TIMEOUT_MS = 5_000;
-
-const TENANT_DEADLINE_MS = 10_000;
-
-/**
- * Limit of one response. A list of bindings takes about 1 KiB each, 250 a page; the largest object that etcd takes (1.5
- * MiB) is up to twice as large as JSON.
- */
-const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 /** A tenant's API server, as reported by Cluster API. */
 export interface Tenant {
@@ -130,33 +111,6 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
   };
 }
 
-/**
- * Runs `use` with a client of a tenant's API server, and closes it. Ends within its deadlines, however that server
- * responds; redirects are not followed. Rejects with a KubeError.
- */
-export async function connectTenant<Result>(
-  connection: KubeConnection,
-  { signal, mayWrite }: TenantClientOptions,
-  use: (client: TenantClient) => Promise<Result>,
-  { callMs, allMs }: TenantDeadlines = { callMs: CALL_TIMEOUT_MS, allMs: TENANT_DEADLINE_MS },
-): Promise<Result> {
-  const transport = createTransport({
-    connection,
-    timeoutMs: callMs,
-    maxResponseBytes: MAX_RESPONSE_BYTES,
-  });
-  const deadline = AbortSignal.timeout(allMs);
-  try {
-    return await use(
-      createTenantClient(transport, { signal: AbortSignal.any([signal, deadline]), mayWrite }),
-    );
-  } catch (error) {
-    throw deadline.aborted && !signal.aborted ? toDeadlineError(error, allMs) : error;
-  } finally {
-    await transport.close();
-  }
-}
-
 async function issueOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal): Promise<NewCredential> {
   const { revision, ...ca } = await readCertificateAuthority(deps, cluster, signal);
   const now = deps.now().getTime();
@@ -176,9 +130,4 @@ async function readOwn(deps: TenantDeps, cluster: Cluster, signal: AbortSignal):
   if (!("token" in credential)) return { revision, connection: { ca: certificate, ...credential } };
   const headers = { authorization: `Bearer ${credential.token}` };
   return { revision, connection: { ca: certificate, readHeaders: async () => headers } };
-}
-
-function toDeadlineError(cause: unknown, deadlineMs: number): KubeError {
-  const kubeMessage = `not done within ${deadlineMs / 1000} s`;
-  return new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage, cause });
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo, Server } from "node:net";
-import { connectTenant, type TenantDeadlines } from "./tenant.ts";
+import { connectTenant, type TenantDeadlines } from "./connect.ts";
 import type { TenantClient } from "./tenant-client.ts";
 import { makeAuthority, type TestPair } from "./testing.ts";
 

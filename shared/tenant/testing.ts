@@ -5,7 +5,7 @@ import {
   SubjectAlternativeNameExtension,
   X509CertificateGenerator,
 } from "@peculiar/x509";
-import type { Secret } from "../../shared/kube/core-kinds.ts";
+import type { Secret } from "../kube/core-kinds.ts";
 
 /** A certificate and its key, PEM. */
 export interface TestPair {

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
-import { KubeError, networkCodeOf, toKubeError } from "../../shared/kube/errors.ts";
-import { apiVersionOf, type Kind } from "../../shared/kube/kind.ts";
-import { collectionPath, metadataOf, objectPath } from "../../shared/kube/object.ts";
-import type { Transport, TransportRequest } from "../../shared/kube/transport.ts";
+import { MANAGER_OPERATOR } from "../crd/names.ts";
+import { KubeError, networkCodeOf, toKubeError } from "../kube/errors.ts";
+import { apiVersionOf, type Kind } from "../kube/kind.ts";
+import { collectionPath, metadataOf, objectPath } from "../kube/object.ts";
+import type { Transport, TransportRequest } from "../kube/transport.ts";
 
 /** A kind in tenant clusters, with the schema that what is read of its objects must have. */
 export interface TenantKind<T> {
