@@ -21,6 +21,7 @@ import {
   toNewCluster,
 } from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
+import { readLeftovers } from "./leftovers.ts";
 import { mergeClusterUpdate } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
 import {
@@ -30,6 +31,7 @@ import {
   createClusterBody,
   updateClusterBody,
 } from "./schema.ts";
+import { createTenantReader, type TenantReader } from "./tenant-reader.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
@@ -49,7 +51,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addCreate(router, deps, catalogue, createCapabilitiesReader(deps));
   addReads(router, deps, catalogue);
   addUpdate(router, deps, catalogue);
-  addDelete(router, deps, catalogue);
+  addDelete(router, deps, catalogue, createTenantReader(deps));
   addUpgradeRoutes(router, deps, catalogue);
   addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, deps, catalogue);
@@ -218,7 +220,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
   );
 }
 
-function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenants: TenantReader): void {
   addRoute(
     router,
     {
@@ -228,7 +230,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
       tag,
       summary: "Delete a cluster",
       description:
-        "Works in every state, unless deletion_protection is true. The record has status deleting until everything is removed.",
+        "Works in every state, unless deletion_protection is true. The record has status deleting until everything is removed. A dry run lists in effects.leftovers what may stay at the provider.",
       access: "clusters:delete",
       query: dryRunQuery,
       responses: {
@@ -248,7 +250,10 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader): void
         dryRun: query.dry_run,
       });
       const record = presentCluster(deleting, await catalogue.readKnown());
-      if (effects !== undefined) return c.json({ ...record, effects }, 200);
+      if (effects !== undefined) {
+        const leftovers = await readLeftovers(tenants, cluster);
+        return c.json({ ...record, effects: { ...effects, leftovers } }, 200);
+      }
       return c.json(record, 202, { Location: locationOf(deleting), ...RETRY_AFTER });
     },
   );

@@ -14,10 +14,11 @@ import {
 } from "../http/contract/fields.ts";
 import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { DETAIL_CODES, MAX_DETAILS, MAX_FIELD_LENGTH, MAX_MESSAGE_LENGTH } from "../http/errors.ts";
+import { MAX_DETAILS } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
 import { deletionFields, deletionSettings, toEnd } from "./deletion-schema.ts";
+import { tenantEffects, warningRecord } from "./effects-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const MAX_NODES = 1_000_000;
@@ -40,20 +41,6 @@ const EXAMPLE_EFFECTS = {
   },
 } as const;
 
-const warningRecord = z
-  .object({
-    field: textField(MAX_FIELD_LENGTH, "The path of the field in the body.", "public_endpoint"),
-    code: z.enum(DETAIL_CODES).openapi({ description: "The reason." }),
-    message: textField(MAX_MESSAGE_LENGTH, "A sentence for people."),
-  })
-  .openapi("EffectWarning", {
-    example: {
-      field: "public_endpoint",
-      code: "unsupported",
-      message: "The cluster class standard-v1 does not support a private endpoint.",
-    },
-  });
-
 /** What a request would do beyond the record itself. */
 export const effectsRecord = z
   .object({
@@ -70,6 +57,7 @@ export const effectsRecord = z
       .max(MAX_DETAILS)
       .openapi({ description: "What the request would be accepted with and yet not get." }),
     cost: costEffectRecord,
+    ...tenantEffects,
   })
   .openapi("Effects", {
     description: "What the request does beyond the record itself.",
@@ -77,7 +65,7 @@ export const effectsRecord = z
   });
 
 export type Effects = z.output<typeof effectsRecord>;
-export type NodeEffects = Omit<Effects, "quota" | "cost" | "warnings">;
+export type NodeEffects = Omit<Effects, "quota" | "cost" | "warnings" | keyof typeof tenantEffects>;
 
 const spec = nodePoolSpecSchema.shape;
 

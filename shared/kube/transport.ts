@@ -4,6 +4,7 @@ import { type Call, createRateLimiter, retryDelayMs, startCall } from "./call.ts
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
 import { readLines } from "./lines.ts";
+import { createBodyReader, readResponse } from "./response.ts";
 import { sleep } from "./sleep.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
@@ -57,6 +58,8 @@ export interface TransportOptions {
   timeoutMs?: number | undefined;
   /** A longer body of a response ends its call with a KubeError (default: no limit). */
   maxResponseBytes?: number | undefined;
+  /** The bodies of all responses together; the byte after them ends its call with a KubeError, reason "TooLarge". */
+  maxTotalBytes?: number | undefined;
   userAgent?: string | undefined;
   /** Called once per attempt; for a stream when its headers arrived. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
@@ -82,6 +85,7 @@ export function createTransport(options: TransportOptions): Transport {
   const basePath = server.pathname.replace(/\/+$/, "");
   const rateLimiter = createRateLimiter({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
   const dispatcher = createDispatcher(connection, options.maxResponseBytes);
+  const readBody = options.maxTotalBytes === undefined ? undefined : createBodyReader(options.maxTotalBytes);
 
   async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     if (!(await rateLimiter.wait(signal, currentTenant()?.tenant))) throw signal.reason;
@@ -128,7 +132,9 @@ export function createTransport(options: TransportOptions): Transport {
       const call = startCall({ signal: signalOf(request) }, request.timeoutMs ?? defaultTimeoutMs);
       try {
         for (let attempt = 1; ; attempt++) {
-          const outcome = await attemptRequest(request, call, () => send(request, call.signal));
+          const outcome = await attemptRequest(request, call, async () =>
+            readResponse(await send(request, call.signal), readBody),
+          );
           const waitMs = retryDelayMs({ ...outcome, attempt, remainingMs: call.remainingMs() });
           if (waitMs === undefined) {
             if (outcome.response === undefined) throw outcome.error;
@@ -201,12 +207,12 @@ type Outcome = { idempotent: boolean; status: number; retryAfterMs?: number | un
 async function attemptRequest(
   request: TransportRequest,
   call: Call,
-  send: () => Promise<Dispatcher.ResponseData>,
+  send: () => Promise<TransportResponse>,
 ): Promise<Outcome> {
   const idempotent =
     request.method === "GET" || request.method === "DELETE" || request.contentType === APPLY_PATCH;
   try {
-    const response = await readResponse(await send());
+    const response = await send();
     const retryAfterMs = readRetryAfterMs(response.headers["retry-after"]);
     return { idempotent, status: response.status, retryAfterMs, response };
   } catch (error) {
@@ -235,24 +241,6 @@ async function* streamLines(
     throw call.toError(error, describe(request));
   } finally {
     call.end();
-  }
-}
-
-async function readResponse(response: Dispatcher.ResponseData): Promise<TransportResponse> {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(response.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
-  }
-  const text = await response.body.text();
-  return { status: response.statusCode, headers, body: parseBody(text, headers["content-type"]) };
-}
-
-function parseBody(text: string, contentType: string | undefined): unknown {
-  if (!contentType?.includes("json")) return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text; // Truncated or mislabelled: the caller's error shows the text.
   }
 }
 

@@ -3,12 +3,16 @@ import { KubeError } from "../kube/errors.ts";
 import { createTransport } from "../kube/transport.ts";
 import { createTenantClient, type TenantClient, type TenantClientOptions } from "./tenant-client.ts";
 
-/** How long a tenant's API server is waited for. */
+/** How long a tenant's API server is waited for, and how much it may send. */
 export interface TenantDeadlines {
   /** One call. */
   callMs: number;
   /** Everything that is done over one connection. */
   allMs: number;
+  /** One response; default 4 MiB. */
+  maxResponseBytes?: number;
+  /** All responses together; default no limit. */
+  maxTotalBytes?: number;
 }
 
 const CALL_TIMEOUT_MS = 5_000;
@@ -29,12 +33,16 @@ export async function connectTenant<Result>(
   connection: KubeConnection,
   { signal, mayWrite }: TenantClientOptions,
   use: (client: TenantClient) => Promise<Result>,
-  { callMs, allMs }: TenantDeadlines = { callMs: CALL_TIMEOUT_MS, allMs: TENANT_DEADLINE_MS },
+  { callMs, allMs, maxResponseBytes, maxTotalBytes }: TenantDeadlines = {
+    callMs: CALL_TIMEOUT_MS,
+    allMs: TENANT_DEADLINE_MS,
+  },
 ): Promise<Result> {
   const transport = createTransport({
     connection,
     timeoutMs: callMs,
-    maxResponseBytes: MAX_RESPONSE_BYTES,
+    maxResponseBytes: maxResponseBytes ?? MAX_RESPONSE_BYTES,
+    maxTotalBytes,
   });
   const deadline = AbortSignal.timeout(allMs);
   try {

@@ -81,6 +81,28 @@ const listSchema = z.object({
   items: z.array(z.unknown()).nullish(),
 });
 
+/** More pages than this are read for no answer that a caller waits for. */
+const MAX_PAGES = 400;
+
+/** All objects of a kind; rejects with a KubeError, reason "TooLarge", when the list does not end. */
+export async function listAllPages<T>(
+  client: Pick<TenantClient, "listPage">,
+  kind: TenantKind<T>,
+  labelSelector = "",
+  namespace?: string,
+): Promise<T[]> {
+  const items: T[] = [];
+  let next: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const read = await client.listPage(kind, labelSelector, next, namespace);
+    items.push(...read.items);
+    if (read.next === undefined) return items;
+    next = read.next;
+  }
+  const kubeMessage = `the list of ${kind.kind.plural} has more than ${MAX_PAGES} pages`;
+  throw new KubeError({ status: 0, reason: "TooLarge", kubeMessage });
+}
+
 export function createTenantClient(transport: Transport, options: TenantClientOptions): TenantClient {
   const { signal, mayWrite } = options;
 

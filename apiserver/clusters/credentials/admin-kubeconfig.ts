@@ -55,10 +55,15 @@ export function requireAccessible(cluster: ProjectedCluster): void {
 }
 
 /** The kubeconfig in the operator's Secret. Throws 409 cluster_not_ready before it is issued, 503. */
-export async function readAdminSecret(deps: Deps, cluster: ProjectedCluster): Promise<string> {
+export async function readAdminSecret(
+  deps: Deps,
+  cluster: ProjectedCluster,
+  signal?: AbortSignal,
+): Promise<string> {
   let value: string | undefined;
   try {
-    const secret = await deps.kube.get(secretKind, cluster.namespace, nameAdminSecret(cluster.name));
+    const name = nameAdminSecret(cluster.name);
+    const secret = await deps.kube.get(secretKind, cluster.namespace, name, { signal });
     value = secret?.data?.value;
   } catch (error) {
     throw dependencyUnavailable("The Kubernetes API", error);

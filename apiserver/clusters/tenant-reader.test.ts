@@ -1,0 +1,187 @@
+import { Buffer } from "node:buffer";
+import type { RequestListener } from "node:http";
+import { createServer as createTcpServer } from "node:net";
+import { afterEach, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { composeKubeconfig } from "../../shared/kube/kubeconfig.ts";
+import { createTestServers } from "../../shared/tenant/testing-server.ts";
+import type { Deps } from "../deps.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { readLeftovers } from "./leftovers.ts";
+import { createTenantReader, toTenantConnection } from "./tenant-reader.ts";
+
+const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
+/** More than a slow machine needs. */
+const PATIENT = 60_000;
+
+const { authority, serve, listen, stopAll } = await createTestServers();
+afterEach(stopAll);
+
+const aCluster = (apiServerURL: string) =>
+  ({
+    orgId: "one",
+    status: "running",
+    object: { status: { firstReadyAt: "2026-11-21T09:00:00Z", apiServerURL } },
+  }) as ProjectedCluster;
+
+const aKubeconfig = (server: string) =>
+  composeKubeconfig({
+    cluster: "first",
+    user: "admin",
+    server,
+    ca: authority.certificate,
+    credential: { token: "secret" },
+  });
+
+/** What the dry run says of the cluster at this address; `kubeconfig` is that of the operator's Secret. */
+function read(url: string, { allMs = PATIENT, kubeconfig = aKubeconfig(url) } = {}) {
+  const value = Buffer.from(kubeconfig).toString("base64");
+  const deps = { kube: { get: async () => ({ data: { value } }) } } as unknown as Deps;
+  return readLeftovers(createTenantReader(deps, { allMs, callMs: allMs }), aCluster(url));
+}
+
+const json =
+  (body: unknown, status = 200): RequestListener =>
+  (_request, response) => {
+    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  };
+const listOf = (items: unknown, metadata: unknown = {}) => ({ kind: "List", metadata, items });
+
+/** Writes so many MiB, as fast as they are taken. */
+const large =
+  (megabytes: number): RequestListener =>
+  (_request, response) => {
+    let left = megabytes;
+    response.writeHead(200, { "content-type": "application/json" });
+    const write = () => {
+      while (left > 0 && !response.destroyed && response.write(MEGABYTE)) left -= 1;
+      if (left <= 0) response.end();
+    };
+    response.on("drain", () => {
+      left -= 1;
+      write();
+    });
+    write();
+  };
+const slowBytes: RequestListener = (_request, response) => {
+  response.writeHead(200, { "content-type": "application/json" });
+  const timer = setInterval(() => response.write(" "), 50);
+  response.on("close", () => clearInterval(timer));
+};
+
+describe("what a cluster leaves behind is unknown, with the reason, and never an empty list, when its API server", () => {
+  test.each<[string, RequestListener, RegExp]>([
+    ["sends 420 MB", large(420), /max size|bytes together/],
+    ["lists pages without end", json(listOf([], { continue: "more" })), /more than 400 pages/],
+    ["sends no list", json({ kind: "Status" }), /not what Kubernetes specifies/],
+    ["lists objects without a name", json(listOf([{ metadata: {}, spec: {} }])), /not what Kubernetes/],
+    [
+      "lists names that no object can have",
+      json(listOf([{ metadata: { name: "x".repeat(254), namespace: "a" }, spec: {} }])),
+      /not what Kubernetes/,
+    ],
+    ["lists null", json(listOf([null])), /not what Kubernetes/],
+    ["sends HTML", (_request, response) => response.end("<html>"), /not what Kubernetes/],
+    ["refuses", json({ kind: "Status", code: 403, message: "no" }, 403), /could not be read: no$/],
+    ["breaks its connections", (request) => void request.socket.destroy(), /could not be read/],
+  ])("%s", async (_name, respond, reason) => {
+    expect(await read(await serve(respond))).toEqual({ unknown: expect.stringMatching(reason) });
+  });
+
+  test.each<[string, () => Promise<string>]>([
+    ["sends a byte at a time", () => serve(slowBytes)],
+    ["never responds", () => serve(() => undefined)],
+    ["stalls the TLS handshake", () => listen(createTcpServer(() => undefined))],
+    [
+      "asks for a wait",
+      () => serve((_request, response) => response.writeHead(429, { "retry-after": "1" }).end()),
+    ],
+  ])("%s", async (_name, start) => {
+    expect(await read(await start(), { allMs: 500 })).toEqual({
+      unknown: expect.stringMatching(/did not answer within 0.5 s|could not be read/),
+    });
+  });
+
+  test("redirects, and no other server is called", async () => {
+    let redirected = 0;
+    const elsewhere = await serve((_request, response) => {
+      redirected += 1;
+      json(listOf([]))(_request, response);
+    });
+    const url = await serve((_request, response) => response.writeHead(307, { location: elsewhere }).end());
+    expect(await read(url)).toEqual({ unknown: expect.stringMatching(/could not be read/) });
+    expect(redirected).toBe(0);
+  });
+
+  test("is not the one of the kubeconfig, and neither is called", async () => {
+    let called = 0;
+    const urls = await Promise.all(
+      [1, 2].map(() =>
+        serve((_request, response) =>
+          json(listOf([]))(
+            _request,
+            response.on("finish", () => called++),
+          ),
+        ),
+      ),
+    );
+    const [url = "", other = ""] = urls;
+    const kubeconfig = aKubeconfig(other);
+    expect(await read(url, { kubeconfig })).toEqual({ unknown: expect.stringContaining("another address") });
+    expect(called).toBe(0);
+  });
+});
+
+test("an API server that sends 15 MB a page is read up to 64 MB, and no further", async () => {
+  let sent = 0;
+  const page = JSON.stringify({ ...listOf([], { continue: "more" }), note: "x".repeat(15 * 1024 * 1024) });
+  const url = await serve((_request, response) => {
+    sent += 1;
+    response.writeHead(200, { "content-type": "application/json" }).end(page);
+  });
+  expect(await read(url)).toEqual({ unknown: expect.stringContaining("67108864 bytes together") });
+  expect(sent).toBeLessThanOrEqual(6);
+});
+
+test("an API server that answers is asked with the credential of the kubeconfig, in pages of 250", async () => {
+  const asked: (string | undefined)[] = [];
+  const url = await serve((request, response) => {
+    asked.push(request.headers.authorization);
+    const { pathname, searchParams } = new URL(request.url ?? "", "https://tenant");
+    asked.push(`${request.method} ${pathname} ${searchParams.get("limit")}`);
+    const items = pathname.endsWith("/services")
+      ? [{ metadata: { name: "web", namespace: "shop" }, spec: { type: "LoadBalancer" } }]
+      : [];
+    json(listOf(items))(request, response);
+  });
+  expect(await read(url)).toEqual([{ kind: "Service", namespace: "shop", name: "web" }]);
+  expect(new Set(asked)).toEqual(
+    new Set(["Bearer secret", "GET /api/v1/services 250", "GET /api/v1/persistentvolumes 250"]),
+  );
+});
+
+test("two reads of one organization take turns, within their time", async () => {
+  const url = await serve(() => undefined);
+  const kube = { get: async () => ({ data: { value: Buffer.from(aKubeconfig(url)).toString("base64") } }) };
+  const reader = createTenantReader({ kube } as unknown as Deps, { allMs: 300, callMs: 300 });
+  let running = 0;
+  let most = 0;
+  const one = () =>
+    reader.read(aCluster(url), async (client) => {
+      most = Math.max(most, ++running);
+      const kind = { kind: secretKind, schema: z.never() };
+      await client.listPage(kind, "").finally(() => running--);
+    });
+  await Promise.all([one(), one(), one()]);
+  expect(most).toBe(1);
+});
+
+test("a proxy, another server name and no verification in a kubeconfig do not count", () => {
+  const url = "https://127.0.0.1:6443";
+  const others =
+    'proxy-url: "http://127.0.0.1:1"\n      tls-server-name: "other"\n      insecure-skip-tls-verify: true';
+  const kubeconfig = aKubeconfig(url).replace("      server:", `      ${others}\n      server:`);
+  expect(kubeconfig).toContain("proxy-url");
+  expect(Object.keys(toTenantConnection(kubeconfig, url) ?? {})).toEqual(["server", "ca", "readHeaders"]);
+});

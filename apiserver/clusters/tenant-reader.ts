@@ -1,0 +1,113 @@
+import { Buffer } from "node:buffer";
+import { parse } from "yaml";
+import { z } from "zod";
+import type { KubeConnection } from "../../shared/kube/connection.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { createKeyedSlots } from "../../shared/program/limits.ts";
+import { connectTenant } from "../../shared/tenant/connect.ts";
+import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
+import type { Deps } from "../deps.ts";
+import { ApiError } from "../http/errors.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
+
+/** What the API server of a cluster did not say, and why. */
+export interface Unknown {
+  unknown: string;
+}
+
+/** Reads in clusters of tenants, whose API servers are not trusted. */
+export interface TenantReader {
+  /** Never rejects for what the cluster or its API server is like. Throws what `use` throws but a KubeError. */
+  read<T>(cluster: ProjectedCluster, use: (client: TenantClient) => Promise<T>): Promise<T | Unknown>;
+}
+
+/** The wait for a turn and for the kubeconfig included. */
+const DEADLINE_MS = 5_000;
+
+const LIMITS = {
+  callMs: DEADLINE_MS,
+  allMs: DEADLINE_MS,
+  maxResponseBytes: 16 * 1024 * 1024,
+  maxTotalBytes: 64 * 1024 * 1024,
+};
+
+/** As many clusters are read at once, and one of an organization: each may send 64 MiB. */
+const MAX_READS = 4;
+
+/** `limits` for tests, which have less time. */
+export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = {}): TenantReader {
+  const perOrganization = createKeyedSlots(1);
+  const all = createKeyedSlots(MAX_READS);
+  const { allMs, ...bounds } = { ...LIMITS, ...limits };
+
+  async function readWithin<T>(
+    cluster: ProjectedCluster,
+    signal: AbortSignal,
+    use: (client: TenantClient) => Promise<T>,
+  ): Promise<T | Unknown> {
+    const server = cluster.object.status?.apiServerURL;
+    requireAccessible(cluster);
+    const connection = toTenantConnection(await readAdminSecret(deps, cluster, signal), server);
+    if (connection === undefined) return { unknown: "The cluster's kubeconfig is of another address." };
+    return await connectTenant(connection, { signal, mayWrite: () => false }, use, { ...bounds, allMs });
+  }
+
+  return {
+    async read(cluster, use) {
+      const signal = AbortSignal.timeout(allMs);
+      const release: (() => void)[] = [];
+      try {
+        release.push(await perOrganization.take(cluster.orgId, signal), await all.take("", signal));
+        return await readWithin(cluster, signal, use);
+      } catch (error) {
+        if (signal.aborted) return { unknown: `The cluster did not answer within ${allMs / 1000} s.` };
+        if (error instanceof ApiError) return { unknown: error.message };
+        if (!(error instanceof KubeError)) throw error;
+        return { unknown: describeTenantError(error) };
+      } finally {
+        for (const end of release) end();
+      }
+    },
+  };
+}
+
+/** A sentence for people; the message of the API server of a tenant is cut by its client. */
+export function describeTenantError({ kubeMessage }: KubeError): string {
+  return `The API server of the cluster could not be read: ${kubeMessage}`;
+}
+
+const base64 = z.base64().transform((text) => Buffer.from(text, "base64").toString("utf8"));
+
+const kubeconfigSchema = z.object({
+  clusters: z.tuple([
+    z.object({ cluster: z.object({ server: z.string(), "certificate-authority-data": base64 }) }),
+  ]),
+  users: z.tuple([
+    z.object({
+      user: z.union([
+        z.object({ token: z.string().min(1) }),
+        z.object({ "client-certificate-data": base64, "client-key-data": base64 }),
+      ]),
+    }),
+  ]),
+});
+
+/**
+ * The CA and the credential of an admin kubeconfig, for this server alone: undefined when the kubeconfig is of another
+ * one. Nothing else of it counts, so that no proxy and no other name is used.
+ */
+export function toTenantConnection(
+  kubeconfig: string,
+  server: string | undefined,
+): KubeConnection | undefined {
+  const parsed = kubeconfigSchema.safeParse(parse(kubeconfig)).data;
+  if (parsed === undefined || server === undefined) return undefined;
+  const [{ cluster }] = parsed.clusters;
+  if (cluster.server !== server || !server.startsWith("https://")) return undefined;
+  const ca = cluster["certificate-authority-data"];
+  const [{ user }] = parsed.users;
+  if ("token" in user)
+    return { server, ca, readHeaders: async () => ({ authorization: `Bearer ${user.token}` }) };
+  return { server, ca, cert: user["client-certificate-data"], key: user["client-key-data"] };
+}
