@@ -4,7 +4,6 @@ import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
 import type { ErrorDetail } from "../http/errors.ts";
-import { toEnd } from "../node-pools/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { desiredVersionOf, findClusterStep, withoutPrefix } from "./kubernetes-version.ts";
 import type { UpdateClusterBody } from "./schema.ts";
@@ -43,7 +42,7 @@ export function mergeClusterUpdate(
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
   const { labels = {}, deletionProtection = false, expiresAt } = current.object.spec;
   const isLabelled = body.labels !== undefined && !isDeepStrictEqual(body.labels, labels);
-  const end = toEnd(body.expires_at);
+  const end = body.expires_at === null ? null : body.expires_at?.toISOString();
   const settings = {
     ...(isRenamed && body.name !== undefined && { displayName: body.name }),
     ...(isLabelled && body.labels !== undefined && { labels: body.labels }),

@@ -23,11 +23,6 @@ export const deletionSettings = {
     .openapi({ type: ["string", "null"], format: "date-time", description: END, example: null }),
 };
 
-/** The end date of a body in a specification: null removes it, undefined changes nothing. */
-export function toEnd(time: Date | null | undefined): string | null | undefined {
-  return time instanceof Date ? time.toISOString() : time;
-}
-
 /** Refuses an end date that would delete at once: that is what DELETE is for. */
 export function refusePastEnd(
   expiresAt: string | null | undefined,

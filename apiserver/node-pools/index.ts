@@ -1,5 +1,5 @@
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
-export { deletionFields, deletionSettings, refusePastEnd, toEnd } from "./deletion-schema.ts";
+export { deletionFields, deletionSettings, refusePastEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export { MAX_LEFTOVERS, type TenantObject } from "./effects-schema.ts";
 export {

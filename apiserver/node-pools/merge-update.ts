@@ -69,8 +69,8 @@ function isChanged(
   if (field === "labels" || field === "nodeLabels")
     return !isDeepStrictEqual(merged[field] ?? {}, spec[field] ?? {});
   if (field === "deletionProtection") return (merged[field] ?? false) !== (spec[field] ?? false);
-  if (field === "expiresAt") return !isSameEnd(merged[field], spec[field]);
-  return merged[field] !== spec[field];
+  if (merged[field] === spec[field]) return false;
+  return field !== "expiresAt" || !isSameEnd(merged[field], spec[field]);
 }
 
 function patchOf(spec: NodePoolSpec, merged: NodePoolSpec, field: MutablePoolField): unknown {

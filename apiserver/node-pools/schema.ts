@@ -17,7 +17,7 @@ import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { MAX_DETAILS } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
-import { deletionFields, deletionSettings, toEnd } from "./deletion-schema.ts";
+import { deletionFields, deletionSettings } from "./deletion-schema.ts";
 import { tenantEffects, warningRecord } from "./effects-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
@@ -239,7 +239,7 @@ export function toNodePoolSpec(body: CreateNodePoolBody, clusterName: string): N
     displayName: body.name,
     labels: body.labels,
     deletionProtection: body.deletion_protection,
-    expiresAt: toEnd(body.expires_at) ?? undefined,
+    expiresAt: body.expires_at?.toISOString(),
     vcpus: body.vcpus,
     memoryGB: body.memory_gb,
     diskGB: body.disk_gb,
@@ -265,7 +265,7 @@ export function toNodePoolChange(body: UpdateNodePoolBody): NodePoolChange {
       displayName: body.name,
       labels: body.labels,
       deletionProtection: body.deletion_protection,
-      expiresAt: toEnd(body.expires_at),
+      expiresAt: body.expires_at === null ? null : body.expires_at?.toISOString(),
       vcpus: body.vcpus,
       memoryGB: body.memory_gb,
       diskGB: body.disk_gb,

@@ -14,7 +14,7 @@ const run = promisify(execFile);
 export const VERSION: string = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
 export const PREVIOUS_VERSION = "0.0.9";
 /** What was released as the previous version: programs, migrations and chart of this commit. */
-const PREVIOUS_COMMIT = "155f4507";
+const PREVIOUS_COMMIT = "f28b68e2";
 
 /** Writes the image of this tree where the Nodes of the stack in `dir` find it. */
 export async function writeImage(dir: string): Promise<void> {
