@@ -1,6 +1,12 @@
 import type { Dispatcher } from "undici";
 import { KubeError } from "./errors.ts";
-import type { TransportResponse } from "./transport.ts";
+
+export interface TransportResponse {
+  status: number;
+  headers: Record<string, string>;
+  /** Parsed JSON, or the text when it is not JSON. */
+  body: unknown;
+}
 
 type Body = Dispatcher.ResponseData["body"];
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createLogger } from "../program/log.ts";
+import type { TransportResponse } from "./response.ts";
 import { requireServerVersion } from "./server-version.ts";
-import type { TransportResponse } from "./transport.ts";
 
 const log = createLogger({ name: "test", level: "fatal" });
 const answer = (response: Partial<TransportResponse>) => ({

@@ -4,7 +4,7 @@ import { type Call, createRateLimiter, retryDelayMs, startCall } from "./call.ts
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
 import { readLines } from "./lines.ts";
-import { createBodyReader, readResponse } from "./response.ts";
+import { createBodyReader, readResponse, type TransportResponse } from "./response.ts";
 import { sleep } from "./sleep.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
@@ -31,13 +31,6 @@ export interface TransportRequest {
 export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType"> {
   /** Without a byte for this long, the stream ends with a KubeError (default 150 000: bookmarks come every minute). */
   idleTimeoutMs?: number | undefined;
-}
-
-export interface TransportResponse {
-  status: number;
-  headers: Record<string, string>;
-  /** Parsed JSON, or the text when it is not JSON. */
-  body: unknown;
 }
 
 export interface RequestInfo {
