@@ -14,11 +14,11 @@ const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
   apiserver: 484,
-  operator: 119,
+  operator: 120,
   shared: 79,
   smallFiles: 104,
   repeatedBlocks: 0,
-  lines: 231_000,
+  lines: 232_500,
 };
 
 const NO_THROW = { throwIfNoEntry: false };
