@@ -45,3 +45,8 @@ test.each([
     Array.from({ length: count }, () => expect.stringContaining(note)),
   );
 });
+
+test("an access that would not have been issued is no news for its cluster", () => {
+  const subject = "5c6e0f0e-7d52-4d38-8a55-9be0f3a4b002";
+  expect(composeExpiryEvents({ ...ACCESS, spec: { ...ACCESS.spec, subject } }, cluster)).toEqual([]);
+});

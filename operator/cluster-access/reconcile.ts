@@ -167,6 +167,7 @@ export function composeRevocationEvents(
 /** Records an Event for the users of a cluster: an access to it ended while it waited, as for the cluster's first readiness. */
 export function composeExpiryEvents(access: ClusterAccess, cluster: Cluster | undefined): RecordedEvent[] {
   if (cluster === undefined || isDeleting(cluster) || isIssued(access)) return [];
+  if (confirmationOf(access) !== "confirmed") return [];
   const note = `An access${whoseIs(access)} ended before it could be issued: its time counts from its creation. Create another once the cluster is ready, or one that lasts longer.`;
   return [composeEvent(access, cluster, { reason: "AccessExpired", note })];
 }

@@ -1,4 +1,5 @@
-import { elapsedMs } from "../../shared/controller/time.ts";
+import { StepError } from "../../shared/controller/plan.ts";
+import { elapsedMs, formatTime } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
@@ -22,31 +23,76 @@ interface LockDeps {
 export async function withNameLock<Result>(
   deps: LockDeps,
   cluster: Cluster,
-  { client, fieldManager, signal }: RunContext,
+  context: RunContext,
   make: () => Promise<Result>,
 ): Promise<Result | undefined> {
-  const namespace = deps.settings.platformNamespace;
-  const lock = composeLock(namespace, cluster);
-  const { name } = lock.metadata;
-  const create = () => client.create(configMapKind, lock, { fieldManager, signal });
-  const { metadata, data } = await create().catch(async (error: unknown) => {
-    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
-    return (await deps.client.get(configMapKind, namespace, name, { signal })) ?? create();
-  });
-  const isOwn = data?.uid === cluster.metadata.uid;
+  const lock = await takeLock(deps, cluster, context);
+  if (lock === undefined) return undefined;
+  // What is left is its owner's at the next attempt, and everybody's after 5 minutes.
+  const release = () => deleteLock(context, lock).catch(() => undefined);
   try {
-    return isOwn ? await make() : undefined;
-  } finally {
-    if (isOwn || elapsedMs(metadata.creationTimestamp, deps.now()) > LEFT_AFTER_MS)
-      await client.delete(configMapKind, namespace, name, { uid: metadata.uid, signal });
+    const result = await make();
+    await release();
+    return result;
+  } catch (error) {
+    if (isRefusal(error)) await release();
+    throw error;
   }
 }
 
-function composeLock(namespace: string, { metadata }: Cluster): ConfigMap {
+/** The lock, made or taken again by the cluster that has it; undefined while it is another's. One that was left is removed. */
+async function takeLock(
+  deps: LockDeps,
+  cluster: Cluster,
+  context: RunContext,
+): Promise<ConfigMap | undefined> {
+  const { client, fieldManager, signal } = context;
+  const namespace = deps.settings.platformNamespace;
+  const lock = composeLock(namespace, cluster, deps.now());
+  const { name } = lock.metadata;
+  const create = () => client.create(configMapKind, lock, { fieldManager, signal });
+  try {
+    return await create();
+  } catch (error) {
+    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+  }
+  const left = await deps.client.get(configMapKind, namespace, name, { signal });
+  if (left === undefined) return create();
+  if (left.data?.uid !== cluster.metadata.uid) {
+    if (elapsedMs(left.data?.takenAt, deps.now()) > LEFT_AFTER_MS) await removeLeft(context, left);
+    return undefined;
+  }
+  // Its age begins anew: nobody may remove it as left while it is used.
+  const renewal = [
+    { op: "test" as const, path: "/metadata/uid", value: left.metadata.uid },
+    { op: "replace" as const, path: "/data/takenAt", value: lock.data?.takenAt },
+  ];
+  return client.jsonPatch(configMapKind, namespace, name, renewal, { fieldManager, signal });
+}
+
+/** Not one that its owner has taken again since it was read. */
+async function removeLeft(context: RunContext, lock: ConfigMap): Promise<void> {
+  await deleteLock(context, lock, lock.metadata.resourceVersion).catch((error: unknown) => {
+    if (!(error instanceof KubeError && error.isConflict)) throw error;
+  });
+}
+
+function deleteLock({ client, signal }: RunContext, lock: ConfigMap, resourceVersion?: string) {
+  const { namespace, name, uid } = lock.metadata;
+  return client.delete(configMapKind, namespace, name, { uid, resourceVersion, signal });
+}
+
+/** Whether the API server refused the request. After a deadline or a 5xx it may still make what was asked for. */
+function isRefusal(error: unknown): boolean {
+  const cause = error instanceof StepError ? error.cause : error;
+  return cause instanceof KubeError && cause.status >= 400 && cause.status < 500;
+}
+
+function composeLock(namespace: string, { metadata }: Cluster, now: Date): ConfigMap {
   return {
     apiVersion: "v1",
     kind: configMapKind.kind,
     metadata: { name: `name-${metadata.name}`, namespace, labels: { [LABEL_LOCK]: "name" } },
-    data: { namespace: metadata.namespace ?? "", uid: metadata.uid ?? "" },
+    data: { namespace: metadata.namespace ?? "", uid: metadata.uid ?? "", takenAt: formatTime(now) },
   };
 }

@@ -12,6 +12,7 @@ import {
 import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
@@ -156,6 +157,37 @@ test("a cluster waits while another of its name is being made, and removes what 
   });
   await run();
   expect(applied).toEqual([name]);
+});
+
+/** The lock on a name as `cluster` takes it, at this time, and what came of `make`. */
+function lockAt(now: Date, uid: string, make: () => Promise<unknown>) {
+  const cluster = { metadata: { namespace: other.namespace, name, uid } } as Cluster;
+  const deps = { client: other.client, settings, now: () => now };
+  return withNameLock(deps, cluster, makeRunContext(other.client), make).catch((error: unknown) => error);
+}
+
+const readLock = () => one.client.get(configMapKind, settings.platformNamespace, `name-${name}`);
+
+test.each([
+  [422, "is free at once"],
+  [500, "is kept for the next attempt"],
+  [0, "is kept for the next attempt"],
+])("after a creation that ended with status %i the name %s", async (status) => {
+  const error = new KubeError({ status, reason: "Test", kubeMessage: "it failed" });
+  expect(await lockAt(new Date(), "one", () => Promise.reject(error))).toBe(error);
+  expect((await readLock()) !== undefined).toBe(status !== 422);
+  expect(await lockAt(new Date(), "one", () => Promise.resolve("made"))).toBe("made");
+  expect(await readLock()).toBeUndefined();
+});
+
+test("a lock that its owner has taken again was not left, however old it is", async () => {
+  const later = new Date(Date.now() + 301_000);
+  const error = new KubeError({ status: 504, reason: "Test", kubeMessage: "it failed" });
+  await lockAt(new Date(), "one", () => Promise.reject(error));
+  await lockAt(later, "one", async () => {
+    expect(await lockAt(later, "two", () => Promise.resolve("made"))).toBeUndefined();
+    expect((await readLock())?.data?.uid).toBe("one");
+  });
 });
 
 test("clusters that share a name before an upgrade keep it: each is applied under it, and none is made anew", async () => {

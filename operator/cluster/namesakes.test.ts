@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, LABEL_CLUSTER_ID, LABEL_ID } from "../../shared/crd/names.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { INDEX_LOCK_OWNER } from "../indexes.ts";
@@ -21,6 +21,7 @@ const namesake = (metadata: object = {}) =>
 
 const made = { status: { firstReadyAt: secondsAgo(60) } };
 const restored = { [ANNOTATION_IDENTITY]: "known" };
+const GONE = { deletionTimestamp: secondsAgo(60), finalizers: ["example.com/keeps"] };
 
 /** The lock of a cluster's subnet, and what was made on it. */
 function locksOf(engine?: string) {
@@ -38,6 +39,13 @@ describe("on infrastructure where clusters of one name would be one, the name of
     ["is that of one that was ready before", true, [{ ...namesake(), ...made }], []],
     ["is that of one that was restored", true, [namesake({ annotations: restored })], []],
     ["is that of one whose restore is looked up", true, [namesake({ annotations: {} })], []],
+    ["is not that of one that is gone and that others keep", false, [{ ...namesake(GONE), ...made }], []],
+    [
+      "is not that of a copy with the id of another cluster",
+      false,
+      [{ ...namesake({ annotations: { [ANNOTATION_IDENTITY]: "refused" } }), status: {} }],
+      [],
+    ],
     ["is that of any cluster that Cluster API has in another Namespace", true, [], [namesake()]],
     [
       "is not that of an object in its own Namespace",
@@ -51,7 +59,18 @@ describe("on infrastructure where clusters of one name would be one, the name of
   });
 
   test("is that of one that Cluster API had before it was ready", () => {
-    expect(belongsElsewhere(aCluster(), [namesake()], [], locksOf("capi-uid"))).toBe(true);
+    const labels = { [LABEL_ID]: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e99" };
+    const unmade = aCluster({}, { metadata: { ...aCluster().metadata, labels } });
+    expect(belongsElsewhere(unmade, [namesake()], [], locksOf("capi-uid"))).toBe(true);
+  });
+
+  test("is the older one's of two that were made before, as those that were lost", () => {
+    const [left, right] = [
+      { ...aCluster(), ...made },
+      { ...namesake(older), ...made },
+    ];
+    expect(belongsElsewhere(left, [right], [], locksOf())).toBe(true);
+    expect(belongsElsewhere(right, [left], [], locksOf())).toBe(false);
   });
 });
 

@@ -72,7 +72,7 @@ export async function runCluster(
     addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
   const observed = observeCluster(deps.caches, deps.settings, found, key);
-  if (observed === undefined) {
+  if (observed === undefined || isReleased(observed.cluster)) {
     deps.accessHealth.forget(key);
     deps.taintRefusals.forget(key);
     deps.tenantRecords.forget(key);

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
+import { identityOf } from "../../shared/crd/identity.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
@@ -12,6 +13,7 @@ import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findTenantFailure } from "../cluster-access/status.ts";
 import { isOfCopy } from "../copies/copy.ts";
+import { isReleased } from "../identity/identity.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 
@@ -39,8 +41,9 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
   set.listen("clusters", addBlocked);
   set.listen("capiClusters", addBlocked);
   set.listen("nodePools", addBlocked);
-  const addNamesakes = ({ type, object }: Change<KubeObject>) => {
-    if (type !== "deleted") return;
+  const addNamesakes = ({ type, object, previous }: Change<KubeObject>) => {
+    const isOther = previous !== undefined && identityOf(previous) !== identityOf(object);
+    if (type !== "deleted" && !isOther && !isReleased(object)) return;
     const { name } = object.metadata;
     addAll(caches.clusters.keys().filter((key) => splitKey(key).name === name));
   };

@@ -157,10 +157,12 @@ export function listNeededRights(platformNamespace: string): Right[] {
       group: clusterResourceSetBindingKind.group,
       resource: clusterResourceSetBindingKind.plural,
     },
-    ...["watch", "create"].flatMap((verb) => [
-      { verb, group: "", resource: "secrets" },
-      { verb, group: "", resource: "configmaps" },
-    ]),
+    ...["watch", "create"].map((verb) => ({ verb, group: "", resource: "secrets" })),
+    ...["get", "watch", "create", "patch", "delete"].map((verb) => ({
+      verb,
+      group: "",
+      resource: "configmaps",
+    })),
     { verb: "create", group: "rbac.authorization.k8s.io", resource: "roles" },
     { verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: platformNamespace },
   ];

@@ -10,7 +10,14 @@ interface Status {
   message?: string;
   phase?: string;
   observedGeneration?: number;
-  machines?: { uid: string; ready: boolean; phase?: string; node?: string; provisioned?: boolean }[];
+  machines?: {
+    uid: string;
+    ready: boolean;
+    phase?: string;
+    node?: string;
+    provisioned?: boolean;
+    vcpus?: number;
+  }[];
   transitions?: { type: string }[];
   replacements?: { machineUID: string }[];
 }
@@ -196,6 +203,7 @@ describe("while an object is being created", () => {
     ["another generation", { observedGeneration: 2 }],
     ["another machine", { machines: [machine, { uid: "2", ready: false }] }],
     ["that the infrastructure of a machine exists", { machines: [{ ...machine, provisioned: true }] }],
+    ["the size of a machine, by which it is billed", { machines: [{ ...machine, vcpus: 2 }] }],
     ["that a machine has a node", { machines: [{ ...machine, node: "node-1" }] }],
     ["a transition", { transitions: [{ type: "Ready" }] }],
     ["a replacement", { replacements: [{ machineUID: "1" }] }],

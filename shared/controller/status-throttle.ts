@@ -25,6 +25,7 @@ interface ListedMachine {
   phase?: string | undefined;
   node?: string | undefined;
   provisioned?: boolean | undefined;
+  vcpus?: number | undefined;
 }
 
 interface StatusLike {
@@ -174,7 +175,7 @@ function withoutProgress({
   return {
     stalled: stalled && [stalled.status, stalled.reason],
     observedGeneration,
-    machines: machines?.map((machine) => `${machine.uid} ${exists(machine)}`).toSorted(),
+    machines: machines?.map((machine) => `${machine.uid} ${exists(machine)} ${machine.vcpus}`).toSorted(),
     replacements,
     transitions,
   };
