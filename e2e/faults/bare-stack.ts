@@ -14,8 +14,8 @@ export interface BareStack {
   proxy: ApiProxy;
   /** Starts an operator behind the proxy, which becomes leader immediately. */
   startOperator(settings?: Record<string, string>): Promise<OperatorProcess>;
-  /** Creates an organization, with a simulated Cluster API in it. */
-  openOrganization(): Promise<Organization>;
+  /** Creates an organization, with a simulated Cluster API in it. `tolerated` as in createEngineer. */
+  openOrganization(options?: { tolerated?: RegExp }): Promise<Organization>;
   stop(): Promise<void>;
 }
 
@@ -59,8 +59,8 @@ export async function startBareStack(dir: string): Promise<BareStack> {
       running.push(operator);
       return operator;
     },
-    async openOrganization() {
-      const engineer = await createEngineer(stack.info);
+    async openOrganization(options = {}) {
+      const engineer = await createEngineer(stack.info, undefined, options);
       const simulation = simulateClusterApi(engineer.client, proxy.kubeconfig, engineer.namespace);
       return {
         engineer,

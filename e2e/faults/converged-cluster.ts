@@ -12,8 +12,11 @@ export interface ConvergedCluster extends Organization {
 }
 
 /** Creates a cluster in a new organization and waits until it has converged. */
-export async function createConvergedCluster(bare: BareStack): Promise<ConvergedCluster> {
-  const organization = await bare.openOrganization();
+export async function createConvergedCluster(
+  bare: BareStack,
+  options: { tolerated?: RegExp } = {},
+): Promise<ConvergedCluster> {
+  const organization = await bare.openOrganization(options);
   const { engineer } = organization;
   async function run(name: Step["name"]): Promise<void> {
     const step = getStep(name);
