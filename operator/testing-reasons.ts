@@ -105,6 +105,7 @@ export const clusters: [string, ClusterFixture][] = [
   ["Expired", aCluster(ENDED)],
   ["DeletionProtected", ready().withSpec({ ...ENDED, deletionProtection: true })],
   ["Held", held(ready().withSpec(ENDED))],
+  ["Restored", restored(ready().withSpec(ENDED))],
   ["NetworksOverlap", aCluster().withSpec({ clusterNetwork: { services: ["10.64.0.0/10"] } })],
 ];
 
@@ -183,6 +184,13 @@ export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [s
 
 function withAddOn(state: AddOnState["state"]): ClusterFixture {
   return ready().with({ addOns: [{ name: "cilium", state, manifests: ["ConfigMap cilium"] }] });
+}
+
+/** Its id is older than itself. */
+function restored(fixture: ClusterFixture): ClusterFixture {
+  const { cluster } = fixture.observed;
+  const labels = { ...cluster.metadata.labels, [LABEL_ID]: "0193a0f0-0000-7000-8000-0000000000e1" };
+  return fixture.with({ cluster: { ...cluster, metadata: { ...cluster.metadata, labels } } });
 }
 
 function restoredWithoutPools() {

@@ -20,8 +20,8 @@ import { parseSubnetRange } from "./subnets/allocate.ts";
 export const START = new Date("2026-01-01T00:00:00Z");
 export const ORG = "0193a0f0-0000-7000-8000-0000000000aa";
 export const NAMESPACE = `org-${ORG}`;
-export const CLUSTER_ID = "0193a0f0-0000-7000-8000-0000000000c1";
-export const POOL_ID = "0193a0f0-0000-7000-8000-0000000000b1";
+export const CLUSTER_ID = "019b76da-a800-7000-8000-0000000000c1";
+export const POOL_ID = "019b76da-a800-7000-8000-0000000000b1";
 
 const ALL_VARIABLES = [
   "plan",

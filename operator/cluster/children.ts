@@ -62,7 +62,8 @@ export type Decision =
  */
 export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
   const { cluster, settings } = observed;
-  const expired = observed.capi === undefined ? findExpired("cluster", cluster, now) : undefined;
+  const isNew = observed.capi === undefined && !wasThere(observed);
+  const expired = isNew ? findExpired("cluster", cluster, now) : undefined;
   if (expired !== undefined) return { ok: false, problem: expired, target: undefined };
   const forbidden = findPackageProblem(observed);
   if (forbidden !== undefined) return { ok: false, problem: forbidden, target: undefined };

@@ -31,7 +31,7 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
   if (stalled?.status === "True" && !wasStalled) record("Warning", stalled.reason, stalled.message);
   const held = findCondition(next.conditions, "ExpiryHeld");
-  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld") === undefined)
+  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record("Warning", "ExpiryHeld", held.message, "Delete");
   const isDeletionHeld = observed.capi?.state.paused === true || observed.applyFailure !== undefined;
   // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.

@@ -1,13 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
 import { aPool } from "../node-pool/testing.ts";
-import { makePool, START } from "../testing.ts";
+import { CLUSTER_ID, makePool, START } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 
 const PAST = { expiresAt: new Date(START.getTime() - 1000).toISOString() };
 const SOON = { expiresAt: new Date(START.getTime() + 60_000).toISOString() };
+
+/** Its id is older than itself. */
+const OLD_ID = "0193a0f0-0000-7000-8000-0000000000e1";
+const BEFORE = { expiresAt: new Date(START.getTime() - 60_000).toISOString() };
+
+function withMetadata(fixture: ClusterFixture, metadata: Partial<Cluster["metadata"]>): ClusterFixture {
+  const { cluster } = fixture.observed;
+  return fixture.with({ cluster: { ...cluster, metadata: { ...cluster.metadata, ...metadata } } });
+}
 
 const poolsOf = (fixture: ClusterFixture) => [...readLivePools(fixture.observed.capi?.object).keys()];
 const statusOf = (fixture: ClusterFixture) => fixture.observed.cluster.status;
@@ -31,6 +42,22 @@ describe("of a cluster that is past its end", () => {
     const running = aCluster().withPools(makePool("web")).ready().withSpec(PAST).reconciled();
     expect([statusOf(running)?.phase, poolsOf(running)]).toEqual(["Ready", ["web"]]);
     expect(running.plan().remove).toEqual([]);
+  });
+
+  test("what was lost is made again on request, with the pools that were ready", () => {
+    const pools = [makePool("web", PAST), makePool("new", PAST)];
+    const running = aCluster().withPools(makePool("web")).ready().withSpec(PAST);
+    const [kept, ...others] = running.withPools(...pools).observed.pools;
+    const status = { firstReadyAt: START.toISOString() };
+    const lost = running.with({
+      capi: undefined,
+      pools: [kept && { ...kept, pool: { ...kept.pool, status } }, ...others].flatMap((one) => one ?? []),
+    });
+    expect(lost.plan().apply).toEqual([]);
+    expect(findCondition(lost.plan().status?.conditions, "Stalled")?.reason).toBe("InfrastructureLost");
+    expect(
+      poolsOf(withMetadata(lost, { annotations: { [ANNOTATION_RECREATE]: CLUSTER_ID } }).reconciled()),
+    ).toEqual(["web"]);
   });
 });
 
@@ -59,6 +86,12 @@ describe("what keeps an object after its end is a condition and an event, each o
     expect(plan.status?.message).toBe(condition?.message);
     expect(plan.events.map(({ reason }) => reason)).toEqual(["ExpiryHeld"]);
     expect(held.reconciled().after(600).plan()).toMatchObject({ status: undefined, events: [] });
+    const changed = withMetadata(held.reconciled(), { labels: { [LABEL_ID]: OLD_ID } })
+      .withSpec(BEFORE)
+      .plan();
+    expect(changed.events.map(({ note }) => note)).toEqual([
+      expect.stringContaining("came back from a backup"),
+    ]);
     const lifted = held.reconciled().withSpec({ deletionProtection: false }).plan();
     expect(findCondition(lifted.status?.conditions, "ExpiryHeld")).toBeUndefined();
   });
@@ -68,10 +101,27 @@ describe("what keeps an object after its end is a condition and an event, each o
     const reasonOf = (fixture: typeof pool) =>
       findCondition(fixture.reconciled().status()?.conditions, "ExpiryHeld")?.reason;
     expect(reasonOf(pool.withSpec({ ...PAST, deletionProtection: true }))).toBe("DeletionProtected");
-    expect(reasonOf(pool.withSpec(PAST).withCluster({ suspended: true }))).toBe("Suspended");
+    const suspended = pool.withSpec(PAST).withCluster({ suspended: true });
+    expect(reasonOf(suspended)).toBe("Suspended");
+    expect(JSON.stringify(suspended.plan().status)).not.toContain("set spec.expiresAt");
+    const changed = pool
+      .withSpec({ ...PAST, deletionProtection: true })
+      .reconciled()
+      .withCluster({ suspended: true });
+    expect(changed.plan().events.map(({ reason }) => reason)).toEqual(["ExpiryHeld"]);
+    expect(changed.reconciled().plan().events).toEqual([]);
     expect(reasonOf(pool.withSpec(PAST))).toBeUndefined();
     expect(reasonOf(pool.withSpec({ ...SOON, deletionProtection: true }))).toBeUndefined();
   });
+});
+
+test("what came back from a backup after its end is kept, and one whose end is later is not", () => {
+  const restored = withMetadata(aCluster().ready(), { labels: { [LABEL_ID]: OLD_ID } });
+  const findHeld = (spec: { expiresAt: string }) =>
+    findCondition(restored.withSpec(spec).after(61).plan().status?.conditions, "ExpiryHeld");
+  expect(findHeld(BEFORE)).toMatchObject({ status: "True", reason: "Restored" });
+  expect(findHeld(BEFORE)?.message).toContain("Delete it, or set spec.expiresAt to a later time.");
+  expect([findHeld(PAST), findHeld(SOON)]).toEqual([undefined, undefined]);
 });
 
 test("an object is looked at again at its end, and within a day where that is far away", () => {

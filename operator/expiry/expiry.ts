@@ -1,7 +1,7 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { EXPIRED } from "../../shared/crd/conditions.ts";
-import { isPastEnd } from "../../shared/crd/expiry.ts";
+import { isPastEnd, isRestoredAfterEnd } from "../../shared/crd/expiry.ts";
 import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
@@ -19,25 +19,31 @@ export function findExpired(noun: Noun, object: Expiring, now: Date): Problem | 
   return { reason: EXPIRED, message };
 }
 
-/** Whether a pool that is not in the live topology of its cluster is past its end date, so that it is not put there. */
-export function isExpiredPool(pool: Expiring, livePool: object | undefined, now: Date): boolean {
-  return livePool === undefined && isPastEnd(pool.spec, now);
+/**
+ * Whether a pool that is not in the live topology of its cluster is past its end date, so that it is not put there. One that was
+ * ready comes back with a cluster that is made again.
+ */
+export function isExpiredPool({ spec, status }: NodePool, livePool: object | undefined, now: Date): boolean {
+  return livePool === undefined && status?.firstReadyAt === undefined && isPastEnd(spec, now);
 }
 
-/** What keeps an object from its deletion, the one that its owner can end first, and what to do. */
-function findHold(
-  { metadata, spec, kind }: Expiring,
-  isSuspended: boolean,
-): { reason: string; cause: string } | undefined {
+/** What keeps an object from its deletion, first what has to end first, and what to do. Of a suspended cluster REST changes no pool. */
+function findHold(object: Expiring, isSuspended: boolean): { reason: string; cause: string } | undefined {
+  const { metadata, spec, kind } = object;
   const later = "set spec.expiresAt to a later time";
+  if (isSuspended) {
+    const cause = "its cluster is suspended. Ask the platform's operator to resume that";
+    return { reason: "Suspended", cause };
+  }
+  if (isRestoredAfterEnd(object))
+    return { reason: "Restored", cause: `it came back from a backup after that. Delete it, or ${later}` };
   if (spec.deletionProtection === true) {
-    const cause = `spec.deletionProtection is true. Set it to false to have it deleted now, or ${later}`;
+    const cause = `spec.deletionProtection is true. Set it to false to have it deleted, or ${later}`;
     return { reason: "DeletionProtected", cause };
   }
   if (kind === clusterKind.kind && metadata.annotations?.[ANNOTATION_HOLD] !== undefined)
     return { reason: "Held", cause: `the platform holds it. Ask the platform's operator, or ${later}` };
-  const cause = `its cluster is suspended. Ask the platform's operator to resume that, or ${later}`;
-  return isSuspended ? { reason: "Suspended", cause } : undefined;
+  return undefined;
 }
 
 /** Why an object is still there after its end date; undefined = it is not, or nothing keeps it. */

@@ -51,7 +51,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
     record({ type: "Warning", reason: stalled.reason, action, message: stalled.message });
   }
   const held = findCondition(next.conditions, "ExpiryHeld");
-  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld") === undefined)
+  if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
   const wait = findLongWait(last, next, { isDeletionHeld: describeLeavingMachine(observed) !== "" });
   if (wait !== undefined) record({ type: "Warning", action, ...wait });

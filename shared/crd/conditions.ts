@@ -52,6 +52,7 @@ export const CONDITION_REASONS = {
     "Suspended",
     "DeletionProtected",
     "Held",
+    "Restored",
     "ClusterAPIUnavailable",
   ],
   /** Something that worked does not work now. */
