@@ -181,6 +181,22 @@ export async function findHarvested(db: Queryable, eventUids: readonly string[])
   return new Set(rows.map(({ uid, count }) => `${uid} ${count}`));
 }
 
+/** Since when each of these Kubernetes Events is known: by the later of two clocks, that of its record and that of its source. */
+export async function findEventTimes(
+  db: Queryable,
+  eventUids: readonly string[],
+): Promise<Map<string | null, Date>> {
+  if (eventUids.length === 0) return new Map();
+  const { eventUid, recordedAt, payload } = systemEvents;
+  const rows = await db
+    .select({ eventUid, recordedAt, seenAt: sql<string>`${payload} ->> 'firstSeenAt'` })
+    .from(systemEvents)
+    .where(inArray(eventUid, [...eventUids]));
+  return new Map(
+    rows.map((row) => [row.eventUid, new Date(Math.max(row.recordedAt.getTime(), Date.parse(row.seenAt)))]),
+  );
+}
+
 /** The last recorded status of each cluster or, with a node pool id, of each node pool, in the same order. */
 export async function findLastStatuses(
   db: Queryable,

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
+import { ANNOTATION_HOLD, ANNOTATION_IDENTITY, LABEL_ID } from "../../../shared/crd/names.ts";
 import { toProjectedCluster, toProjectedNodePool } from "../../resources/project/index.ts";
-import { composeNotice, findDueNotice, isDue } from "./due.ts";
+import { composeNotice, findDueNotice, isAnnounced, isDue, listNoticeIds } from "./due.ts";
 
 const END = "2026-12-08T12:00:00Z";
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
@@ -46,7 +47,14 @@ function anObject({ metadata, status, ...spec }: Change = {}): Cluster {
   };
 }
 
-const late = { creationTimestamp: "2026-12-08T12:00:01Z" };
+/** Made after the end, with its id. */
+const late = {
+  creationTimestamp: "2026-12-08T12:00:01Z",
+  labels: { [LABEL_ID]: "01a25586-65e8-7000-8000-000000000001" },
+  annotations: { [ANNOTATION_IDENTITY]: "new" },
+};
+/** Made after the end, with an id that is older. */
+const restored = { ...late, labels: { [LABEL_ID]: ID } };
 const stalled = (reason: string, observedGeneration = 2): Cluster["status"] => ({
   observedGeneration,
   conditions: [{ type: "Stalled", status: "True", reason, message: "", lastTransitionTime: END }],
@@ -65,17 +73,44 @@ test.each<[boolean, string, number, Change]>([
   [false, "while it is being deleted", -1, { metadata: { deletionTimestamp: END } }],
   [false, "created after its end, unseen by the operator", -2, { metadata: late }],
   [false, "created after its end and not made", -2, { metadata: late, status: stalled("Expired") }],
+  [
+    true,
+    "restored before its end",
+    0,
+    { metadata: { ...restored, creationTimestamp: "2026-12-08T11:59:59Z" } },
+  ],
+  [false, "restored after its end", -100 * DAY, { metadata: restored, status: stalled("UnknownVersion") }],
+  [
+    false,
+    "restored after its end, with a confirmed id",
+    -100 * DAY,
+    { metadata: { ...restored, annotations: {} }, status: { ...stalled("UnknownVersion"), id: ID } },
+  ],
+  ...["known", "refused", undefined].map((verdict): [boolean, string, number, Change] => [
+    false,
+    `created after its end, with the verdict ${verdict} on its id`,
+    -2,
+    {
+      metadata: { ...late, annotations: verdict === undefined ? {} : { [ANNOTATION_IDENTITY]: verdict } },
+      status: stalled("UnknownVersion"),
+    },
+  ]),
   [false, "with an unseen end", -2, { metadata: late, status: stalled("UnknownVersion", 1) }],
 ])("it is %s that an object is deleted %s", (expected, _, seconds, change) => {
   expect(isDue(anObject(change), ahead(seconds))).toBe(expected);
 });
 
-function noticeOf(change: Change, seconds = 60) {
+function projected(change: Change) {
   const cluster = toProjectedCluster(anObject(change), ID);
-  return cluster && composeNotice(cluster, ahead(seconds));
+  if (cluster === undefined) throw new Error("it is not served");
+  return cluster;
 }
 
+const noticeOf = (change: Change, seconds = 60) => composeNotice(projected(change), ahead(seconds));
+
 test("a notice has one id for each object, end and kind of notice, however its end is written", () => {
+  // API servers of two versions, which run together during an update, must not announce an end twice.
+  expect(noticeOf({})?.eventUid).toBe("a12cfd72-f311-87eb-a3b9-3fc47f3b0c4d");
   const same = [noticeOf({}), noticeOf({}, 1800), noticeOf({ expiresAt: "2026-12-08T13:00:00.000+01:00" })];
   const others = [
     noticeOf({}, 7200),
@@ -84,6 +119,36 @@ test("a notice has one id for each object, end and kind of notice, however its e
   ];
   const countIds = (notices: typeof same) => new Set(notices.map((notice) => notice?.eventUid)).size;
   expect([countIds(same), countIds([...same, ...others])]).toEqual([1, 4]);
+});
+
+test.each<[boolean, string, number, number | undefined]>([
+  [true, "at its end, announced a second before", 0, 1],
+  [true, "at its end, announced a week before", 0, 7 * DAY],
+  [false, "at its end, never announced", 0, undefined],
+  [false, "announced at its end, at once", 0, 0],
+  [false, "announced at its end, 59 minutes later", -3540, 0],
+  [true, "announced at its end, an hour later", -3600, 0],
+  [false, "announced a day after its end, 59 minutes later", -DAY - 3540, -DAY],
+  [true, "announced a day after its end, an hour later", -DAY - 3600, -DAY],
+  [false, "announced by a clock that was a day ahead", -7200, -DAY],
+])("it is %s that an end is announced: %s", (expected, _, seconds, announced) => {
+  const sentAt = new Map<string | null, Date>();
+  if (announced !== undefined) sentAt.set(noticeOf({}, announced)?.eventUid ?? "", ahead(announced));
+  expect(isAnnounced(projected({}), sentAt, ahead(seconds))).toBe(expected);
+  for (const moved of ["2026-12-08T11:59:59Z", "2026-12-01T12:00:00Z"])
+    expect(isAnnounced(projected({ expiresAt: moved }), sentAt, ahead(-2 * DAY))).toBe(false);
+});
+
+test("an end that has passed has a notice of its own, but none while something keeps the object", () => {
+  const ended = noticeOf({}, -DAY);
+  expect(JSON.stringify(ended)).toMatch(
+    /cluster shop has ended at .*: it is deleted in an hour\. Set expires_at/,
+  );
+  expect(listNoticeIds(projected({}), ahead(-DAY))).toContain(ended?.eventUid);
+  expect(noticeOf({}, -2 * DAY)?.eventUid).toBe(ended?.eventUid);
+  const held = { annotations: { [ANNOTATION_HOLD]: "a legal hold" } };
+  for (const change of [{ deletionProtection: true }, { metadata: held }, { metadata: restored }])
+    expect(noticeOf(change, -DAY)).toBeUndefined();
 });
 
 test("a notice says when what is deleted and how it is kept, and of a protected one that it is held back", () => {

@@ -2,6 +2,8 @@ import { createHash } from "node:crypto";
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import { EXPIRED } from "../../../shared/crd/conditions.ts";
 import { isPastEnd } from "../../../shared/crd/expiry.ts";
+import { findRestoredAt, identityOf } from "../../../shared/crd/identity.ts";
+import { ANNOTATION_HOLD } from "../../../shared/crd/names.ts";
 import type { NewSystemEvent } from "../../events/feed.ts";
 import type { ProjectedObject } from "../../resources/project/index.ts";
 
@@ -14,6 +16,9 @@ const NOTICES = [
   { name: "7d", beforeMs: 7 * 24 * HOUR_MS },
 ] as const;
 
+/** Of an end that has passed without any of the others. */
+const ENDED = "ended";
+
 type Notice = (typeof NOTICES)[number]["name"];
 type Deletable = Pick<ProjectedObject["object"], "metadata" | "spec" | "status">;
 
@@ -25,43 +30,68 @@ export function findDueNotice(expiresAt: string | undefined, now: Date): Notice 
 
 /**
  * Whether the end date of an object has passed and its protection does not keep it. What was created after its end waits for the operator: it
- * makes nothing of it, and deleting that would have Git create it for ever.
+ * makes nothing of it, and deleting that would have Git create it for ever. The end of what came back from a backup may be outdated.
  */
-export function isDue({ metadata, spec, status }: Deletable, now: Date): boolean {
+export function isDue(object: Deletable, now: Date): boolean {
+  const { metadata, spec, status } = object;
   if (!isPastEnd(spec, now) || metadata.deletionTimestamp !== undefined) return false;
   if (spec.deletionProtection === true) return false;
   const createdMs = Date.parse(metadata.creationTimestamp ?? "");
   if (createdMs < Date.parse(spec.expiresAt ?? "")) return true;
+  if (findRestoredAt(object) !== undefined || !["confirmed", "new"].includes(identityOf(object)))
+    return false;
   const isObserved = (status?.observedGeneration ?? -1) >= (metadata.generation ?? 0);
   return isObserved && findCondition(status?.conditions, "Stalled")?.reason !== EXPIRED;
 }
 
+/** The ids of the notices that count now: of an object that is due, all of its end. */
+export function listNoticeIds(object: ProjectedObject, now: Date): string[] {
+  const due = findDueNotice(object.object.spec.expiresAt, now);
+  if (due !== undefined) return [identifyNotice(object, due)];
+  if (!isDue(object.object, now)) return [];
+  return [ENDED, ...NOTICES.map(({ name }) => name)].map((name) => identifyNotice(object, name));
+}
+
+/** Whether a notice of this very end was sent before it or an hour ago. `sentAt` has the time of each notice by its id. */
+export function isAnnounced(
+  object: ProjectedObject,
+  sentAt: ReadonlyMap<string | null, Date>,
+  now: Date,
+): boolean {
+  const endMs = Date.parse(object.object.spec.expiresAt ?? "");
+  const times = listNoticeIds(object, now).flatMap((id) => sentAt.get(id)?.getTime() ?? []);
+  return times.some((ms) => ms < endMs || ms + HOUR_MS <= now.getTime());
+}
+
 /**
- * The notice of an object that is due, as an event of its cluster. Its id is made of the object, its end and the notice, so that
- * the feed has it once, whoever sends it: the feed keeps it for 7 days, after which this notice is not due any more.
+ * The notice that is to be sent of an object, as an event of its cluster. Its id is made of the object, its end and the notice, so
+ * that the feed has it once, whoever sends it, for 7 days: after that one before the end is not due any more, and the hour after an
+ * end begins anew.
  */
 export function composeNotice(object: ProjectedObject, now: Date): NewSystemEvent | undefined {
   const { metadata, spec } = object.object;
-  const notice = findDueNotice(spec.expiresAt, now);
+  const isHeld = metadata.annotations?.[ANNOTATION_HOLD] !== undefined;
+  const hasEnded = isDue(object.object, now) && !isHeld;
+  const notice = hasEnded ? ENDED : findDueNotice(spec.expiresAt, now);
   if (notice === undefined || metadata.deletionTimestamp !== undefined) return undefined;
-  const end = new Date(spec.expiresAt ?? "").toISOString();
+  const end = toEnd(object);
   const isPool = "clusterId" in object;
   const noun = isPool ? "node pool" : "cluster";
   const effect =
     spec.deletionProtection === true
       ? "would be deleted then, which deletion_protection holds back"
-      : "is deleted then. Set expires_at to a later time or to null, or deletion_protection to true, to keep it";
+      : `is deleted ${hasEnded ? "in an hour" : "then"}. Set expires_at to a later time or to null, or deletion_protection to true, to keep it`;
   return {
     kind: "system-event",
     orgId: object.orgId,
     clusterId: isPool ? object.clusterId : object.id,
     nodePoolId: isPool ? object.id : null,
-    eventUid: toUuid(`${object.uid} ${end} ${notice}`),
+    eventUid: identifyNotice(object, notice),
     eventCount: 1,
     payload: {
       type: "Warning",
       reason: "Expiring",
-      message: `The ${noun} ${object.displayName} ends at ${end}: it ${effect}.`,
+      message: `The ${noun} ${object.displayName} ${hasEnded ? "has ended" : "ends"} at ${end}: it ${effect}.`,
       source: "operator",
       object: { kind: isPool ? "NodePool" : "Cluster", name: object.name },
       count: 1,
@@ -69,6 +99,14 @@ export function composeNotice(object: ProjectedObject, now: Date): NewSystemEven
       lastSeenAt: now.toISOString(),
     },
   };
+}
+
+function identifyNotice(object: ProjectedObject, notice: string): string {
+  return toUuid(`${object.uid} ${toEnd(object)} ${notice}`);
+}
+
+function toEnd({ object }: ProjectedObject): string {
+  return new Date(object.spec.expiresAt ?? "").toISOString();
 }
 
 /** A UUID made of a text (RFC 9562, version 8). */

@@ -56,6 +56,24 @@ const readNotices = async (clusterId: string) => {
   return rows.filter(({ payload }) => "reason" in payload && payload.reason === "Expiring");
 };
 
+/** As kubectl sets it, which takes any time. */
+async function setEnd(id: string, expiresAt: Date): Promise<void> {
+  const { kube, db } = api.deps;
+  const known = await findCluster(db, orgId, id);
+  if (known === undefined) throw new Error("it is not served");
+  const spec = { expiresAt: expiresAt.toISOString() };
+  const options = { fieldManager: "kubectl-patch" };
+  await kube.mergePatch<Cluster>(clusterKind, known.namespace, known.name, { spec }, options);
+  await project(await kube.get<Cluster>(clusterKind, known.namespace, known.name));
+}
+
+async function project(live: Cluster | undefined): Promise<string> {
+  const object = live && toProjectedCluster(live, orgId);
+  if (object === undefined) throw new Error("it has no id");
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }], { isDeleterAwaited: false }));
+  return object.id;
+}
+
 const readDeletions = (targetId: string, action = "cluster.delete") =>
   api.deps.db
     .select()
@@ -124,6 +142,7 @@ test("at its end a cluster or a pool is deleted as DELETE does, by the system, a
 
 test("replicas that delete at the same time write one audit row", async () => {
   const { id } = await create("Twice", { expires_at: end });
+  await run(hoursBefore(1));
   await Promise.all([1, 2, 3].map(() => run(afterEnd())));
   expect([await isThere(id), (await readDeletions(id)).length]).toEqual([false, 1]);
 });
@@ -134,6 +153,7 @@ test.each<[string, object]>([
   ["the removal of the end", { expiresAt: null }],
 ])("%s that is set while a deletion is under way holds it back", async (what, spec) => {
   const { id, pool } = await create(`Raced by ${what}`, { expires_at: end }, { expires_at: end });
+  await run(hoursBefore(1));
   const racing: KubeClient = {
     ...api.deps.kube,
     async delete(kind, namespace, name, options) {
@@ -186,9 +206,59 @@ test("a process that ends between a notice and the deletion leaves both to the n
   ]);
 });
 
+test("an end that has passed when kubectl sets it is announced once, and deletes what runs an hour later", async () => {
+  const { id } = await create("Typo", { expires_at: new Date(end.getTime() + 30 * 24 * HOUR_MS) });
+  const other = await create("Typo of an earlier end", { expires_at: end });
+  await run(hoursBefore(1));
+  await setEnd(id, hoursBefore(48));
+  await setEnd(other.id, hoursBefore(72));
+  await Promise.all([1, 2, 3].map(() => run(end)));
+  for (const one of [id, other.id]) {
+    expect((await readNotices(one)).at(-1)?.payload).toMatchObject({
+      message: expect.stringContaining("is deleted in an hour"),
+      firstSeenAt: end.toISOString(),
+    });
+  }
+  await run(hoursBefore(-0.99));
+  expect([await isThere(id), await isThere(other.id), (await readNotices(id)).length]).toEqual([
+    true,
+    true,
+    1,
+  ]);
+  await run(afterEnd());
+  expect([await isThere(id), await isThere(other.id)]).toEqual([false, false]);
+  expect((await readDeletions(id)).length).toBe(1);
+});
+
+test("an announced end that is moved within the hour keeps the object, and a new one has an hour of its own", async () => {
+  const { id } = await create("Moved");
+  await setEnd(id, hoursBefore(48));
+  await run(end);
+  await setEnd(id, hoursBefore(-500));
+  await run(afterEnd());
+  expect(await isThere(id)).toBe(true);
+  await setEnd(id, hoursBefore(24));
+  await run(afterEnd());
+  expect([await isThere(id), (await readNotices(id)).length]).toEqual([true, 2]);
+  await run(hoursBefore(-2));
+  expect(await isThere(id)).toBe(false);
+});
+
+test("an end that is moved to another past time while a deletion is under way is not the announced one", async () => {
+  const { id } = await create("Moved meanwhile", { expires_at: end });
+  await run(hoursBefore(1));
+  const get: KubeClient["get"] = async (kind, namespace, name) => {
+    const known = await findCluster(api.deps.db, orgId, id);
+    if (known?.name === name && kind.kind === clusterKind.kind) await setEnd(id, hoursBefore(24));
+    return api.deps.kube.get(kind, namespace, name);
+  };
+  await run(afterEnd(), { kube: { ...api.deps.kube, get } });
+  expect([await isThere(id), await readDeletions(id)]).toEqual([true, []]);
+});
+
 test("what is created in Kubernetes after its end is not made and not deleted, and an offset that is none is refused", async () => {
   await create("Namespace");
-  const { kube, db } = api.deps;
+  const { kube } = api.deps;
   const namespace = `org-${orgId}`;
   const object = (expiresAt: string) => ({
     apiVersion: "cloud.marina.dev/v1",
@@ -206,12 +276,10 @@ test("what is created in Kubernetes after its end is not made and not deleted, a
     return findCondition(live?.status?.conditions, "Stalled")?.reason === "Expired" ? live : undefined;
   });
   expect(seen.status?.message).toContain("spec.expiresAt");
-  const projected = toProjectedCluster(seen, orgId);
-  if (projected === undefined) throw new Error("it has no id");
-  await db.transaction((tx) => projectObservations(tx, [{ object: projected }], { isDeleterAwaited: false }));
-  await run(new Date());
-  expect(await isThere(projected.id)).toBe(true);
-  const { body } = await api.request("GET", `${clusters}/${projected.id}`);
+  const id = await project(seen);
+  for (const hours of [0, 1]) await run(new Date(Date.now() + hours * HOUR_MS));
+  expect([await isThere(id), await readNotices(id)]).toEqual([true, []]);
+  const { body } = await api.request("GET", `${clusters}/${id}`);
   expect([body.status, body.expires_at]).toEqual(["failed", "2020-01-01T00:00:00.000Z"]);
   expect(body.status_message).toContain("expires_at 2020");
 });

@@ -1,7 +1,8 @@
+import { isSameEnd } from "../../../shared/crd/expiry.ts";
 import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { appendEvents, findHarvested } from "../../events/feed.ts";
+import { appendEvents, findEventTimes } from "../../events/feed.ts";
 import { asAuthorized, type Caller } from "../../http/contract/caller.ts";
 import { ApiError } from "../../http/errors.ts";
 import { deleteNodePool } from "../../node-pools/index.ts";
@@ -15,7 +16,7 @@ import {
 import { isWriteIntended, requireNodePoolToChange } from "../../resources/write/index.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { deleteCluster } from "../write.ts";
-import { composeNotice, isDue } from "./due.ts";
+import { composeNotice, isAnnounced, isDue, listNoticeIds } from "./due.ts";
 import { lockExpiry } from "./store.ts";
 
 const EVERY_MS = 30_000;
@@ -23,7 +24,7 @@ const BATCH = 200;
 /** Also the actor of the audit entries. */
 const EXPIRY_JOB = "expiry";
 
-/** Announces the end dates of clusters and node pools, and deletes what is past its end. */
+/** Announces the end dates of clusters and node pools, and deletes what is past one that was announced. */
 export function expiryJobs(deps: Deps): PeriodicJob[] {
   return [{ name: EXPIRY_JOB, everyMs: EVERY_MS, run: (signal) => followEnds(deps, signal) }];
 }
@@ -35,22 +36,25 @@ async function followEnds(deps: Deps, signal: AbortSignal): Promise<void> {
     let cursor: string | undefined = NIL_ID;
     while (cursor !== undefined && !signal.aborted) {
       const objects: Expiring[] = await listExpiring(deps.db, kind, { cursor, limit: BATCH });
-      await announce(deps, objects);
-      for (const object of objects)
-        if (!signal.aborted && isDue(object.object, deps.now())) await expireOrLog(deps, object);
+      for (const object of await announce(deps, objects))
+        if (!signal.aborted) await expireOrLog(deps, object);
       cursor = objects.length === BATCH ? objects.at(-1)?.id : undefined;
     }
   }
 }
 
-async function announce({ db, now }: Deps, objects: readonly Expiring[]): Promise<void> {
-  const notices = objects.flatMap((object) => composeNotice(object, now()) ?? []);
-  const sent = await findHarvested(
-    db,
-    notices.map(({ eventUid }) => eventUid),
-  );
-  const due = notices.filter(({ eventUid, eventCount }) => !sent.has(`${eventUid} ${eventCount}`));
-  if (due.length > 0) await db.transaction((tx) => appendEvents(tx, due));
+/** Sends the notices that are due, and finds what is to be deleted: nothing of which the owner could not know. */
+async function announce(deps: Deps, objects: readonly Expiring[]): Promise<Expiring[]> {
+  const now = deps.now();
+  const ids = objects.flatMap((object) => listNoticeIds(object, now));
+  const sentAt = await findEventTimes(deps.db, ids);
+  const ended = objects.filter((object) => isDue(object.object, now) && isAnnounced(object, sentAt, now));
+  const notices = objects
+    .filter((object) => !ended.includes(object))
+    .flatMap((object) => composeNotice(object, now) ?? [])
+    .filter(({ eventUid }) => !sentAt.has(eventUid));
+  if (notices.length > 0) await deps.db.transaction((tx) => appendEvents(tx, notices));
+  return ended;
 }
 
 /** One that cannot be deleted keeps no other one, and is tried again in the next run. */
@@ -68,8 +72,9 @@ async function expireOrLog(deps: Deps, object: Expiring): Promise<void> {
 async function expire(deps: Deps, object: Expiring): Promise<void> {
   const { db, now } = deps;
   const scheduled = (current: Pick<Expiring, "id" | "object">) => {
-    if (!isDue(current.object, now())) throw notDue();
     const { expiresAt } = current.object.spec;
+    const isAnnouncedEnd = isSameEnd(expiresAt, object.object.spec.expiresAt);
+    if (!isAnnouncedEnd || !isDue(current.object, now())) throw notDue();
     return {
       after: { reason: "schedule", expires_at: expiresAt },
       check: (tx: Queryable) => requireFirst(tx, object),
