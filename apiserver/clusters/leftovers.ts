@@ -1,51 +1,29 @@
 import { z } from "zod";
-import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
-import { listAllPages, type TenantClient, type TenantKind } from "../../shared/tenant/tenant-client.ts";
+import { defineTenantKind, listAllPages, type TenantClient } from "../../shared/tenant/tenant-client.ts";
 import { MAX_LEFTOVERS, type TenantObject } from "../node-pools/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TenantReader, Unknown } from "./tenant-reader.ts";
 
-interface TenantService {
-  metadata: { name: string; namespace: string };
-  spec: { type?: string | undefined };
-}
-
-interface TenantVolume {
-  metadata: { name: string };
-  spec: { persistentVolumeReclaimPolicy?: string | undefined };
-  status?: { phase?: string | undefined } | undefined;
-}
-
 const name = z.string().min(1).max(253);
 
-const services: TenantKind<TenantService> = {
-  kind: defineKind<KubeObject & TenantService>({
-    group: "",
-    version: "v1",
-    kind: "Service",
-    plural: "services",
-    namespaced: true,
-  }),
-  schema: z.object({
+const services = defineTenantKind(
+  { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true },
+  z.object({
     metadata: z.object({ name, namespace: z.string().min(1).max(63) }),
     spec: z.object({ type: z.string().optional() }),
   }),
-};
+);
+type TenantService = z.output<typeof services.schema>;
 
-const volumes: TenantKind<TenantVolume> = {
-  kind: defineKind<KubeObject & TenantVolume>({
-    group: "",
-    version: "v1",
-    kind: "PersistentVolume",
-    plural: "persistentvolumes",
-    namespaced: false,
-  }),
-  schema: z.object({
+const volumes = defineTenantKind(
+  { group: "", version: "v1", kind: "PersistentVolume", plural: "persistentvolumes", namespaced: false },
+  z.object({
     metadata: z.object({ name }),
     spec: z.object({ persistentVolumeReclaimPolicy: z.string().optional() }),
     status: z.object({ phase: z.string().optional() }).optional(),
   }),
-};
+);
+type TenantVolume = z.output<typeof volumes.schema>;
 
 /**
  * What the deletion of a cluster may leave behind at the provider, read in the cluster itself. Unknown when its API

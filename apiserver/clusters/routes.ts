@@ -32,6 +32,7 @@ import {
   updateClusterBody,
 } from "./schema.ts";
 import { createTenantReader, type TenantReader } from "./tenant-reader.ts";
+import { readUpgradeChecks } from "./upgrade/checks.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
@@ -50,9 +51,10 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   const catalogue = createCatalogueReader(deps);
   addCreate(router, deps, catalogue, createCapabilitiesReader(deps));
   addReads(router, deps, catalogue);
-  addUpdate(router, deps, catalogue);
-  addDelete(router, deps, catalogue, createTenantReader(deps));
-  addUpgradeRoutes(router, deps, catalogue);
+  const tenants = createTenantReader(deps);
+  addUpdate(router, deps, catalogue, tenants);
+  addDelete(router, deps, catalogue, tenants);
+  addUpgradeRoutes(router, deps, catalogue, tenants);
   addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, deps, catalogue);
   addAdminClusterRoutes(router, deps, catalogue);
@@ -169,7 +171,7 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
   );
 }
 
-function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenants: TenantReader): void {
   addRoute(
     router,
     {
@@ -179,7 +181,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       tag,
       summary: "Update a cluster",
       description:
-        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade.",
+        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade, of which a dry run lists in effects.checks what it finds in the cluster.",
       access: ["clusters:update", "clusters:upgrade"],
       query: dryRunQuery,
       body: updateClusterBody,
@@ -203,7 +205,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
-      const { object: updated, effects } = await changeCluster(deps, caller, cluster, {
+      const changed = await changeCluster(deps, caller, cluster, {
         action: "cluster.update",
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
@@ -214,7 +216,11 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader): void
           if (version !== undefined) requirePermission("clusters:upgrade");
         },
       });
-      if (effects !== undefined) return c.json({ ...presentCluster(updated, versions), effects }, 200);
+      const { object: updated, effects, newVersion } = changed;
+      if (effects !== undefined) {
+        const checks = await readUpgradeChecks(tenants, cluster, newVersion);
+        return c.json({ ...presentCluster(updated, versions), effects: { ...effects, ...checks } }, 200);
+      }
       return c.json(presentCluster(updated, versions), 200, { ETag: objectTag(updated.object.metadata) });
     },
   );

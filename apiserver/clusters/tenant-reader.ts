@@ -73,7 +73,8 @@ export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = 
 }
 
 /** A sentence for people; the message of the API server of a tenant is cut by its client. */
-export function describeTenantError({ kubeMessage }: KubeError): string {
+export function describeTenantError({ reason, kubeMessage }: KubeError): string {
+  if (reason === "Aborted") return "The cluster did not answer in time.";
   return `The API server of the cluster could not be read: ${kubeMessage}`;
 }
 

@@ -53,23 +53,25 @@ interface ClusterChange {
 }
 
 /**
- * Changes a cluster: what is there already is not written. Throws 422 for what is decided, 403, 409 cluster_not_running,
- * already_exists or conflict, and what `changeObject` throws.
+ * Changes a cluster: what is there already is not written. `newVersion` is undefined where the version stays. Throws 422
+ * for what is decided, 403, 409 cluster_not_running, already_exists or conflict, and what `changeObject` throws.
  */
 export async function changeCluster(
   deps: Deps,
   caller: Caller,
   cluster: ProjectedCluster,
   { action, preconditions, dryRun = false, merge, requirePermissions }: ClusterChange,
-): Promise<ClusterResult> {
+): Promise<ClusterResult & { newVersion: string | undefined }> {
   const clusters = clustersOf(cluster.orgId);
-  return changeObject(deps, caller, clusters, cluster, {
+  let newVersion: string | undefined;
+  const result = await changeObject<Cluster, ProjectedCluster, Effects>(deps, caller, clusters, cluster, {
     action,
     preconditions,
     dryRun,
     decide(current) {
       const patch = requirePatch(current, merge(current));
       requirePermissions?.(patch);
+      newVersion = patch.version;
       const { spec, metadata } = current.object;
       const { expiresAt = spec.expiresAt, ...settings } = patch;
       const desired = { ...spec, ...settings, expiresAt: expiresAt ?? undefined };
@@ -91,6 +93,7 @@ export async function changeCluster(
       };
     },
   });
+  return { ...result, newVersion };
 }
 
 /**

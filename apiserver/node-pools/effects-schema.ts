@@ -38,6 +38,35 @@ const unknownRecord = z
     example: { unknown: "The cluster did not answer within 5 s." },
   });
 
+const EXAMPLE_CHECK = {
+  check: "pods_not_evictable",
+  severity: "blocking",
+  object: { kind: "PodDisruptionBudget", namespace: "shop", name: "web" },
+  message: "The disruption budget allows no eviction: it asks for 2 ready pods and has 2.",
+  fix: "Run more replicas or let the budget allow one eviction, and make pods ready that are not.",
+} as const;
+
+/** More checks are not listed. */
+const MAX_CHECKS = 500;
+
+const upgradeCheckRecord = z
+  .object({
+    check: z.enum(["pods_not_evictable", "webhook_without_endpoint", "removed_api", "unknown"]).openapi({
+      description:
+        "What was found: pods that no drain can evict, a webhook that refuses what it is asked about, an API in use that the version no longer has, or what could not be read.",
+    }),
+    severity: z.enum(["blocking", "warning"]).openapi({
+      description:
+        "blocking: the upgrade waits for it, or something no longer works after it, until somebody acts.",
+    }),
+    object: tenantObjectRecord,
+    message: textField(MAX_MESSAGE_LENGTH, "What was found, as a sentence for people."),
+    fix: textField(MAX_MESSAGE_LENGTH, "What to do about it."),
+  })
+  .openapi("UpgradeCheck", { description: "What an upgrade finds.", example: EXAMPLE_CHECK });
+
+export type UpgradeCheck = z.output<typeof upgradeCheckRecord>;
+
 /** What a dry run reads in the cluster itself; absent where the request does not concern it. */
 export const tenantEffects = {
   leftovers: z
@@ -47,5 +76,13 @@ export const tenantEffects = {
       description:
         "Of the deletion of a cluster: what may stay at the provider and cost money. Services of type LoadBalancer, and PersistentVolumes that are bound or whose reclaim policy is Retain.",
       example: [EXAMPLE_OBJECT],
+    }),
+  checks: z
+    .union([z.array(upgradeCheckRecord).max(MAX_CHECKS), unknownRecord])
+    .optional()
+    .openapi({
+      description:
+        "Of a request that changes the version: what the upgrade finds in the cluster. It is accepted all the same.",
+      example: [EXAMPLE_CHECK],
     }),
 };

@@ -1,7 +1,7 @@
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
 export { deletionFields, deletionSettings, refusePastEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
-export { MAX_LEFTOVERS, type TenantObject } from "./effects-schema.ts";
+export { MAX_LEFTOVERS, type TenantObject, type UpgradeCheck } from "./effects-schema.ts";
 export {
   createNodePoolBody,
   type Effects,

@@ -16,6 +16,7 @@ const endless: TenantClient = {
   listPage: () => Promise.resolve({ items: [], next: "more" }),
   create: () => Promise.resolve(),
   delete: () => Promise.resolve(),
+  read: unused,
   send: unused,
 };
 

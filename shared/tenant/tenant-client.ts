@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MANAGER_OPERATOR } from "../crd/names.ts";
 import { KubeError, networkCodeOf, toKubeError } from "../kube/errors.ts";
-import { apiVersionOf, type Kind } from "../kube/kind.ts";
+import { apiVersionOf, defineKind, type Kind, type KubeObject } from "../kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../kube/object.ts";
 import type { Transport, TransportRequest } from "../kube/transport.ts";
 
@@ -9,6 +9,11 @@ import type { Transport, TransportRequest } from "../kube/transport.ts";
 export interface TenantKind<T> {
   kind: Kind<T>;
   schema: z.ZodType<T>;
+}
+
+/** A kind in tenant clusters, whose objects are what the schema takes of them. */
+export function defineTenantKind<T>(kind: Omit<Kind<unknown>, "_type">, schema: z.ZodType<T>): TenantKind<T> {
+  return { kind: defineKind<KubeObject & T>(kind), schema };
 }
 
 /**
@@ -38,6 +43,8 @@ export interface TenantClient {
     namespace?: string,
     resourceVersion?: string,
   ): Promise<void>;
+  /** GET of a path that is of no object. */
+  read<T>(path: string, schema: z.ZodType<T>): Promise<T>;
   /** A request whose answer counts, as a subresource or a review: POST creates one, PATCH merges. */
   send<T>(method: "POST" | "PATCH", path: string, body: object, schema: z.ZodType<T>): Promise<T>;
 }
@@ -155,6 +162,7 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       const path = collectionPath(kind, metadataOf(object).namespace, true);
       await call({ method: "POST", path, query: { fieldManager }, body: object }, z.unknown());
     },
+    read: (path, schema) => call({ method: "GET", path }, schema),
     send(method, path, body, schema) {
       const contentType = method === "PATCH" ? MERGE_PATCH : undefined;
       const query = { fieldManager: MANAGER_OPERATOR };

@@ -6,12 +6,19 @@ import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { upgradeAccepted, upgradeBody } from "../schema.ts";
+import type { TenantReader } from "../tenant-reader.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
+import { readUpgradeChecks } from "./checks.ts";
 import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
 
 /** The upgrade of a cluster; a PUT with another k8s_version does the same. */
-export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+export function addUpgradeRoutes(
+  router: Router,
+  deps: Deps,
+  catalogue: CatalogueReader,
+  tenants: TenantReader,
+): void {
   addRoute(
     router,
     {
@@ -21,7 +28,7 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
       tag: "Clusters",
       summary: "Upgrade a cluster",
       description:
-        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be.",
+        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be. A dry run lists in effects.checks what the upgrade finds in the cluster.",
       access: "clusters:upgrade",
       query: dryRunQuery,
       body: upgradeBody,
@@ -45,14 +52,18 @@ export function addUpgradeRoutes(router: Router, deps: Deps, catalogue: Catalogu
       return runOnce({}, async () => {
         const versions = await catalogue.read();
         const pools = await listAllNodePools(deps.db, orgId, cluster.id);
-        const { object: upgraded, effects } = await changeCluster(deps, caller, cluster, {
+        const changed = await changeCluster(deps, caller, cluster, {
           action: "cluster.upgrade",
           preconditions: readPreconditions(c),
           dryRun: query.dry_run,
           merge: (current) => mergeUpgrade(current, pools, target, versions),
         });
+        const { object: upgraded, effects, newVersion } = changed;
         const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools) };
-        if (effects !== undefined) return c.json({ ...body, effects }, 200);
+        if (effects !== undefined) {
+          const checks = await readUpgradeChecks(tenants, cluster, newVersion);
+          return c.json({ ...body, effects: { ...effects, ...checks } }, 200);
+        }
         return c.json(body, 202, {
           Location: locationOf(upgraded),
           ETag: objectTag(upgraded.object.metadata),

@@ -79,7 +79,11 @@ describe("upgrading a cluster", () => {
     const dry = await api.request("POST", `${path}/upgrade?dry_run=true`, {
       body: { target_version: "1.35" },
     });
-    const dryPut = await api.request("PUT", `${path}?dry_run=true`, { body: { k8s_version: "1.35" } });
+    const tryPut = (body: object) => api.request("PUT", `${path}?dry_run=true`, { body });
+    const dryPut = await tryPut({ k8s_version: "1.35" });
+    expect((await tryPut({ k8s_version: "1.34.2", name: "Other" })).body.effects).not.toHaveProperty(
+      "checks",
+    );
     expect((await readObject())?.spec.version).toBe("1.34.2");
 
     const accepted = await upgrade("1.35");
@@ -90,7 +94,10 @@ describe("upgrading a cluster", () => {
       ...accepted.body,
       cluster: { ...accepted.body.cluster, ...stable },
     });
-    expect(dryPut.body).toMatchObject({ k8s_version: "1.35.1", effects });
+    // Nothing answers at the address of a cluster without machines.
+    const checks = { unknown: expect.any(String) };
+    expect(effects.checks).toEqual(checks);
+    expect(dryPut.body).toMatchObject({ k8s_version: "1.35.1", effects: { ...effects, checks } });
     expect(effects).toMatchObject({ nodes_replaced: 0, nodes_added: 0, nodes_removed: 0 });
     expect(accepted.status).toBe(202);
     expect(accepted.headers.get("location")).toBe(path);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readStack } from "../../platform/stack/testing.ts";
-import { createRealCluster, type RealCluster } from "./real-cluster.ts";
+import { readStack, waitFor } from "../../platform/stack/testing.ts";
+import { createRealCluster, describeWorkload, type RealCluster } from "./real-cluster.ts";
 
 let cluster: RealCluster;
 
@@ -47,4 +47,43 @@ test("the dry run of a deletion lists the load balancers and volumes that may st
     { kind: "Service", namespace: "default", name: "web" },
     { kind: "PersistentVolume", namespace: null, name: "kept" },
   ]);
+});
+
+test("the dry run of an upgrade names the budget and the webhook that stand in its way", async () => {
+  await cluster.run(["apply", "-f", "-"], describeWorkload("guarded", 1, "50m", 1));
+  await cluster.run(["rollout", "status", "deployment/guarded", "--timeout=200s"]);
+  await apply({
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind: "ValidatingWebhookConfiguration",
+    metadata: { name: "widgets" },
+    webhooks: [
+      {
+        name: "widgets.example.com",
+        clientConfig: { service: { namespace: "default", name: "nobody" } },
+        rules: [
+          { apiGroups: ["example.com"], apiVersions: ["*"], operations: ["*"], resources: ["widgets"] },
+        ],
+        sideEffects: "None",
+        admissionReviewVersions: ["v1"],
+      },
+    ],
+  });
+  const dryRun = async (method: "POST" | "PUT", path: string, body: object) => {
+    const response = await cluster.alice.request(method, `${cluster.path}${path}?dry_run=true`, body);
+    expect(response.status).toBe(200);
+    return response.body.effects;
+  };
+  const checks = await waitFor("the budget to count its pod", async () => {
+    const effects = await dryRun("POST", "/upgrade", { target_version: "1.35" });
+    return effects.checks.length > 1 ? effects.checks : undefined;
+  });
+  const budget = { kind: "PodDisruptionBudget", namespace: "default", name: "guarded" };
+  const webhook = { kind: "ValidatingWebhookConfiguration", namespace: null, name: "widgets" };
+  expect(checks).toEqual([
+    expect.objectContaining({ check: "pods_not_evictable", severity: "blocking", object: budget }),
+    expect.objectContaining({ check: "webhook_without_endpoint", severity: "warning", object: webhook }),
+  ]);
+  expect((await dryRun("PUT", "", { k8s_version: "1.35" })).checks).toEqual(checks);
+  const unchanged = await dryRun("PUT", "", { k8s_version: "1.34", name: "Renamed" });
+  expect(unchanged).not.toHaveProperty("checks");
 });

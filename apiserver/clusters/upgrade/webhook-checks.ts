@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { defineTenantKind, listAllPages, type TenantClient } from "../../../shared/tenant/tenant-client.ts";
+import type { UpgradeCheck } from "../../node-pools/index.ts";
+
+const name = z.string().min(1).max(253);
+const word = z.string().min(1).max(63);
+
+const configurationSchema = z.object({
+  metadata: z.object({ name }),
+  webhooks: z
+    .array(
+      z.object({
+        name,
+        failurePolicy: z.string().optional(),
+        clientConfig: z.object({ service: z.object({ namespace: word, name: word }).optional() }),
+        rules: z
+          .array(
+            z.object({
+              apiGroups: z.array(z.string()).default([]),
+              resources: z.array(z.string()).default([]),
+            }),
+          )
+          .default([]),
+      }),
+    )
+    .default([]),
+});
+type TenantWebhook = z.output<typeof configurationSchema>["webhooks"][number];
+
+const configurationKinds = ["Validating", "Mutating"].map((prefix) =>
+  defineTenantKind(
+    {
+      group: "admissionregistration.k8s.io",
+      version: "v1",
+      kind: `${prefix}WebhookConfiguration`,
+      plural: `${prefix.toLowerCase()}webhookconfigurations`,
+      namespaced: false,
+    },
+    configurationSchema,
+  ),
+);
+
+const endpointSliceKind = defineTenantKind(
+  {
+    group: "discovery.k8s.io",
+    version: "v1",
+    kind: "EndpointSlice",
+    plural: "endpointslices",
+    namespaced: true,
+  },
+  z.object({
+    endpoints: z
+      .array(z.object({ conditions: z.object({ ready: z.boolean().nullish() }).optional() }))
+      .nullish(),
+  }),
+);
+
+/** The webhooks with failurePolicy Fail whose Service has no endpoint; blocking where they are asked about pods or nodes. */
+export async function* readWebhookChecks(
+  client: Pick<TenantClient, "listPage">,
+): AsyncGenerator<UpgradeCheck> {
+  const isServed = new Map<string, boolean>();
+  for (const kind of configurationKinds) {
+    for (const { metadata, webhooks } of await listAllPages(client, kind)) {
+      for (const webhook of webhooks) {
+        const { service } = webhook.clientConfig;
+        if (webhook.failurePolicy === "Ignore" || service === undefined) continue;
+        const key = `${service.namespace}/${service.name}`;
+        const served = isServed.get(key) ?? (await hasEndpoint(client, service));
+        isServed.set(key, served);
+        if (served) continue;
+        yield {
+          check: "webhook_without_endpoint",
+          severity: isAskedAboutNodes(webhook) ? "blocking" : "warning",
+          object: { kind: kind.kind.kind, namespace: null, name: metadata.name },
+          message: `The webhook ${webhook.name} refuses what it is asked about: its Service ${key} has no endpoint that is ready.`,
+          fix: "Make the pods of the Service ready, set failurePolicy to Ignore, or delete the webhook.",
+        };
+      }
+    }
+  }
+}
+
+async function hasEndpoint(
+  client: Pick<TenantClient, "listPage">,
+  service: { namespace: string; name: string },
+): Promise<boolean> {
+  const selector = `kubernetes.io/service-name=${service.name}`;
+  const slices = await listAllPages(client, endpointSliceKind, selector, service.namespace);
+  return slices.some(({ endpoints }) => endpoints?.some(({ conditions }) => conditions?.ready !== false));
+}
+
+/** Whether it is asked about pods or nodes, evictions included: without them no node is replaced. */
+function isAskedAboutNodes({ rules }: TenantWebhook): boolean {
+  return rules.some(
+    ({ apiGroups, resources }) =>
+      (apiGroups.includes("") || apiGroups.includes("*")) &&
+      resources.some((resource) => /^(\*|pods|nodes)(\/|$)/.test(resource)),
+  );
+}
