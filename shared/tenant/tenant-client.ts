@@ -85,7 +85,8 @@ const listSchema = z.object({
       .max(MAX_CONTINUE_LENGTH, "a list does not go on after an object with so long a name; delete it")
       .optional(),
   }),
-  items: z.array(z.unknown()).nullish(),
+  // Each is checked by itself, after their number.
+  items: z.custom<unknown[]>(Array.isArray, "items is no list").nullish(),
 });
 
 /** More pages than this are read for no answer that a caller waits for. */
@@ -102,7 +103,7 @@ export async function listAllPages<T>(
   let next: string | undefined;
   for (let page = 0; page < MAX_PAGES; page++) {
     const read = await client.listPage(kind, labelSelector, next, namespace);
-    items.push(...read.items);
+    for (const item of read.items) items.push(item);
     if (read.next === undefined) return items;
     next = read.next;
   }
@@ -128,14 +129,20 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
   async function listOnce<T>(
     { kind, schema }: TenantKind<T>,
     namespace: string | undefined,
-    query: Record<string, string | number>,
+    query: Record<string, string>,
+    limit: number,
   ) {
     const path = collectionPath(kind, namespace);
-    const { metadata, items } = await call({ method: "GET", path, query }, listSchema);
+    const request = `GET ${path}`;
+    const { metadata, items } = await call({ method: "GET", path, query: { ...query, limit } }, listSchema);
+    if (items != null && items.length > limit)
+      throw invalidResponse("a page has more objects than were asked for", request);
     const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
-    const complete = (items ?? []).map((item) => (isRecord(item) ? { ...type, ...item } : item));
-    const next = metadata.continue || undefined;
-    return { items: parse(z.array(schema), complete, `GET ${path}`), next };
+    // One by one: of a page that is wrong throughout, the first one ends it.
+    const checked = (items ?? []).map((item) =>
+      parse(schema, isRecord(item) ? { ...type, ...item } : item, request),
+    );
+    return { items: checked, next: metadata.continue || undefined };
   }
 
   return {
@@ -151,12 +158,12 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       const query = { labelSelector, ...(next !== undefined && { continue: next }) };
       for (const limit of PAGE_SIZES) {
         try {
-          return await listOnce(kind, namespace, { ...query, limit });
+          return await listOnce(kind, namespace, query, limit);
         } catch (error) {
           if (!isTooLarge(error)) throw error;
         }
       }
-      return listOnce(kind, namespace, { ...query, limit: SMALLEST_PAGE });
+      return listOnce(kind, namespace, query, SMALLEST_PAGE);
     },
     async create({ kind }, object, fieldManager) {
       const path = collectionPath(kind, metadataOf(object).namespace, true);
@@ -182,8 +189,12 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
 function parse<T>(schema: z.ZodType<T>, body: unknown, request: string): T {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const kubeMessage = `the response is not what Kubernetes specifies: ${parsed.error.issues[0]?.message}`;
-  throw new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage, request });
+  const [issue] = parsed.error.issues;
+  throw invalidResponse(`the response is not what Kubernetes specifies: ${issue?.message}`, request);
+}
+
+function invalidResponse(kubeMessage: string, request: string): KubeError {
+  return new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage, request });
 }
 
 function limitMessage(error: unknown, request: string): KubeError {

@@ -1,0 +1,45 @@
+import { afterEach, expect, test } from "vitest";
+import { z } from "zod";
+import { serviceAccountKind } from "../kube/core-kinds.ts";
+import { listAllPages } from "./tenant-client.ts";
+import { createTestServers } from "./testing-server.ts";
+
+const { serve, connect, stopAll } = await createTestServers();
+afterEach(stopAll);
+
+/** Reads a page of so many empty objects; `checked` counts those that the schema has seen. */
+async function readEmptyObjects(count: number) {
+  let checked = 0;
+  const schema = z.unknown().refine(() => ++checked < 0, "has no name");
+  const page = JSON.stringify({ metadata: {}, items: Array.from({ length: count }, () => ({})) });
+  const url = await serve((_request, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end(page),
+  );
+  const read = connect(url, (client) => client.listPage({ kind: serviceAccountKind, schema }, ""));
+  const error = await read.catch((reason: unknown) => reason);
+  return { error, checked };
+}
+
+test("none of 300,000 objects on a page is looked at when 250 were asked for", async () => {
+  const { error, checked } = await readEmptyObjects(300_000);
+  expect(error).toMatchObject({
+    reason: "InvalidResponse",
+    kubeMessage: "a page has more objects than were asked for",
+  });
+  expect(checked).toBe(0);
+});
+
+test("a page of objects that are none ends at the first", async () => {
+  const { error, checked } = await readEmptyObjects(250);
+  expect(error).toMatchObject({
+    reason: "InvalidResponse",
+    kubeMessage: expect.stringContaining("has no name"),
+  });
+  expect(checked).toBe(1);
+});
+
+test("a list takes pages of any length", async () => {
+  const page = { items: Array.from({ length: 300_000 }, () => ({})), next: undefined };
+  const client = { listPage: async () => page as never };
+  expect(await listAllPages(client, { kind: serviceAccountKind, schema: z.never() })).toHaveLength(300_000);
+});
