@@ -34,12 +34,16 @@ const aKubeconfig = (server: string) =>
     credential: { token: "secret" },
   });
 
-/** What the dry run says of the cluster at this address; `kubeconfig` is that of the operator's Secret. */
-function read(url: string, { allMs = PATIENT, kubeconfig = aKubeconfig(url) } = {}) {
+/** A reader of clusters whose Secrets have this kubeconfig. */
+function createReader(kubeconfig: string, allMs = PATIENT) {
   const value = Buffer.from(kubeconfig).toString("base64");
   const deps = { kube: { get: async () => ({ data: { value } }) } } as unknown as Deps;
-  return readLeftovers(createTenantReader(deps, { allMs, callMs: allMs }), aCluster(url));
+  return createTenantReader(deps, { allMs, callMs: allMs });
 }
+
+/** What the dry run says of the cluster at this address; `kubeconfig` is that of the operator's Secret. */
+const read = (url: string, { allMs = PATIENT, kubeconfig = aKubeconfig(url) } = {}) =>
+  readLeftovers(createReader(kubeconfig, allMs), aCluster(url));
 
 const json =
   (body: unknown, status = 200): RequestListener =>
@@ -128,20 +132,20 @@ describe("what a cluster leaves behind is unknown, with the reason, and never an
     );
     const [url = "", other = ""] = urls;
     const kubeconfig = aKubeconfig(other);
-    expect(await read(url, { kubeconfig })).toEqual({ unknown: expect.stringContaining("another address") });
+    expect(await read(url, { kubeconfig })).toEqual({ unknown: "The cluster's kubeconfig cannot be used." });
     expect(called).toBe(0);
   });
 });
 
-test("an API server that sends 15 MB a page is read up to 64 MB, and no further", async () => {
+test("an API server that sends 3 MB a page is read up to 64 MB, and no further", async () => {
   let sent = 0;
-  const page = JSON.stringify({ ...listOf([], { continue: "more" }), note: "x".repeat(15 * 1024 * 1024) });
+  const page = JSON.stringify({ ...listOf([], { continue: "more" }), note: "x".repeat(3 * 1024 * 1024) });
   const url = await serve((_request, response) => {
     sent += 1;
     response.writeHead(200, { "content-type": "application/json" }).end(page);
   });
   expect(await read(url)).toEqual({ unknown: expect.stringContaining("67108864 bytes together") });
-  expect(sent).toBeLessThanOrEqual(6);
+  expect(sent).toBeLessThanOrEqual(24);
 });
 
 test("an API server that answers is asked with the credential of the kubeconfig, in pages of 250", async () => {
@@ -161,20 +165,45 @@ test("an API server that answers is asked with the credential of the kubeconfig,
   );
 });
 
+test.each([
+  ["is no YAML", "clusters: [\n"],
+  ["is nothing", ""],
+  ["refers to itself without end", "a: &a [*a, *a]\nclusters: *a"],
+  ["has a CA that is none", aKubeconfig("https://127.0.0.1:1").replace(/(authority-data: ).*/, "$1bm9uZQ==")],
+])("what a cluster leaves behind is unknown when its kubeconfig %s", async (_name, kubeconfig) => {
+  expect(await read("https://127.0.0.1:1", { kubeconfig })).toEqual({
+    unknown: expect.stringMatching(/kubeconfig cannot be used|could not be read/),
+  });
+});
+
+const anything = { kind: secretKind, schema: z.never() };
+
 test("two reads of one organization take turns, within their time", async () => {
   const url = await serve(() => undefined);
-  const kube = { get: async () => ({ data: { value: Buffer.from(aKubeconfig(url)).toString("base64") } }) };
-  const reader = createTenantReader({ kube } as unknown as Deps, { allMs: 300, callMs: 300 });
+  const reader = createReader(aKubeconfig(url), 300);
   let running = 0;
   let most = 0;
   const one = () =>
     reader.read(aCluster(url), async (client) => {
       most = Math.max(most, ++running);
-      const kind = { kind: secretKind, schema: z.never() };
-      await client.listPage(kind, "").finally(() => running--);
+      await client.listPage(anything, "").finally(() => running--);
     });
   await Promise.all([one(), one(), one()]);
   expect(most).toBe(1);
+});
+
+test("a read that has no turn in its time says so, and the next one of its organization has one", async () => {
+  const url = await serve(() => undefined);
+  const reader = createReader(aKubeconfig(url), 500);
+  const hanging = Promise.withResolvers<void>();
+  const others = ["a", "b", "c", "d"].map((orgId) =>
+    reader.read({ ...aCluster(url), orgId }, () => hanging.promise),
+  );
+  const fifth = () => reader.read(aCluster(url), async () => "read");
+  expect(await fifth()).toEqual({ unknown: "Other clusters are being read; try again." });
+  hanging.resolve();
+  await Promise.all(others);
+  expect(await fifth()).toBe("read");
 });
 
 test("a proxy, another server name and no verification in a kubeconfig do not count", () => {

@@ -28,12 +28,13 @@ const DEADLINE_MS = 5_000;
 const LIMITS = {
   callMs: DEADLINE_MS,
   allMs: DEADLINE_MS,
-  maxResponseBytes: 16 * 1024 * 1024,
   maxTotalBytes: 64 * 1024 * 1024,
 };
 
 /** As many clusters are read at once, and one of an organization: each may send 64 MiB. */
 const MAX_READS = 4;
+/** One of the organization and one of all: what a read needs. */
+const SLOTS = 2;
 
 /** `limits` for tests, which have less time. */
 export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = {}): TenantReader {
@@ -49,7 +50,7 @@ export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = 
     const server = cluster.object.status?.apiServerURL;
     requireAccessible(cluster);
     const connection = toTenantConnection(await readAdminSecret(deps, cluster, signal), server);
-    if (connection === undefined) return { unknown: "The cluster's kubeconfig is of another address." };
+    if (connection === undefined) return { unknown: "The cluster's kubeconfig cannot be used." };
     return await connectTenant(connection, { signal, mayWrite: () => false }, use, { ...bounds, allMs });
   }
 
@@ -58,9 +59,13 @@ export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = 
       const signal = AbortSignal.timeout(allMs);
       const release: (() => void)[] = [];
       try {
-        release.push(await perOrganization.take(cluster.orgId, signal), await all.take("", signal));
+        // One by one: a slot that is taken is returned also when the next one is not.
+        release.push(await perOrganization.take(cluster.orgId, signal));
+        release.push(await all.take("", signal));
         return await readWithin(cluster, signal, use);
       } catch (error) {
+        if (signal.aborted && release.length < SLOTS)
+          return { unknown: "Other clusters are being read; try again." };
         if (signal.aborted) return { unknown: `The cluster did not answer within ${allMs / 1000} s.` };
         if (error instanceof ApiError) return { unknown: error.message };
         if (!(error instanceof KubeError)) throw error;
@@ -96,13 +101,13 @@ const kubeconfigSchema = z.object({
 
 /**
  * The CA and the credential of an admin kubeconfig, for this server alone: undefined when the kubeconfig is of another
- * one. Nothing else of it counts, so that no proxy and no other name is used.
+ * one, or is none. Nothing else of it counts, so that no proxy and no other name is used.
  */
 export function toTenantConnection(
   kubeconfig: string,
   server: string | undefined,
 ): KubeConnection | undefined {
-  const parsed = kubeconfigSchema.safeParse(parse(kubeconfig)).data;
+  const parsed = kubeconfigSchema.safeParse(parseYaml(kubeconfig)).data;
   if (parsed === undefined || server === undefined) return undefined;
   const [{ cluster }] = parsed.clusters;
   if (cluster.server !== server || !server.startsWith("https://")) return undefined;
@@ -111,4 +116,12 @@ export function toTenantConnection(
   if ("token" in user)
     return { server, ca, readHeaders: async () => ({ authorization: `Bearer ${user.token}` }) };
   return { server, ca, cert: user["client-certificate-data"], key: user["client-key-data"] };
+}
+
+function parseYaml(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
 }
