@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import { toProjectedCluster } from "../resources/project/index.ts";
-import { mergeClusterUpdate } from "./merge-update.ts";
+import { type ClusterPatch, mergeClusterUpdate, schedulesDeletion } from "./merge-update.ts";
 import { presentCluster } from "./present.ts";
 import { updateClusterBody } from "./schema.ts";
 
@@ -135,4 +135,26 @@ test("a record that GET returned may be sent back and changes nothing, in every 
   const status = { phase: "Provisioning" as const, targetVersion: "1.34.2" };
   const record = presentCluster(aCluster({ spec, status }), CATALOGUE);
   expect(merge(JSON.parse(JSON.stringify(record)), { spec, status })).toEqual({});
+});
+
+const EARLY = "2030-01-01T00:00:00Z";
+const LATE = "2031-01-01T00:00:00Z";
+
+test.each<[string, string | undefined, ClusterPatch, boolean]>([
+  ["an end date where there is none", undefined, { expiresAt: LATE }, true],
+  ["an earlier end date", LATE, { expiresAt: EARLY }, true],
+  ["an earlier end date in another offset", EARLY, { expiresAt: "2030-01-01T00:30:00+01:00" }, true],
+  ["an earlier end date, protected", LATE, { expiresAt: EARLY, deletionProtection: true }, true],
+  ["lifting the protection before an end date", LATE, { deletionProtection: false }, true],
+  ["lifting the protection, with a later one", EARLY, { deletionProtection: false, expiresAt: LATE }, true],
+  ["a later end date", EARLY, { expiresAt: LATE }, false],
+  ["removing the end date", EARLY, { expiresAt: null }, false],
+  ["removing both", EARLY, { deletionProtection: false, expiresAt: null }, false],
+  ["lifting the protection without an end date", undefined, { deletionProtection: false }, false],
+  ["protecting it", EARLY, { deletionProtection: true }, false],
+  ["another name", EARLY, { displayName: "Second" }, false],
+])("that %s has a cluster deleted, or earlier, is told", (_name, expiresAt, patch, expected) => {
+  const { spec } = aCluster().object;
+  const current = aCluster({ spec: { ...spec, ...(expiresAt !== undefined && { expiresAt }) } });
+  expect(schedulesDeletion(current, patch)).toBe(expected);
 });

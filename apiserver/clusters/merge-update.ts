@@ -61,6 +61,18 @@ export function mergeClusterUpdate(
   return { outcome: "invalid", details: [detail] };
 }
 
+/**
+ * Whether the service would delete the cluster by this change, or earlier than without it: it sets an end date where there is
+ * none or a later one, or lifts the protection of a cluster that has one.
+ */
+export function schedulesDeletion({ object }: ProjectedCluster, patch: ClusterPatch): boolean {
+  const present = object.spec.expiresAt;
+  const { expiresAt: end = present, deletionProtection } = patch;
+  if (end === undefined || end === null) return false;
+  const isLater = Date.parse(end) >= Date.parse(present ?? "");
+  return deletionProtection === false || (patch.expiresAt !== undefined && !isLater);
+}
+
 function findFixedChanges(current: ProjectedCluster, body: UpdateClusterBody): ErrorDetail[] {
   const { plan = null, publicEndpoint } = current.object.spec;
   const fixed = { id: current.id, org_id: current.orgId, plan, public_endpoint: publicEndpoint };

@@ -22,7 +22,7 @@ import {
 } from "./create/create-cluster.ts";
 import { addCredentialsRoutes } from "./credentials/routes.ts";
 import { readLeftovers } from "./leftovers.ts";
-import { mergeClusterUpdate } from "./merge-update.ts";
+import { mergeClusterUpdate, schedulesDeletion } from "./merge-update.ts";
 import { locationOf, presentCluster } from "./present.ts";
 import {
   clusterListQuery,
@@ -181,7 +181,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       tag,
       summary: "Update a cluster",
       description:
-        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade, of which a dry run lists in effects.checks what it finds in the cluster.",
+        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade, of which a dry run lists in effects.checks what it finds in the cluster, for which it needs clusters:access. An earlier expires_at, and the end of the protection of a cluster that has one, need clusters:delete too.",
       access: ["clusters:update", "clusters:upgrade"],
       query: dryRunQuery,
       body: updateClusterBody,
@@ -210,10 +210,11 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
         merge: (current) => mergeClusterUpdate(current, body, versions),
-        requirePermissions(patch) {
+        requirePermissions(patch, current) {
           const { version, ...settings } = patch;
           if (Object.keys(settings).length > 0) requirePermission("clusters:update");
           if (version !== undefined) requirePermission("clusters:upgrade");
+          if (schedulesDeletion(current, patch)) requirePermission("clusters:delete");
         },
       });
       const { object: updated, effects, newVersion } = changed;
@@ -236,7 +237,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       tag,
       summary: "Delete a cluster",
       description:
-        "Works in every state, unless deletion_protection is true. The record has status deleting until everything is removed. A dry run lists in effects.leftovers what may stay at the provider.",
+        "Works in every state, unless deletion_protection is true. The record has status deleting until everything is removed. A dry run lists in effects.leftovers what may stay at the provider, for which it needs clusters:access.",
       access: "clusters:delete",
       query: dryRunQuery,
       responses: {
@@ -249,7 +250,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       },
       errors: ["conflict", "deletion_protected", "precondition_failed"],
     },
-    async (c, { orgId, caller, params, query }) => {
+    async (c, { orgId, membership, caller, params, query }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { object: deleting, effects } = await deleteCluster(deps, caller, cluster, {
         preconditions: readPreconditions(c),
@@ -257,7 +258,9 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       });
       const record = presentCluster(deleting, await catalogue.readKnown());
       if (effects !== undefined) {
-        const leftovers = await readLeftovers(tenants, cluster);
+        const leftovers = membership.rights.has("clusters:access")
+          ? await readLeftovers(tenants, cluster)
+          : { unknown: "It takes the permission clusters:access." };
         return c.json({ ...record, effects: { ...effects, leftovers } }, 200);
       }
       return c.json(record, 202, { Location: locationOf(deleting), ...RETRY_AFTER });

@@ -49,7 +49,7 @@ interface ClusterChange {
   /** What to change of the current cluster, by the rules. */
   merge: (current: ProjectedCluster) => ClusterMerge;
   /** Called with the fields that change before anything is written; throws 403 for one that is not allowed. */
-  requirePermissions?: (patch: ClusterPatch) => void;
+  requirePermissions?: (patch: ClusterPatch, current: ProjectedCluster) => void;
 }
 
 /**
@@ -70,7 +70,7 @@ export async function changeCluster(
     dryRun,
     decide(current) {
       const patch = requirePatch(current, merge(current));
-      requirePermissions?.(patch);
+      requirePermissions?.(patch, current);
       newVersion = patch.version;
       const { spec, metadata } = current.object;
       const { expiresAt = spec.expiresAt, ...settings } = patch;
