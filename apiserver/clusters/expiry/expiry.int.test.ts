@@ -6,9 +6,11 @@ import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import { createKeyedSlots } from "../../../shared/program/limits.ts";
+import { createLogger } from "../../../shared/program/log.ts";
 import { auditLog } from "../../audit/table.ts";
 import type { Deps } from "../../deps.ts";
 import { systemEvents } from "../../events/table.ts";
+import { ApiError } from "../../http/errors.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
 import type { TestApp } from "../../testing/app.ts";
@@ -254,6 +256,25 @@ test("an end that is moved to another past time while a deletion is under way is
   };
   await run(afterEnd(), { kube: { ...api.deps.kube, get } });
   expect([await isThere(id), await readDeletions(id)]).toEqual([true, []]);
+});
+
+test("a deletion that is refused by a change of the object is no error of the service; any other refusal is logged", async () => {
+  const { id } = await create("Refused", { expires_at: end });
+  await run(hoursBefore(1));
+  const logged = async (code: "conflict" | "dependency_unavailable") => {
+    const lines: string[] = [];
+    const log = createLogger({
+      name: "test",
+      level: "error",
+      destination: { write: (line) => lines.push(line) },
+    });
+    const refusing = { ...api.deps.kube, delete: () => Promise.reject(new ApiError(code, "refused")) };
+    await run(afterEnd(), { kube: refusing, log });
+    return lines.filter((line) => line.includes(id));
+  };
+  expect(await logged("conflict")).toEqual([]);
+  expect(await logged("dependency_unavailable")).toEqual([expect.stringContaining("refused")]);
+  expect(await isThere(id)).toBe(true);
 });
 
 test("what is created in Kubernetes after its end is not made and not deleted, and an offset that is none is refused", async () => {

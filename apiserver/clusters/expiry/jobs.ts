@@ -23,6 +23,8 @@ const EVERY_MS = 30_000;
 const BATCH = 200;
 /** Also the actor of the audit entries. */
 const EXPIRY_JOB = "expiry";
+/** What a deletion is refused with whose object has changed meanwhile, or is suspended. */
+const EXPECTED: ReadonlySet<string> = new Set(["conflict", "deletion_protected", "not_found"]);
 
 /** Announces the end dates of clusters and node pools, and deletes what is past one that was announced. */
 export function expiryJobs(deps: Deps): PeriodicJob[] {
@@ -65,7 +67,8 @@ async function expireOrLog(deps: Deps, object: Expiring): Promise<void> {
     deps.log.info({ id }, "deleted what is past its end date");
   } catch (err) {
     // Its end date, its protection or a suspension has changed: its conditions say so.
-    if (!(err instanceof ApiError)) deps.log.error({ id, err }, "what is past its end date is not deleted");
+    if (!(err instanceof ApiError && EXPECTED.has(err.code)))
+      deps.log.error({ id, err }, "what is past its end date is not deleted");
   }
 }
 
