@@ -5,7 +5,12 @@ import { LABEL_MANAGED_BY, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
-import type { TenantClient, TenantKind, TenantPage } from "../../shared/tenant/tenant-client.ts";
+import {
+  type TenantClient,
+  type TenantKind,
+  type TenantPage,
+  tenantList,
+} from "../../shared/tenant/tenant-client.ts";
 import type { AuthorityKind } from "./authority.ts";
 import {
   ACCOUNT_NAMESPACE,
@@ -41,16 +46,14 @@ const tenantBindingKind: TenantKind<TenantBinding> = {
     kind: z.string(),
     metadata: z.object({ name: z.string() }),
     roleRef: z.object({ apiGroup: z.string(), kind: z.string(), name: z.string() }),
-    subjects: z
-      .array(
-        z.object({
-          kind: z.string(),
-          apiGroup: z.string().optional(),
-          name: z.string(),
-          namespace: z.string().optional(),
-        }),
-      )
-      .optional(),
+    subjects: tenantList(
+      z.object({
+        kind: z.string(),
+        apiGroup: z.string().optional(),
+        name: z.string(),
+        namespace: z.string().optional(),
+      }),
+    ).optional(),
   }),
 };
 

@@ -6,7 +6,7 @@ import { type ServiceAccount, serviceAccountKind } from "../../shared/kube/core-
 import { KubeError } from "../../shared/kube/errors.ts";
 import { apiVersionOf, defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
-import type { TenantClient, TenantKind } from "../../shared/tenant/tenant-client.ts";
+import { type TenantClient, type TenantKind, tenantList } from "../../shared/tenant/tenant-client.ts";
 import { isCertificateOf } from "./sign.ts";
 import { ACCOUNT_NAMESPACE } from "./subjects.ts";
 
@@ -41,7 +41,7 @@ const signingRequestKind: TenantKind<SigningRequest> = {
           .base64()
           .max(2 * MAX_CERTIFICATE_LENGTH)
           .optional(),
-        conditions: z.array(z.object({ type: z.string() })).optional(),
+        conditions: tenantList(z.object({ type: z.string() })).optional(),
       })
       .optional(),
   }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
-import type { TenantClient, TenantKind } from "../../shared/tenant/tenant-client.ts";
+import { type TenantClient, type TenantKind, tenantList } from "../../shared/tenant/tenant-client.ts";
 import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
 import { ACCOUNT_NAMESPACE, type EndedRights, findKeptSubjects, type Subject } from "./subjects.ts";
 
@@ -80,7 +80,7 @@ const subjectSchema = z.object({
   namespace: z.string().optional(),
 });
 
-const names = z.array(z.string());
+const names = tenantList(z.string());
 
 const GROUP = "rbac.authorization.k8s.io";
 
@@ -101,16 +101,14 @@ function roleKind(kind: string, plural: string, namespaced: boolean): TenantKind
       apiVersion: z.string(),
       kind: z.string(),
       metadata: z.object({ name: z.string() }),
-      rules: z
-        .array(
-          z.object({
-            verbs: names,
-            apiGroups: names.optional(),
-            resources: names.optional(),
-            resourceNames: names.optional(),
-          }),
-        )
-        .nullish(),
+      rules: tenantList(
+        z.object({
+          verbs: names,
+          apiGroups: names.optional(),
+          resources: names.optional(),
+          resourceNames: names.optional(),
+        }),
+      ).nullish(),
     }),
   };
 }
@@ -128,7 +126,7 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
         resourceVersion: z.string().optional(),
       }),
       roleRef: z.object({ kind: z.string(), name: z.string() }),
-      subjects: z.array(subjectSchema).optional(),
+      subjects: tenantList(subjectSchema).optional(),
     }) as z.ZodType<ForeignBinding>,
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { serviceAccountKind } from "../kube/core-kinds.ts";
-import { listAllPages } from "./tenant-client.ts";
+import { listAllPages, tenantList } from "./tenant-client.ts";
 import { createTestServers } from "./testing-server.ts";
 
 const { serve, connect, stopAll } = await createTestServers();
@@ -42,4 +42,33 @@ test("a list takes pages of any length", async () => {
   const page = { items: Array.from({ length: 300_000 }, () => ({})), next: undefined };
   const client = { listPage: async () => page as never };
   expect(await listAllPages(client, { kind: serviceAccountKind, schema: z.never() })).toHaveLength(300_000);
+});
+
+const subjects = tenantList(z.object({ name: z.string(), namespace: z.string().optional() }));
+
+test.each<[string, unknown, unknown]>([
+  ["empty", [], []],
+  ["of objects, without what the schema does not have", [{ name: "a", other: 1 }], [{ name: "a" }]],
+])("a list of a tenant may be %s", (_name, list, expected) => {
+  expect(subjects.parse(list)).toEqual(expected);
+});
+
+test.each<[string, unknown]>([
+  ["null", null],
+  ["what has only a length", { length: 3 }],
+  ["a list in which one is wrong", [{ name: "a" }, {}, { name: "b" }]],
+])("a list of a tenant is not %s", (_name, list) => {
+  expect(subjects.safeParse(list).success).toBe(false);
+});
+
+test("of a million wrong entries the first one is an issue, also in a list of lists, and no other is looked at", () => {
+  let checked = 0;
+  const entry = z.unknown().refine(() => ++checked < 0, "has no name");
+  const entries = Array.from({ length: 1_000_000 }, () => ({}));
+  for (const result of [
+    tenantList(entry).safeParse(entries),
+    tenantList(tenantList(entry)).safeParse([entries, entries]),
+  ])
+    expect(result.error?.issues.map(({ message }) => message)).toEqual(["has no name"]);
+  expect(checked).toBe(2);
 });
