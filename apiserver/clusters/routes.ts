@@ -31,7 +31,7 @@ import {
   createClusterBody,
   updateClusterBody,
 } from "./schema.ts";
-import { createTenantReader, type TenantReader } from "./tenant-reader.ts";
+import { createTenantReader, readerFor, type TenantReader } from "./tenant-reader.ts";
 import { readUpgradeChecks } from "./upgrade/checks.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
@@ -201,7 +201,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
         "precondition_failed",
       ],
     },
-    async (c, { orgId, caller, params, query, readBody, requirePermission }) => {
+    async (c, { orgId, membership, caller, params, query, readBody, requirePermission }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
@@ -219,7 +219,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       });
       const { object: updated, effects, newVersion } = changed;
       if (effects !== undefined) {
-        const checks = await readUpgradeChecks(tenants, cluster, newVersion);
+        const checks = await readUpgradeChecks(readerFor(tenants, membership), cluster, newVersion);
         return c.json({ ...presentCluster(updated, versions), effects: { ...effects, ...checks } }, 200);
       }
       return c.json(presentCluster(updated, versions), 200, { ETag: objectTag(updated.object.metadata) });
@@ -258,9 +258,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       });
       const record = presentCluster(deleting, await catalogue.readKnown());
       if (effects !== undefined) {
-        const leftovers = membership.rights.has("clusters:access")
-          ? await readLeftovers(tenants, cluster)
-          : { unknown: "It takes the permission clusters:access." };
+        const leftovers = await readLeftovers(readerFor(tenants, membership), cluster);
         return c.json({ ...record, effects: { ...effects, leftovers } }, 200);
       }
       return c.json(record, 202, { Location: locationOf(deleting), ...RETRY_AFTER });

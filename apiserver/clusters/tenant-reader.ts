@@ -7,6 +7,7 @@ import { createKeyedSlots } from "../../shared/program/limits.ts";
 import { connectTenant } from "../../shared/tenant/connect.ts";
 import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { Deps } from "../deps.ts";
+import type { Membership } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
@@ -20,6 +21,16 @@ export interface Unknown {
 export interface TenantReader {
   /** Never rejects for what the cluster or its API server is like. Throws what `use` throws but a KubeError. */
   read<T>(cluster: ProjectedCluster, use: (client: TenantClient) => Promise<T>): Promise<T | Unknown>;
+}
+
+/** Reads nothing, for a caller who may not look into clusters. */
+const WITHOUT_ACCESS: TenantReader = {
+  read: async () => ({ unknown: "It takes the permission clusters:access." }),
+};
+
+/** The reader for a caller with this membership. */
+export function readerFor(reader: TenantReader, { rights }: Pick<Membership, "rights">): TenantReader {
+  return rights.has("clusters:access") ? reader : WITHOUT_ACCESS;
 }
 
 /** The wait for a turn and for the kubeconfig included. */

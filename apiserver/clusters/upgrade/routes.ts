@@ -6,7 +6,7 @@ import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { upgradeAccepted, upgradeBody } from "../schema.ts";
-import type { TenantReader } from "../tenant-reader.ts";
+import { readerFor, type TenantReader } from "../tenant-reader.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
 import { readUpgradeChecks } from "./checks.ts";
@@ -28,7 +28,7 @@ export function addUpgradeRoutes(
       tag: "Clusters",
       summary: "Upgrade a cluster",
       description:
-        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be. A dry run lists in effects.checks what the upgrade finds in the cluster.",
+        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be. A dry run lists in effects.checks what the upgrade finds in the cluster, for which it needs clusters:access.",
       access: "clusters:upgrade",
       query: dryRunQuery,
       body: upgradeBody,
@@ -46,7 +46,7 @@ export function addUpgradeRoutes(
       },
       errors: ["cluster_not_running", "conflict", "managed_elsewhere", "precondition_failed"],
     },
-    async (c, { orgId, caller, params, query, readBody, runOnce }) => {
+    async (c, { orgId, membership, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { target_version: target } = await readBody();
       return runOnce({}, async () => {
@@ -61,7 +61,7 @@ export function addUpgradeRoutes(
         const { object: upgraded, effects, newVersion } = changed;
         const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools) };
         if (effects !== undefined) {
-          const checks = await readUpgradeChecks(tenants, cluster, newVersion);
+          const checks = await readUpgradeChecks(readerFor(tenants, membership), cluster, newVersion);
           return c.json({ ...body, effects: { ...effects, ...checks } }, 200);
         }
         return c.json(body, 202, {

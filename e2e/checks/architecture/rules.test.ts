@@ -13,12 +13,12 @@ import { findHelperFiles, measure } from "./measures.ts";
 const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
-  apiserver: 484,
+  apiserver: 494,
   operator: 120,
   shared: 79,
   smallFiles: 104,
   repeatedBlocks: 0,
-  lines: 232_500,
+  lines: 234_000,
 };
 
 const NO_THROW = { throwIfNoEntry: false };
