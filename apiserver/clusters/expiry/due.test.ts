@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
-import { ANNOTATION_HOLD, ANNOTATION_IDENTITY, LABEL_ID } from "../../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID } from "../../../shared/crd/names.ts";
 import { toProjectedCluster, toProjectedNodePool } from "../../resources/project/index.ts";
 import { composeNotice, findDueNotice, isAnnounced, isDue, listNoticeIds } from "./due.ts";
 
@@ -55,10 +55,15 @@ const late = {
 };
 /** Made after the end, with an id that is older. */
 const restored = { ...late, labels: { [LABEL_ID]: ID } };
-const stalled = (reason: string, observedGeneration = 2): Cluster["status"] => ({
+const having = (
+  type: "Stalled" | "ExpiryHeld",
+  reason: string,
+  observedGeneration = 2,
+): Cluster["status"] => ({
   observedGeneration,
-  conditions: [{ type: "Stalled", status: "True", reason, message: "", lastTransitionTime: END }],
+  conditions: [{ type, status: "True", reason, message: "", lastTransitionTime: END }],
 });
+const stalled = (reason: string, observedGeneration = 2) => having("Stalled", reason, observedGeneration);
 
 test.each<[boolean, string, number, Change]>([
   [true, "at its end", 0, {}],
@@ -146,8 +151,8 @@ test("an end that has passed has a notice of its own, but none while something k
   );
   expect(listNoticeIds(projected({}), ahead(-DAY))).toContain(ended?.eventUid);
   expect(noticeOf({}, -2 * DAY)?.eventUid).toBe(ended?.eventUid);
-  const held = { annotations: { [ANNOTATION_HOLD]: "a legal hold" } };
-  for (const change of [{ deletionProtection: true }, { metadata: held }, { metadata: restored }])
+  const held = { status: having("ExpiryHeld", "Held") };
+  for (const change of [{ deletionProtection: true }, held, { metadata: restored }])
     expect(noticeOf(change, -DAY)).toBeUndefined();
 });
 

@@ -3,7 +3,6 @@ import { findCondition } from "../../../shared/controller/conditions.ts";
 import { EXPIRED } from "../../../shared/crd/conditions.ts";
 import { isPastEnd } from "../../../shared/crd/expiry.ts";
 import { findRestoredAt, identityOf } from "../../../shared/crd/identity.ts";
-import { ANNOTATION_HOLD } from "../../../shared/crd/names.ts";
 import type { NewSystemEvent } from "../../events/feed.ts";
 import type { ProjectedObject } from "../../resources/project/index.ts";
 
@@ -69,8 +68,9 @@ export function isAnnounced(
  * end begins anew.
  */
 export function composeNotice(object: ProjectedObject, now: Date): NewSystemEvent | undefined {
-  const { metadata, spec } = object.object;
-  const isHeld = metadata.annotations?.[ANNOTATION_HOLD] !== undefined;
+  const { metadata, spec, status } = object.object;
+  // By a hold of the platform or the suspension of its cluster: the deletion would be refused.
+  const isHeld = findCondition(status?.conditions, "ExpiryHeld") !== undefined;
   const hasEnded = isDue(object.object, now) && !isHeld;
   const notice = hasEnded ? ENDED : findDueNotice(spec.expiresAt, now);
   if (notice === undefined || metadata.deletionTimestamp !== undefined) return undefined;
