@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { defineTenantKind, listAllPages, type TenantClient } from "../../../shared/tenant/tenant-client.ts";
+import {
+  defineTenantKind,
+  listAllPages,
+  type TenantClient,
+  tenantList,
+} from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 import { withoutPrefix } from "../kubernetes-version.ts";
 
@@ -21,21 +26,30 @@ const podKind = defineTenantKind(
     metadata: z.object({
       annotations: z.object({ "kubernetes.io/config.mirror": z.string().optional() }).optional(),
       deletionTimestamp: z.string().optional(),
-      ownerReferences: z.array(z.object({ kind: z.string() })).optional(),
+      ownerReferences: tenantList(z.object({ kind: z.string() })).optional(),
     }),
     spec: z.object({ nodeName: z.string().optional() }),
     status: z.object({
       phase: z.string().optional(),
-      conditions: z.array(z.object({ type: z.string(), status: z.string() })).optional(),
+      conditions: tenantList(z.object({ type: z.string(), status: z.string() })).optional(),
     }),
   }),
 );
 type TenantPod = z.output<typeof podKind.schema>;
 
+/** Checked as one: a record of zod makes issues of all entries. */
+const labels = z.custom<Record<string, string>>(
+  (value) =>
+    typeof value === "object" &&
+    value !== null &&
+    Object.values(value).every((one) => typeof one === "string"),
+  "labels are expected",
+);
+
 const expression = z.object({
   key: z.string(),
   operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]),
-  values: z.array(z.string()).default([]),
+  values: tenantList(z.string()).default([]),
 });
 
 const budgetKind = defineTenantKind(
@@ -51,8 +65,8 @@ const budgetKind = defineTenantKind(
     spec: z.object({
       selector: z
         .object({
-          matchLabels: z.record(z.string(), z.string()).default({}),
-          matchExpressions: z.array(expression).default([]),
+          matchLabels: labels.default({}),
+          matchExpressions: tenantList(expression).default([]),
         })
         .optional(),
       unhealthyPodEvictionPolicy: z.string().optional(),

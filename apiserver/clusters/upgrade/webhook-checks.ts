@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { defineTenantKind, listAllPages, type TenantClient } from "../../../shared/tenant/tenant-client.ts";
+import {
+  defineTenantKind,
+  listAllPages,
+  type TenantClient,
+  tenantList,
+} from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 
 const name = z.string().min(1).max(253);
@@ -7,23 +12,19 @@ const word = z.string().min(1).max(63);
 
 const configurationSchema = z.object({
   metadata: z.object({ name }),
-  webhooks: z
-    .array(
-      z.object({
-        name,
-        failurePolicy: z.string().optional(),
-        clientConfig: z.object({ service: z.object({ namespace: word, name: word }).optional() }),
-        rules: z
-          .array(
-            z.object({
-              apiGroups: z.array(z.string()).default([]),
-              resources: z.array(z.string()).default([]),
-            }),
-          )
-          .default([]),
-      }),
-    )
-    .default([]),
+  webhooks: tenantList(
+    z.object({
+      name,
+      failurePolicy: z.string().optional(),
+      clientConfig: z.object({ service: z.object({ namespace: word, name: word }).optional() }),
+      rules: tenantList(
+        z.object({
+          apiGroups: tenantList(z.string()).default([]),
+          resources: tenantList(z.string()).default([]),
+        }),
+      ).default([]),
+    }),
+  ).default([]),
 });
 type TenantWebhook = z.output<typeof configurationSchema>["webhooks"][number];
 
@@ -49,9 +50,9 @@ const endpointSliceKind = defineTenantKind(
     namespaced: true,
   },
   z.object({
-    endpoints: z
-      .array(z.object({ conditions: z.object({ ready: z.boolean().nullish() }).optional() }))
-      .nullish(),
+    endpoints: tenantList(
+      z.object({ conditions: z.object({ ready: z.boolean().nullish() }).optional() }),
+    ).nullish(),
   }),
 );
 
