@@ -1,15 +1,19 @@
 import { z } from "zod";
-import { defineTenantKind, listAllPages, type TenantClient } from "../../shared/tenant/tenant-client.ts";
+import {
+  defineTenantKind,
+  listAllPages,
+  type TenantClient,
+  tenantName,
+  tenantNamespace,
+} from "../../shared/tenant/tenant-client.ts";
 import { MAX_LEFTOVERS, type TenantObject } from "../node-pools/index.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { TenantReader, Unknown } from "./tenant-reader.ts";
 
-const name = z.string().min(1).max(253);
-
 const services = defineTenantKind(
   { group: "", version: "v1", kind: "Service", plural: "services", namespaced: true },
   z.object({
-    metadata: z.object({ name, namespace: z.string().min(1).max(63) }),
+    metadata: z.object({ name: tenantName, namespace: tenantNamespace }),
     spec: z.object({ type: z.string().optional() }),
   }),
 );
@@ -18,7 +22,7 @@ type TenantService = z.output<typeof services.schema>;
 const volumes = defineTenantKind(
   { group: "", version: "v1", kind: "PersistentVolume", plural: "persistentvolumes", namespaced: false },
   z.object({
-    metadata: z.object({ name }),
+    metadata: z.object({ name: tenantName }),
     spec: z.object({ persistentVolumeReclaimPolicy: z.string().optional() }),
     status: z.object({ phase: z.string().optional() }).optional(),
   }),

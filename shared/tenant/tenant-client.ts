@@ -194,6 +194,10 @@ function invalidResponse(kubeMessage: string, request: string): KubeError {
   return new KubeError({ status: 0, reason: "InvalidResponse", kubeMessage, request });
 }
 
+/** The name of an object, and that of its Namespace, in a response of a tenant's API server. */
+export const tenantName = z.string().min(1).max(253);
+export const tenantNamespace = z.string().min(1).max(63);
+
 /**
  * A list in a response of a tenant's API server. The first entry that is wrong ends the check: an array of zod makes issues
  * of all, gigabytes for a response of 4 MiB.

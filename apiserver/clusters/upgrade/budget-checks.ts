@@ -4,18 +4,18 @@ import {
   listAllPages,
   type TenantClient,
   tenantList,
+  tenantName,
+  tenantNamespace,
 } from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 import { withoutPrefix } from "../kubernetes-version.ts";
 
-const name = z.string().min(1).max(253);
-const namespace = z.string().min(1).max(63);
 const count = z.int().min(0).max(2_147_483_647).default(0);
 
 const nodeKind = defineTenantKind(
   { group: "", version: "v1", kind: "Node", plural: "nodes", namespaced: false },
   z.object({
-    metadata: z.object({ name }),
+    metadata: z.object({ name: tenantName }),
     status: z.object({ nodeInfo: z.object({ kubeletVersion: z.string() }) }),
   }),
 );
@@ -61,7 +61,7 @@ const budgetKind = defineTenantKind(
     namespaced: true,
   },
   z.object({
-    metadata: z.object({ name, namespace }),
+    metadata: z.object({ name: tenantName, namespace: tenantNamespace }),
     spec: z.object({
       selector: z
         .object({

@@ -4,19 +4,20 @@ import {
   listAllPages,
   type TenantClient,
   tenantList,
+  tenantName,
+  tenantNamespace,
 } from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 
-const name = z.string().min(1).max(253);
-const word = z.string().min(1).max(63);
-
 const configurationSchema = z.object({
-  metadata: z.object({ name }),
+  metadata: z.object({ name: tenantName }),
   webhooks: tenantList(
     z.object({
-      name,
+      name: tenantName,
       failurePolicy: z.string().optional(),
-      clientConfig: z.object({ service: z.object({ namespace: word, name: word }).optional() }),
+      clientConfig: z.object({
+        service: z.object({ namespace: tenantNamespace, name: tenantName }).optional(),
+      }),
       rules: tenantList(
         z.object({
           apiGroups: tenantList(z.string()).default([]),
