@@ -55,6 +55,7 @@ function anEvent(at: number, note: string, more: Partial<Event> = {}): Sighting<
   };
 }
 
+const toTime = (ms: number) => new Date(ms).toISOString();
 const TWO = "Node pool web: Nodes ready: 2 of 2.";
 const marked = (uid: string): Partial<Event> => ({
   reason: "MachineMarkedUnhealthy",
@@ -99,6 +100,18 @@ describe("an Event", () => {
       "about a machine that is long gone",
       "long gone",
       anEvent(5 + MINUTE_MS, "marked", marked("a")),
+      [aPool(0, 1, ["a"]), aPool(5, 1, ["b"])],
+    ],
+    [
+      "that comes late and says when a machine was sick",
+      undefined,
+      anEvent(5 + MINUTE_MS, "marked", { ...marked("a"), eventTime: toTime(5) }),
+      [aPool(0, 1, ["a"]), aPool(5, 1, ["b"])],
+    ],
+    [
+      "that says a minute later that a machine is sick",
+      "long gone",
+      anEvent(5 + MINUTE_MS, "marked", { ...marked("a"), eventTime: toTime(5 + MINUTE_MS) }),
       [aPool(0, 1, ["a"]), aPool(5, 1, ["b"])],
     ],
   ])("%s", (_name, lie, event, pools) => {

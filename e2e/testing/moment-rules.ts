@@ -104,11 +104,17 @@ function judge(sighting: Sighting<Event>, pools: readonly Sighting<NodePool>[]):
   if (reason === "MachineMarkedUnhealthy" && related?.kind === "Machine") {
     const has = ({ status }: NodePool) => status?.machines?.some(({ uid }) => uid === related.uid) === true;
     const isOfAnother = (pool: Sighting<NodePool>) => has(pool.object);
-    // A machine that no pool ever listed is one of the control plane.
-    if (pools.some(isOfAnother) && !wasTrue({ ...sighting, object: {} }, pools, has))
+    // A machine that no pool ever listed is one of the control plane. An operator that was away reports later, with the
+    // time at which it was so.
+    if (pools.some(isOfAnother) && !wasTrue({ at: timeOf(sighting), object: {} }, pools, has))
       lies.push("that machine was long gone");
   }
   return lies;
+}
+
+/** When it was so: as the Event says, at the latest when it came. */
+function timeOf({ at, object: { eventTime } }: Sighting<Event>): number {
+  return eventTime == null ? at : Math.min(at, Date.parse(eventTime));
 }
 
 /** Whether a pool (the one that the Event is about, if any) was so when the Event came, or shortly before or after. */
