@@ -1,4 +1,5 @@
 import { createFairQueue, TokenBucket, type TokenBucketLimit } from "../program/limits.ts";
+import type { TenantContext } from "../program/tenant-context.ts";
 import { KubeError, networkCodeOf, wasNeverSent } from "./errors.ts";
 import { fullJitterMs } from "./sleep.ts";
 
@@ -98,19 +99,27 @@ function mayRetry(failed: FailedAttempt): boolean {
 interface RateLimiter {
   /**
    * Resolves when a request of the tenant may be sent; false when the signal aborted first. Requests of one tenant are
-   * sent in the order of the calls, tenants take turns, and none gets more than half of the rate. Without a tenant the
-   * service itself asks, and is bound by the whole rate alone.
+   * sent in the order of the calls, tenants take turns, and none gets more than half of the rate, of which a call of a dry
+   * run takes three calls' part. Without a tenant the service itself asks, and is bound by the whole rate alone.
    */
-  wait(signal?: AbortSignal, tenant?: string): Promise<boolean>;
+  wait(signal?: AbortSignal, caller?: Pick<TenantContext, "tenant" | "isDryRun">): Promise<boolean>;
 }
 
 const SERVICE = "";
 /** Half: while one tenant uses all it may, another finds a token at once. */
 const TENANT_SHARE = 0.5;
+/** A dry run of 50 pools costs the Kubernetes API 0.4 s of processor time, and may be had again and again. */
+const DRY_RUN_CALLS = 3;
 /**
  * Full shares are dropped whenever so many were added, so that the memory is that of the tenants of the last seconds.
  */
 const SWEEP_EVERY = 1024;
+
+interface WaitingCall {
+  /** As how many calls it counts in its tenant's share. */
+  calls: number;
+  resolve: () => void;
+}
 
 /** Lets `burst` requests through at once and `perSecond` after that. */
 export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
@@ -118,7 +127,7 @@ export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
   const total = new TokenBucket(limit, performance.now());
   /** Shares of tenants with recent requests: a full share is the same as none. */
   const shares = new Map<string, TokenBucket>();
-  const waiting = createFairQueue<object, () => void>();
+  const waiting = createFairQueue<object, WaitingCall>();
   let waitingCount = 0;
   let added = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -141,9 +150,11 @@ export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
     const next = waiting.next((tenant) => tenant === SERVICE || shareOf(tenant, nowMs).level(nowMs) >= 1);
     if (next === undefined) return false;
     total.reserve(nowMs);
-    if (next.tenant !== SERVICE) shareOf(next.tenant, nowMs).reserve(nowMs);
+    const { calls, resolve } = next.value;
+    if (next.tenant !== SERVICE)
+      for (let call = 0; call < calls; call++) shareOf(next.tenant, nowMs).reserve(nowMs);
     waitingCount -= 1;
-    next.value();
+    resolve();
     return true;
   }
 
@@ -161,7 +172,7 @@ export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
   }
 
   return {
-    async wait(signal, tenant = SERVICE) {
+    async wait(signal, { tenant = SERVICE, isDryRun = false } = { tenant: SERVICE }) {
       if (signal?.aborted === true) return false;
       const { promise, resolve } = Promise.withResolvers<boolean>();
       const entry = {};
@@ -171,10 +182,11 @@ export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
         resolve(false);
       };
       signal?.addEventListener("abort", onAbort, { once: true });
-      waiting.add(tenant, entry, () => {
+      const pass = () => {
         signal?.removeEventListener("abort", onAbort);
         resolve(true);
-      });
+      };
+      waiting.add(tenant, entry, { calls: isDryRun ? DRY_RUN_CALLS : 1, resolve: pass });
       waitingCount += 1;
       send();
       return promise;

@@ -36,7 +36,7 @@ test("a tenant that asks for much delays another by one turn, and the service by
   const limiter = createRateLimiter({ perSecond: 10, burst: 2 });
   const passed: string[] = [];
   const ask = (tenant: string | undefined, name: string) =>
-    void limiter.wait(undefined, tenant).then(() => passed.push(name));
+    void limiter.wait(undefined, tenant === undefined ? undefined : { tenant }).then(() => passed.push(name));
   for (let nth = 1; nth <= 50; nth++) ask("loud", `loud ${nth}`);
   ask("quiet", "quiet");
   ask(undefined, "service");
@@ -51,11 +51,24 @@ test("a tenant that asks for much delays another by one turn, and the service by
 test("one tenant alone gets half of the rate, so that tokens are left for the next one", async () => {
   const limiter = createRateLimiter({ perSecond: 10, burst: 4 });
   let loud = 0;
-  for (let nth = 1; nth <= 100; nth++) void limiter.wait(undefined, "loud").then(() => loud++);
+  for (let nth = 1; nth <= 100; nth++) void limiter.wait(undefined, { tenant: "loud" }).then(() => loud++);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(loud).toBe(2 + 10);
   let quiet = 0;
-  for (let nth = 1; nth <= 2; nth++) void limiter.wait(undefined, "quiet").then(() => quiet++);
+  for (let nth = 1; nth <= 2; nth++) void limiter.wait(undefined, { tenant: "quiet" }).then(() => quiet++);
   await vi.advanceTimersByTimeAsync(0);
   expect(quiet).toBe(2);
+});
+
+test("a call of a dry run counts as three of its tenant's", async () => {
+  const limiter = createRateLimiter({ perSecond: 18, burst: 12 });
+  const passed = { dry: 0, other: 0 };
+  const ask = (tenant: string, isDryRun: boolean, name: keyof typeof passed) =>
+    void limiter.wait(undefined, { tenant, isDryRun }).then(() => passed[name]++);
+  for (let nth = 1; nth <= 100; nth++) ask("loud", true, "dry");
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(passed.dry).toBe((6 + 18) / 3);
+  for (let nth = 1; nth <= 6; nth++) ask("other", false, "other");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(passed.other).toBe(6);
 });

@@ -81,7 +81,7 @@ export function createTransport(options: TransportOptions): Transport {
   const readBody = options.maxTotalBytes === undefined ? undefined : createBodyReader(options.maxTotalBytes);
 
   async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    if (!(await rateLimiter.wait(signal, currentTenant()?.tenant))) throw signal.reason;
+    if (!(await rateLimiter.wait(signal, currentTenant()))) throw signal.reason;
     const first = await sendOnce(request, signal, false);
     if (first.statusCode !== 401 || connection.readHeaders === undefined) return first;
     await first.body.dump();

@@ -4,6 +4,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export interface TenantContext {
   /** Whose share of a common resource the work uses: the id of an organization or of a user. */
   tenant: string;
+  /** The work changes nothing, and may be slower than what does. */
+  isDryRun?: boolean;
   /** Aborts when no caller waits for the result any more; undefined for work that is completed all the same. */
   readonly signal: AbortSignal | undefined;
 }

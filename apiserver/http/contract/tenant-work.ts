@@ -65,7 +65,7 @@ export async function runTenantWork<T>(
       release = undefined;
     },
   };
-  const { context, end } = createContext(kind === "write" ? undefined : c, tenant, deadlineMs);
+  const { context, end } = createContext(c, kind, tenant, deadlineMs);
   try {
     return await runForTenant(context, () => run(work));
   } finally {
@@ -79,15 +79,17 @@ export async function runTenantWork<T>(
  * nothing of the request, for a stream goes on in it for hours.
  */
 function createContext(
-  request: Context<HttpEnv> | undefined,
+  request: Context<HttpEnv>,
+  kind: RequestKind,
   tenant: string,
   deadlineMs: number,
 ): { context: TenantContext; end: () => void } {
   const endsAtMs = performance.now() + deadlineMs;
-  let client = request;
+  let client = kind === "write" ? undefined : request;
   let signal: AbortSignal | undefined;
   const context = {
     tenant,
+    isDryRun: kind === "dry run",
     get signal() {
       if (client === undefined) return undefined;
       const remainingMs = Math.max(0, Math.ceil(endsAtMs - performance.now()));
