@@ -37,7 +37,6 @@ import {
   type MemberHooks,
   recordStaffUse,
 } from "./members/index.ts";
-import { addInvitationRoutes } from "./members/invitation-routes.ts";
 import { addMemberRoutes } from "./members/routes.ts";
 import { addNetworkPolicyRoutes } from "./network-policies/routes.ts";
 import { addNodePoolRoutes } from "./node-pools/routes.ts";
@@ -160,9 +159,8 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     },
   });
   addAdminOrganizationRoutes(router, deps);
-  addCallerRoutes(router, deps);
   const memberHooks = createMemberHooks(deps);
-  addInvitationRoutes(router, memberHooks);
+  addCallerRoutes(router, deps, memberHooks);
   addMemberRoutes(router, deps, memberHooks);
   addGroupMappingRoutes(router, deps, memberHooks);
   addApiTokenRoutes(router, deps, {

@@ -1,5 +1,7 @@
 import { webcrypto } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parse } from "yaml";
+import { z } from "zod";
 import { type ClusterAccess, clusterAccessKind, nameAccessGroup } from "../../shared/crd/cluster-access.ts";
 import {
   ANNOTATION_IDENTITY,
@@ -16,7 +18,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import type { KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
+import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
@@ -26,7 +28,6 @@ import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createObjectName, isNotApplied } from "../resources/write/index.ts";
-import { composeAccessKubeconfig } from "./kubeconfig.ts";
 import { summarize } from "./present.ts";
 
 /** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */
@@ -225,4 +226,35 @@ async function loadX509() {
   const x509 = await import("@peculiar/x509");
   x509.cryptoProvider.set(webcrypto as typeof globalThis.crypto);
   return x509;
+}
+
+const adminSchema = z.looseObject({
+  clusters: z.tuple([
+    z.object({
+      cluster: z.object({ server: z.string(), "certificate-authority-data": z.base64() }),
+    }),
+  ]),
+});
+
+/** The credential of an access, and the name of its user in the kubeconfig after the cluster's. */
+type Credential = { user: string } & KubeconfigCredential;
+
+/**
+ * A kubeconfig for one credential, with the server address and the CA of the cluster's admin kubeconfig. Throws an
+ * Error when the admin kubeconfig is not of the form that the operator writes.
+ */
+export function composeAccessKubeconfig(
+  name: string,
+  adminKubeconfig: string,
+  { user, ...credential }: Credential,
+): string {
+  const { clusters } = adminSchema.parse(parse(adminKubeconfig));
+  const { server, "certificate-authority-data": ca } = clusters[0].cluster;
+  return composeKubeconfig({
+    cluster: name,
+    user: `${name}-${user}`,
+    server,
+    ca: Buffer.from(ca, "base64").toString(),
+    credential,
+  });
 }

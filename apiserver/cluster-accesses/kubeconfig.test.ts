@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { composeAccessKubeconfig } from "./kubeconfig.ts";
+import { composeAccessKubeconfig } from "./issue.ts";
 
 const ADMIN = `apiVersion: v1
 kind: Config

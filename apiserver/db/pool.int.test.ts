@@ -5,9 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { runForTenant } from "../../shared/program/tenant-context.ts";
-import { connectDatabase, type DatabaseClients } from "./client.ts";
+import { addPoolMetrics, connectDatabase, type DatabaseClients } from "./client.ts";
 import { isDatabaseUnavailable } from "./errors.ts";
-import { addPoolMetrics } from "./metrics.ts";
 import { createTestDatabase, type TestDatabase } from "./testing.ts";
 
 let database: TestDatabase;

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { Deps } from "../deps.ts";
 import type { Principal, TokenPrincipal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import { versionTag } from "../http/contract/etag.ts";
 import { type PageRequest, pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import {
@@ -10,24 +11,34 @@ import {
   organizationPage,
   presentOrganization,
 } from "../organizations/index.ts";
-import { listInvitations } from "./invitations.ts";
-import { type CallerRole, presentMe } from "./present.ts";
-import { meRecord } from "./schema.ts";
+import type { MemberHooks } from "./hooks.ts";
+import { acceptInvitation, declineInvitation, listInvitations } from "./invitations.ts";
+import { type CallerRole, presentMe, presentMember } from "./present.ts";
+import { memberRecord, meRecord } from "./schema.ts";
 import { listOrganizationsOf, listRolesOf } from "./store.ts";
+
+const tag = "Members";
+const INVITATION = "/api/v1/me/invitations/{invitationID}";
 
 const listQuery = pageQuery.extend({
   slug: z.string().min(1).max(40).optional().openapi({ description: "Only the one with this slug." }),
 });
 
-/** What callers can read about themselves: their rights and their organizations. */
-export function addCallerRoutes(router: Router, deps: Deps): void {
+/** What callers read about themselves, and how they answer an invitation, which GET /me lists. */
+export function addCallerRoutes(router: Router, deps: Deps, hooks: MemberHooks): void {
+  addReads(router, deps);
+  addAccept(router, hooks);
+  addDecline(router);
+}
+
+function addReads(router: Router, deps: Deps): void {
   addRoute(
     router,
     {
       method: "get",
       path: "/api/v1/me",
       operationId: "getMe",
-      tag: "Members",
+      tag,
       summary: "Get the caller: organizations, invitations, roles and permissions",
       access: "signed-in",
       responses: { 200: { description: "The caller.", body: meRecord } },
@@ -90,4 +101,53 @@ async function listTokenRoles(
   const organization = await findOrganization(db, principal.orgId);
   if (membership === undefined || organization === undefined) return [];
   return [{ organization, role: membership.role, rights: membership.rights }];
+}
+
+function addAccept(router: Router, hooks: MemberHooks): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${INVITATION}/accept`,
+      operationId: "acceptInvitation",
+      tag,
+      summary: "Accept an invitation",
+      description:
+        "Makes the caller a direct member of the organization, in place of a membership by a group. The invitation must be for the caller's e-mail address, verified by the issuer.",
+      access: "user",
+      responses: { 200: { description: "The member.", body: memberRecord, headers: ["ETag"] } },
+      errors: ["conflict"],
+    },
+    async (c, { author, params, transact }) =>
+      transact(
+        (tx) => acceptInvitation(tx, hooks, author, params.invitationID),
+        ({ member }) => c.json(presentMember(member), 200, { ETag: versionTag(member.version) }),
+        {
+          afterCommit: async ({ member, isAccessLost }) => {
+            if (isAccessLost) await hooks.afterClusterAccessLost(member.orgId);
+          },
+        },
+      ),
+  );
+}
+
+function addDecline(router: Router): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: `${INVITATION}/decline`,
+      operationId: "declineInvitation",
+      tag,
+      summary: "Decline an invitation",
+      access: "user",
+      responses: { 204: { description: "Declined; the invitation is removed." } },
+      errors: ["conflict"],
+    },
+    async (c, { author, params, transact }) =>
+      transact(
+        (tx) => declineInvitation(tx, author, params.invitationID),
+        () => c.body(null, 204),
+      ),
+  );
 }

@@ -8,10 +8,11 @@ import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
+import { slugOf } from "../http/contract/fields.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { auditOrganization } from "./present.ts";
-import { toDistinctSlug, toSlug } from "./slug.ts";
+import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
 import {
   beginDeletion,
   cancelDeletion,
@@ -151,4 +152,20 @@ async function requireEmpty({ kube }: Deps, orgId: string): Promise<void> {
 
 function notEmpty(what: "clusters" | "repositories"): ApiError {
   return new ApiError("organization_not_empty", `Delete the organization's ${what} first.`);
+}
+
+/**
+ * Derives a slug from a name, 3 to 40 characters. A name without Latin letters or digits (`日本`) gives `org-` and the
+ * end of the id.
+ */
+export function toSlug(name: string, id: string): string {
+  const slug = slugOf(name, MAX_SLUG_LENGTH);
+  return slug.length >= MIN_SLUG_LENGTH ? slug : `org-${id.slice(-12)}`;
+}
+
+/** The slug to use when `toSlug` is taken: with the end of the id, within 40 characters. */
+export function toDistinctSlug(name: string, id: string): string {
+  return `${toSlug(name, id)
+    .slice(0, MAX_SLUG_LENGTH - 7)
+    .replace(/-$/, "")}-${id.slice(-6)}`;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toDistinctSlug, toSlug } from "./slug.ts";
+import { toDistinctSlug, toSlug } from "./changes.ts";
 
 const id = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const pattern = /^[a-z0-9](-?[a-z0-9])*$/;

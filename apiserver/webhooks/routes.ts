@@ -4,7 +4,15 @@ import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { addEventCatalogueRoutes } from "./catalogue-routes.ts";
-import { createWebhook, deleteWebhook, requireEndpoint, requireKeys, updateWebhook } from "./changes.ts";
+import {
+  createWebhook,
+  deleteWebhook,
+  requireEndpoint,
+  requireKeys,
+  rotateWebhookSecret,
+  updateWebhook,
+  type WebhookWithSecret,
+} from "./changes.ts";
 import { addDeliveryRoutes, addResendRoutes } from "./delivery-routes.ts";
 import { presentAdminWebhook, presentWebhook, webhookTag } from "./present.ts";
 import {
@@ -17,7 +25,6 @@ import {
   webhookRecord,
   webhookWithSecretRecord,
 } from "./schema.ts";
-import { addSecretRoutes, presentWithSecret, secretHeaders } from "./secret-routes.ts";
 import { listWebhooks, lockWebhook, requireWebhook } from "./store.ts";
 
 const tag = "Webhooks";
@@ -198,4 +205,54 @@ function addAdminWebhookRoutes(router: Router, deps: Deps): void {
       return c.json(toPage(rows, query.limit, presentAdminWebhook), 200);
     },
   );
+}
+
+/** The rotation of signing secrets. */
+function addSecretRoutes(router: Router, deps: Deps): void {
+  addRoute(
+    router,
+    {
+      method: "post",
+      path: "/api/v1/organizations/{orgID}/webhooks/{webhookID}/rotate-secret",
+      operationId: "rotateWebhookSecret",
+      tag: "Webhooks",
+      summary: "Rotate the signing secret of a webhook",
+      description:
+        "For 24 h more, each delivery carries a signature of the replaced secret too, at most of the five that were replaced last.",
+      access: "webhooks:rotate_secret",
+      responses: {
+        200: {
+          description: "The webhook; the secret is only in this response.",
+          body: webhookWithSecretRecord,
+          headers: ["Location", "ETag"],
+        },
+      },
+    },
+    async (c, { orgId, author, params, transact }) => {
+      const keys = requireKeys(deps);
+      await requireWebhook(deps.db, orgId, params.webhookID);
+      return transact(
+        async (tx) => {
+          const webhook = await lockWebhook(tx, orgId, params.webhookID);
+          return rotateWebhookSecret(tx, author, webhook, { keys, at: deps.now() });
+        },
+        (rotated) => c.json(presentWithSecret(rotated), 200, secretHeaders(rotated)),
+        { secret: true },
+      );
+    },
+  );
+}
+
+/** The wire form of a webhook with its secret. */
+function presentWithSecret({ webhook, secret }: WebhookWithSecret) {
+  return { ...presentWebhook(webhook), secret };
+}
+
+/** The headers of a response with a secret. */
+function secretHeaders({ webhook }: WebhookWithSecret) {
+  return {
+    Location: `/api/v1/organizations/${webhook.orgId}/webhooks/${webhook.id}`,
+    ETag: webhookTag(webhook),
+    "Cache-Control": "no-store",
+  };
 }

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
-import { suggestNearest } from "../../shared/program/nearest.ts";
+import { suggestNearest } from "../../shared/program/wording.ts";
 import { EVENT_TYPES, type SubscribedType } from "../events/event-types.ts";
 import {
   idField,

@@ -5,7 +5,7 @@ import { remainingMs } from "../../shared/controller/time.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
-import { count } from "../../shared/program/plural.ts";
+import { count } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";

@@ -4,7 +4,7 @@ import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_NODE_POOL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type NodePool, type NodePoolStatus, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { count } from "../../shared/program/plural.ts";
+import { count } from "../../shared/program/wording.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { describeLeavingMachine } from "./deletion.ts";

@@ -1,3 +1,4 @@
+import type { Dispatcher } from "undici";
 import { createFairQueue, TokenBucket, type TokenBucketLimit } from "../program/limits.ts";
 import type { TenantContext } from "../program/tenant-context.ts";
 import { KubeError, networkCodeOf, wasNeverSent } from "./errors.ts";
@@ -192,4 +193,81 @@ export function createRateLimiter(limit: TokenBucketLimit): RateLimiter {
       return promise;
     },
   };
+}
+
+export interface TransportResponse {
+  status: number;
+  headers: Record<string, string>;
+  /** Parsed JSON, or the text when it is not JSON. */
+  body: unknown;
+}
+
+type Body = Dispatcher.ResponseData["body"];
+
+/** The status, the headers and the parsed body of a response, by default however large it is. */
+export async function readResponse(
+  response: Dispatcher.ResponseData,
+  readBody = (body: Body) => body.text(),
+): Promise<TransportResponse> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  const text = await readBody(response.body);
+  return { status: response.statusCode, headers, body: parseBody(text, headers["content-type"]) };
+}
+
+/** Reads bodies until all of them together are too large: a KubeError then, reason "TooLarge". */
+export function createBodyReader(maxTotalBytes: number): (body: Body) => Promise<string> {
+  let left = maxTotalBytes;
+  return async (body) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      left -= chunk.length;
+      if (left < 0) {
+        const kubeMessage = `the responses are larger than ${maxTotalBytes} bytes together`;
+        throw new KubeError({ status: 0, reason: "TooLarge", kubeMessage });
+      }
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString();
+  };
+}
+
+function parseBody(text: string, contentType: string | undefined): unknown {
+  if (!contentType?.includes("json")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // Truncated or mislabelled: the caller's error shows the text.
+  }
+}
+
+/**
+ * The lines of a byte stream without their newline; a last line without newline is included. Calls `onIdle`, which must
+ * end the stream, when no byte arrives for `idleTimeoutMs` while a line is awaited.
+ */
+export async function* readLines(
+  chunks: AsyncIterable<Uint8Array>,
+  idleTimeoutMs: number,
+  onIdle: () => void,
+): AsyncGenerator<string> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const timer = setTimeout(onIdle, idleTimeoutMs);
+      const { done, value } = await iterator.next().finally(() => clearTimeout(timer));
+      if (done) break;
+      const parts = decoder.decode(value, { stream: true }).split("\n");
+      parts[0] = rest + parts[0];
+      rest = parts.pop() ?? "";
+      yield* parts.filter((line) => line !== "");
+    }
+    rest += decoder.decode();
+    if (rest !== "") yield rest;
+  } finally {
+    await iterator.return?.();
+  }
 }

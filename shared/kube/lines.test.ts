@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readLines } from "./lines.ts";
+import { readLines } from "./call.ts";
 
 async function* streamOf(...parts: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
   for (const part of parts) yield typeof part === "string" ? new TextEncoder().encode(part) : part;

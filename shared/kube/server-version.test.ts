@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createLogger } from "../program/log.ts";
-import type { TransportResponse } from "./response.ts";
+import type { TransportResponse } from "./call.ts";
 import { requireServerVersion } from "./server-version.ts";
 
 const log = createLogger({ name: "test", level: "fatal" });

@@ -1,10 +1,17 @@
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { currentTenant } from "../program/tenant-context.ts";
-import { type Call, createRateLimiter, retryDelayMs, startCall } from "./call.ts";
+import {
+  type Call,
+  createBodyReader,
+  createRateLimiter,
+  readLines,
+  readResponse,
+  retryDelayMs,
+  startCall,
+  type TransportResponse,
+} from "./call.ts";
 import type { KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
-import { readLines } from "./lines.ts";
-import { createBodyReader, readResponse, type TransportResponse } from "./response.ts";
 import { sleep } from "./sleep.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
@@ -68,7 +75,7 @@ export interface Transport {
 }
 
 /**
- * A pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline (retry.ts), a 401 once
+ * A pool of HTTP/1.1 connections to one API server. Requests are retried within their deadline (call.ts), a 401 once
  * with refreshed credentials. Redirects are not followed. Requests for a tenant (tenant-context.ts) wait in its queue.
  */
 export function createTransport(options: TransportOptions): Transport {

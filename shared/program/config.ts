@@ -2,7 +2,7 @@ import { z } from "zod";
 import { ExplainedError } from "./errors.ts";
 import { describeJsonFault } from "./json-fault.ts";
 import type { Logger } from "./log.ts";
-import { suggestNearest } from "./nearest.ts";
+import { suggestNearest } from "./wording.ts";
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 

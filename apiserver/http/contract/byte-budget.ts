@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
-import { toAddressKey } from "../rate-limits/address-key.ts";
+import { toAddressKey } from "../rate-limits/rate-limit.ts";
 
 /** An account holder (user, organization, address) and its maximum share of the budget. */
 export interface ByteHolder {

@@ -1,8 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { core } from "zod";
 import { findKnownFields } from "../../../shared/program/config.ts";
-import { findNearest, suggestNearest } from "../../../shared/program/nearest.ts";
-import { count } from "../../../shared/program/plural.ts";
+import { count, findNearest, suggestNearest } from "../../../shared/program/wording.ts";
 import { ApiError, type DetailCode, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 
 type Issue = core.$ZodIssue;

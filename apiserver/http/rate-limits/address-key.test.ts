@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toAddressKey } from "./address-key.ts";
+import { toAddressKey } from "./rate-limit.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],

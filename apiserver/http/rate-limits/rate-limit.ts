@@ -1,4 +1,5 @@
 import type { Context } from "hono";
+import ipaddr from "ipaddr.js";
 import { TokenBucket } from "../../../shared/program/limits.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { Access, AccessControl } from "../authorization/guard.ts";
@@ -6,7 +7,6 @@ import type { Permission } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import type { RateClass, RateLimit, RateLimits } from "../limits.ts";
-import { toAddressKey } from "./address-key.ts";
 
 /** Requests that grant rights or send mail, by the permission that they need. Revoking rights is not limited. */
 const CLASS_BY_PERMISSION: Partial<Record<Permission, RateClass>> = {
@@ -271,4 +271,13 @@ export function createTokenBuckets(
     },
     size: () => buckets.size,
   };
+}
+
+/**
+ * The key that failed sign-ins and connections are counted by: an IPv4 address, or the /64 that one IPv6 customer has
+ * at least.
+ */
+export function toAddressKey(address: string): string {
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString()}/64`;
 }

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { getRequestListener } from "@hono/node-server";
 import type { RequestLimits } from "../limits.ts";
-import { toAddressKey } from "../rate-limits/address-key.ts";
+import { toAddressKey } from "../rate-limits/rate-limit.ts";
 import {
   isTimeout,
   refuseConnect,

@@ -1,3 +1,4 @@
+import { Counter, Gauge, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { runLoop } from "../../work/loop.ts";
 import { BackendError, type RegistryBackend } from "../backend/backend.ts";
@@ -9,9 +10,8 @@ import { mergeReport, type Vulnerability } from "../report.ts";
 import { type ClaimedScan, claimScan, endedAs, scanClaims } from "./claim-store.ts";
 import { readDatabaseVersion, removeAbandonedWorkFolders } from "./database.ts";
 import { findScanTarget } from "./manifest.ts";
-import { createScannerMetrics, type ScannerMetrics } from "./metrics.ts";
 import { recordReport } from "./record-report.ts";
-import { ScanError, toScannerUnavailable } from "./scan-error.ts";
+import { ScanError, type ScanFault, toScannerUnavailable } from "./scan-error.ts";
 import { createScannerProgram, type ScannerProgram } from "./scanner-program.ts";
 import { requestOutdatedScans } from "./store.ts";
 
@@ -234,4 +234,46 @@ export function startImageScanner(deps: Deps, signal: AbortSignal): { stopped: P
     },
     signal,
   );
+}
+
+interface ScannerMetrics {
+  onScan(result: "done" | ScanFault, seconds: number | undefined): void;
+  setDatabaseBuiltAt(at: Date): void;
+  onDatabaseUpdate(result: "done" | "failed"): void;
+}
+
+/** What the scanner of this process did. */
+function createScannerMetrics(registry: Registry): ScannerMetrics {
+  const registers = [registry];
+  const scans = new Counter({
+    name: "marina_apiserver_image_scans_total",
+    help: "Scans of images by this process, by result",
+    labelNames: ["result"],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: "marina_apiserver_image_scan_seconds",
+    help: "Duration of finished scans of images",
+    buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600],
+    registers,
+  });
+  const builtAt = new Gauge({
+    name: "marina_apiserver_vulnerability_database_timestamp_seconds",
+    help: "When the vulnerability database that scans use was built",
+    registers,
+  });
+  const updates = new Counter({
+    name: "marina_apiserver_vulnerability_database_updates_total",
+    help: "Downloads of the vulnerability database by this process, by result",
+    labelNames: ["result"],
+    registers,
+  });
+  return {
+    onScan(result, duration) {
+      scans.inc({ result });
+      if (duration !== undefined) seconds.observe(duration);
+    },
+    setDatabaseBuiltAt: (at) => builtAt.set(at.getTime() / 1000),
+    onDatabaseUpdate: (result) => updates.inc({ result }),
+  };
 }

@@ -34,6 +34,11 @@ export {
   listNodePools,
   selectQuotaUse,
 } from "./served-objects.ts";
-export { findLastSeen, findProjectedPlaces, readClusterLabels, readLabelValues } from "./stored-objects.ts";
+export {
+  findLastSeen,
+  findLastSeenAt,
+  findProjectedPlaces,
+  readClusterLabels,
+  readLabelValues,
+} from "./stored-objects.ts";
 export { projectObservations } from "./upsert.ts";
-export { findLastSeenAt } from "./watches.ts";

@@ -1,3 +1,4 @@
+import { sql } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
@@ -6,14 +7,17 @@ import { type Namespace, namespaceKind } from "../../../shared/kube/core-kinds.t
 import { objectKey } from "../../../shared/kube/object.ts";
 import { type Change, createReflector, type Reflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
+import { createId } from "../../../shared/program/id.ts";
 import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type BatchQueue, createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
+import { runLoop } from "../../work/loop.ts";
 import { createVersionLog, type VersionLog } from "./audit-versions.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
-import { recordWatches } from "./watches.ts";
+import { projectionWatches } from "./table.ts";
 
 const BATCH_SIZE = 100;
 
@@ -181,4 +185,43 @@ function addNamespace(caches: Caches, namespace: string, queue: BatchQueue<Work>
     queue.add({ kind: "Cluster", key: objectKey(cluster) });
   for (const pool of caches.nodePools.byIndex("namespace", namespace))
     queue.add({ kind: "NodePool", key: objectKey(pool) });
+}
+
+const RECORD_EVERY_MS = 10_000;
+/** A watch is renewed every few minutes, which takes a moment; what is lost meanwhile is seen when it is open again. */
+const MAX_RECORDED_GAP_MS = 30_000;
+
+/**
+ * Records until the signal aborts in which times the projection follows the Kubernetes API: `isCurrent` returns whether
+ * all watches are open, and `settle` resolves when everything that they delivered is written. A failure is logged.
+ */
+async function recordWatches(
+  { db, log, now }: Pick<Deps, "db" | "log" | "now">,
+  signal: AbortSignal,
+  { isCurrent, settle }: { isCurrent: () => boolean; settle: () => Promise<void> },
+): Promise<void> {
+  let watch: { id: string; seenAt: Date } | undefined;
+  const failure = "the time of the projection is not recorded";
+  await runLoop({ log, signal, failure, retryMs: RECORD_EVERY_MS }, async () => {
+    const seenAt = now();
+    if (!isCurrent()) return RECORD_EVERY_MS;
+    await settle();
+    if (signal.aborted) return 0;
+    const gapMs = watch === undefined ? Infinity : Math.abs(seenAt.getTime() - watch.seenAt.getTime());
+    const id: string = watch !== undefined && gapMs <= MAX_RECORDED_GAP_MS ? watch.id : createId();
+    await writeWatch(db, id, seenAt);
+    watch = { id, seenAt };
+    return RECORD_EVERY_MS;
+  });
+}
+
+async function writeWatch(db: Queryable, id: string, seenAt: Date): Promise<void> {
+  await db
+    .insert(projectionWatches)
+    .values({ id, startedAt: seenAt, seenAt })
+    .onConflictDoUpdate({
+      target: projectionWatches.id,
+      set: { seenAt },
+      setWhere: sql`${projectionWatches.seenAt} < excluded.seen_at`,
+    });
 }

@@ -4,7 +4,7 @@ import type { Labels } from "../../../shared/crd/labels.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "./project.ts";
 import { clusterColumns, nodePoolColumns } from "./served-objects.ts";
-import { clusterRecords, projectedClusters, projectedNodePools } from "./table.ts";
+import { clusterRecords, projectedClusters, projectedNodePools, projectionWatches } from "./table.ts";
 
 /** The stored object with this metadata.uid, tombstones included. */
 export async function findByUid(
@@ -143,4 +143,14 @@ export async function findProjectedPlaces(
   const clusters = await find(projectedClusters, projectedClusters.id);
   const nodePools = await find(projectedNodePools, projectedNodePools.clusterId);
   return new Map([...clusters, ...nodePools].map(({ uid, ...place }) => [uid, place]));
+}
+
+/** The last instant at which everything that existed was projected; undefined: never yet. */
+export async function findLastSeenAt(db: Queryable): Promise<Date | undefined> {
+  const [row] = await db
+    .select({ seenAt: projectionWatches.seenAt })
+    .from(projectionWatches)
+    .orderBy(desc(projectionWatches.seenAt))
+    .limit(1);
+  return row?.seenAt;
 }

@@ -13,10 +13,10 @@ import { findHelperFiles, measure } from "./measures.ts";
 const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
-  apiserver: 494,
+  apiserver: 480,
   operator: 120,
-  shared: 79,
-  smallFiles: 104,
+  shared: 76,
+  smallFiles: 98,
   repeatedBlocks: 0,
   lines: 234_000,
 };

@@ -1,3 +1,10 @@
+/**
+ * A number with its noun: "1 node", "3 nodes". `plural` is only needed for a noun whose plural is not its own plus "s".
+ */
+export function count(amount: number, noun: string, plural = `${noun}s`): string {
+  return `${amount} ${amount === 1 ? noun : plural}`;
+}
+
 /** At most so many suggestions are named. */
 const MAX_NAMES = 3;
 /** Nothing has a longer name; the work of a comparison grows with its square. */

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
-import { findCrossing } from "./crossing.ts";
-import { rateLines, sumCents } from "./lines.ts";
+import { rateLines, sumCents } from "../rating/lines.ts";
 import {
   anyHistory,
   anyIntervals,
@@ -11,7 +10,8 @@ import {
   interval,
   toHistory,
   toIntervals,
-} from "./testing.ts";
+} from "../rating/testing.ts";
+import { findCrossing } from "./alerts.ts";
 
 const MONTH = parseMonth("2026-02") as Month;
 const at = (text: string) => new Date(`2026-02-${text}Z`);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findNearest, suggestNearest } from "./nearest.ts";
+import { count, findNearest, suggestNearest } from "./wording.ts";
 
 const FIELDS = ["name", "k8s_version", "node_pools", "vcpus", "memory_gb", "min_nodes", "max_nodes", "plan"];
 
@@ -36,4 +36,16 @@ test("a sentence ends with the nearest names, or with nothing", () => {
   expect(suggestNearest("nodes", FIELDS)).toBe("; did you mean `min_nodes` or `max_nodes`?");
   expect(suggestNearest("region", FIELDS)).toBe("");
   expect(suggestNearest("x", [""])).toBe("");
+});
+
+test.each([
+  [0, "0 nodes"],
+  [1, "1 node"],
+  [2, "2 nodes"],
+])("%i is said as %s", (amount, text) => {
+  expect(count(amount, "node")).toBe(text);
+});
+
+test("a noun with a plural of its own is given it", () => {
+  expect(count(2, "entry", "entries")).toBe("2 entries");
 });
