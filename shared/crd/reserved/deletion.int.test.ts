@@ -4,7 +4,19 @@ import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../program/id.ts";
 import { FINALIZER, LABEL_ID } from "../names.ts";
 import { openWorld, pathOf, type Writer } from "./testing.ts";
-import { attempt, make, merge, type Request, remove, replace, type World } from "./testing-attempts.ts";
+import {
+  type Attempt,
+  apply,
+  attempt,
+  create,
+  expectAnswer,
+  make,
+  merge,
+  type Request,
+  remove,
+  replace,
+  type World,
+} from "./testing-attempts.ts";
 
 /** Keeps what is deleted in its place. */
 const KEEP = "example.com/keep";
@@ -155,6 +167,68 @@ describe.each([
     const late = "it is being deleted already";
     const options = { deleted: true, who: "gitops", request } as const;
     expect(await attemptAt(resource, held, options, late)).toContain(late);
+  });
+});
+
+describe.each([
+  ["clusters", "cluster"],
+  ["nodepools", "node pool"],
+])("by one of the %s that has an end date", (resource, noun) => {
+  const END = "2040-01-01T00:00:00Z";
+  const EARLIER = "2030-01-01T00:00:00Z";
+  const LATER = "2050-01-01T00:00:00Z";
+  const at = (name: string) => `${resource}/dated-${name}`;
+  const set = (name: string, spec: Record<string, unknown>) => merge(at(name), { spec });
+  const SOONER = `a new or an earlier spec.expiresAt has the ${noun}`;
+  const LIFTED = `lifting spec.deletionProtection before spec.expiresAt has the ${noun}`;
+
+  const scheduling: [what: string, request: Request, refused: string][] = [
+    ["gives it an end", set("endless", { expiresAt: LATER }), SOONER],
+    ["gives it an end of the past", set("endless", { expiresAt: "2020-01-01T00:00:00Z" }), SOONER],
+    ["gives a protected one an end", set("safe", { expiresAt: LATER }), SOONER],
+    ["ends and unprotects it", set("safe", { expiresAt: LATER, deletionProtection: false }), SOONER],
+    ["brings its end forward", set("ending", { expiresAt: EARLIER }), SOONER],
+    ["brings it forward by an offset", set("ending", { expiresAt: "2040-01-01T00:30:00+01:00" }), SOONER],
+    ["applies an earlier end", apply(at("ending"), {}, { expiresAt: EARLIER }), SOONER],
+    ["replaces its end by an earlier one", replace(at("ending"), {}, { expiresAt: EARLIER }), SOONER],
+    ["lifts its protection", set("kept", { deletionProtection: false }), LIFTED],
+    ["removes its protection", set("kept", { deletionProtection: null }), LIFTED],
+    ["replaces it without", replace(at("kept"), {}, { deletionProtection: undefined }), LIFTED],
+    ["lifts it with a later end", set("kept", { deletionProtection: false, expiresAt: LATER }), LIFTED],
+  ];
+  const free: [what: string, request: Request][] = [
+    ["creates one that ends", create(resource, {}, { expiresAt: END })],
+    ["puts its end off", set("ending", { expiresAt: LATER })],
+    ["removes its end", set("ending", { expiresAt: null })],
+    ["writes the same moment", set("ending", { expiresAt: "2040-01-01T01:00:00+01:00" })],
+    ["renames it", set("ending", { displayName: "Second" })],
+    ["protects it", set("ending", { deletionProtection: true })],
+    ["lifts its protection and removes its end", set("kept", { deletionProtection: false, expiresAt: null })],
+    ["lifts the protection of one without an end", set("safe", { deletionProtection: false })],
+  ];
+
+  beforeAll(async () => {
+    await make(world, at("endless"), {});
+    await make(world, at("safe"), { spec: { deletionProtection: true } });
+    await make(world, at("ending"), { spec: { expiresAt: END } });
+    await make(world, at("kept"), { spec: { expiresAt: END, deletionProtection: true } });
+  });
+
+  test.each([
+    ...scheduling.flatMap(([what, request, refused]): Attempt[] => [
+      ["restore", what, request, refused],
+      ...(["gitops", "engineer", "breakGlass", "admin"] as const).map((who): Attempt => [who, what, request]),
+    ]),
+    ["apiserver", "brings its end forward", set("ending", { expiresAt: EARLIER })],
+    ["apiserver", "lifts its protection", set("kept", { deletionProtection: false })],
+    ...free.map(([what, request]): Attempt => ["restore", what, request]),
+  ])("%s %s", (...one) => expectAnswer(world, one));
+
+  test("the refusal names the object and what to do", async () => {
+    const { body } = await attempt(world, "restore", set("ending", { expiresAt: EARLIER }));
+    expect(body.message).toContain(
+      `the ${noun} dated-ending deleted: it takes the right to delete it; leave it as`,
+    );
   });
 });
 

@@ -20,6 +20,10 @@ Namespaces. Only \`cloud.marina.dev/allowed-registration\`, which says what \`sp
 has \`clusters/registration\` in all Namespaces: a RoleBinding in one of them is not enough. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
 These write no Namespaces but those of organizations (\`org-*\`).
 
+Who may change a cluster or node pool and not delete it has no end date delete it, as by REST: setting \`spec.expiresAt\` of an existing one, bringing it
+forward, and lifting \`spec.deletionProtection\` of one that has an end date take the verb \`delete\` on that object, which \`marina-restore\` has not. A later
+end date, its removal, and an end date at the creation do not.
+
 A ClusterAccess by \`kubectl\` gives a right to nobody whom the API would refuse. One whose subject is an e-mail address or the
 id of a user waits (reason \`WaitingForIdentity\`) until the API server has looked the person up: who is no member of the
 organization with a right to its clusters gets nothing (reason \`AccessRefused\`). Within 30 s after a person ceases to be one, the

@@ -141,13 +141,33 @@ function buildHoldPolicy() {
 const PROTECTION = "has(PLACE.spec.deletionProtection) && PLACE.spec.deletionProtection";
 const isProtected = (place: "object" | "oldObject") => PROTECTION.replaceAll("PLACE", place);
 
+const NOUN = "(request.resource.resource == 'clusters' ? 'cluster' : 'node pool')";
+const MAY_DELETE = `authorizer.group('${GROUP}').resource(request.resource.resource).namespace(request.namespace).name(object.metadata.name).check('delete').allowed()`;
+/** Of two spellings of one moment neither is earlier. */
+const BRINGS_END_FORWARD =
+  "!has(oldObject.spec.expiresAt) || (object.spec.expiresAt != oldObject.spec.expiresAt && timestamp(object.spec.expiresAt) < timestamp(oldObject.spec.expiresAt))";
+const LIFTS_PROTECTION = `(${isProtected("oldObject")}) && !(${isProtected("object")})`;
+
+/**
+ * A change by which the API server would delete the object, or earlier than without it, as REST's `schedulesDeletion`. RBAC is asked
+ * last, and the end of a new object is its creator's.
+ */
+function toScheduleValidation(schedules: string, what: string, advice: string) {
+  const isFree = `request.operation != 'UPDATE' || !has(object.spec.expiresAt) || !(${schedules})`;
+  return {
+    expression: `${isFree} || ${MAY_DELETE}`,
+    message: `${what} has the object deleted: it takes the right to delete it; ${advice}`,
+    messageExpression: `'${what} has the ' + ${NOUN} + ' ' + object.metadata.name + ' deleted: it takes the right to delete it; ${advice}'`,
+    reason: "Forbidden",
+  };
+}
+
 /**
  * Decided by the object as it is when it is deleted. The programs pass: the operator deletes the pools of a deleted cluster, and
  * the API server deletes what it has seen unprotected, in that version.
  */
 function buildProtectionPolicy(users: readonly string[]) {
-  const noun = "(request.resource.resource == 'clusters' ? 'cluster' : 'node pool')";
-  const sentence = describeDeletionProtection(`' + ${noun} + '`, "' + oldObject.metadata.name + '");
+  const sentence = describeDeletionProtection(`' + ${NOUN} + '`, "' + oldObject.metadata.name + '");
   return bind(`deletion-protection.${GROUP}`, {
     matchConstraints: match([GROUP], VERSION, ["UPDATE", "DELETE"], ["clusters", "nodepools"]),
     matchConditions: [isNoProgram(users)],
@@ -163,6 +183,16 @@ function buildProtectionPolicy(users: readonly string[]) {
         message: "it is being deleted already: spec.deletionProtection cannot be set to true any more",
         reason: "Forbidden",
       },
+      toScheduleValidation(
+        BRINGS_END_FORWARD,
+        "a new or an earlier spec.expiresAt",
+        "leave it as it is, remove it, set a later one, or have somebody set it who has the verb delete",
+      ),
+      toScheduleValidation(
+        LIFTS_PROTECTION,
+        "lifting spec.deletionProtection before spec.expiresAt",
+        "remove spec.expiresAt too, or have somebody lift it who has the verb delete",
+      ),
     ],
   });
 }
