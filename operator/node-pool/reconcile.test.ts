@@ -251,6 +251,15 @@ test("a deleted pool that a finalizer of another holds shows no nodes", () => {
   expect(deleting.with({ pool }).plan()).toMatchObject({ releaseFinalizer: true, status: { nodes: 0 } });
 });
 
+test("a pool whose finalizer was taken away by force while others keep it goes on recording its machines", () => {
+  const kept = aPool().withNodes(2).reconciled().deleting();
+  const { pool, machines } = kept.observed;
+  const metadata = { ...pool.metadata, finalizers: ["example.com/keep"] };
+  const released = kept.with({ pool: { ...pool, metadata }, machines: machines.slice(1) });
+  const { machines: listed = [], goneMachines = [] } = released.status();
+  expect([listed.length, goneMachines.map(({ uid }) => uid)]).toEqual([1, [machines[0]?.uid]]);
+});
+
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   const capi = capiPoolWith({ desired: 0 });
   const pool = aPool().deleting().with({ capi, capiClusterDeleted: true });

@@ -1,4 +1,5 @@
 import { and, asc, desc, eq, inArray, isNull, type SQL, sql } from "drizzle-orm";
+import { FINALIZER } from "../../../shared/crd/names.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
 import { organizations } from "../../organizations/index.ts";
@@ -43,7 +44,7 @@ export async function readRunningMachines(
   return running;
 }
 
-/** Whose each of these was when it was last metered, by kind; without those of a Cluster or NodePool that exists. */
+/** Whose each of these was when it was last metered, by kind; without those of a Cluster or NodePool that records them. */
 export async function readLastMetered(
   tx: Queryable,
   subjects: readonly string[],
@@ -53,8 +54,8 @@ export async function readLastMetered(
 }
 
 /**
- * What is in use of a Cluster or NodePool that does not exist, by kind; without those whose deletion is not in the
- * ledger yet.
+ * What is in use of a Cluster or NodePool that does not exist, or is released, by kind; without those whose end is not
+ * in the ledger yet.
  */
 export async function listRunningWithoutObject(
   tx: Queryable,
@@ -76,7 +77,7 @@ export async function readListedMachines(
     from ${projectedNodePools} as object
     cross join jsonb_array_elements(object.object -> 'status' -> 'machines') as machine
     where object.org_id::text in ${valuesOf(machines.map(({ organizationId }) => organizationId))}
-      and machine ->> 'uid' in ${valuesOf(machines.map(({ subject }) => subject))} and ${isOpen}`);
+      and machine ->> 'uid' in ${valuesOf(machines.map(({ subject }) => subject))} and ${isOpen(isDeleted)}`);
   return new Set(rows.map(({ uid }) => uid));
 }
 
@@ -85,16 +86,26 @@ function valuesOf(values: readonly string[]): SQL {
   return sql`(select json_array_elements_text(${JSON.stringify([...new Set(values)])}::text::json))`;
 }
 
-/** A projected `object` exists, or its deletion is not in the ledger yet. */
-const isOpen = sql`(object.deleted_at is null or not exists (
-  select from ${usageSources} as source where source.uid = object.uid and source.is_deleted))`;
+const isDeleted = sql`object.deleted_at is not null`;
 
-/** The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. */
+/** Others keep it by finalizers of theirs, and the operator's is gone: the ledger ends it as one that is deleted. */
+const isReleased = sql`(object.object #> '{metadata,deletionTimestamp}' is not null
+  and not coalesce(object.object #> '{metadata,finalizers}' ? ${FINALIZER}, false))`;
+
+/** A projected `object` is not over, or its present state is not in the ledger yet. */
+const isOpen = (isOver: SQL) => sql`(not (${isOver}) or not exists (
+  select from ${usageSources} as source where source.uid = object.uid
+    and source.resource_version = object.resource_version and source.is_deleted = (${isDeleted})))`;
+
+/**
+ * The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. A released pool
+ * still lists its machines; a released Cluster shows nothing of what runs.
+ */
 function isWithoutObject(): SQL {
   const { clusterId, nodePoolId } = usageIntervals;
   return sql`not (${nodePoolId} is null and exists (select from ${projectedClusters} as object
-      where object.id = ${clusterId} and ${isOpen})
-    or exists (select from ${projectedNodePools} as object where object.id = ${nodePoolId} and ${isOpen}))`;
+      where object.id = ${clusterId} and ${isOpen(sql`${isDeleted} or ${isReleased}`)})
+    or exists (select from ${projectedNodePools} as object where object.id = ${nodePoolId} and ${isOpen(isDeleted)}))`;
 }
 
 async function selectMetered(

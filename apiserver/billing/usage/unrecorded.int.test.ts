@@ -158,6 +158,32 @@ test("what an object records is metered by that alone, whatever is published", a
   expect(await readUses()).toEqual(["control_plane 9-", "vcpu 9-"]);
 });
 
+test("what runs on after its Cluster's finalizer was taken away by force is metered on while others keep that one, too", async () => {
+  const deletionTimestamp = ago(5).toISOString();
+  const { metadata, ...rest } = cluster.object;
+  const kept = { ...metadata, deletionTimestamp, finalizers: ["example.com/keep"] };
+  cluster = { ...cluster, object: { ...rest, metadata: kept } };
+  await project(cluster);
+  await publish(ofCluster(), ofMachine());
+  expect(await readUses()).toEqual(["control_plane 9-", "vcpu 9-"]);
+  clock = ago(5);
+  await round();
+  clock = undefined;
+  await publish(ofCluster(), ofMachine());
+  expect(await readUses()).toEqual(["control_plane 9-5", "control_plane 5-", "vcpu 9-"]);
+  await endUnpublished(deps);
+  // Somebody changes it, and what runs goes on.
+  await useAt(4, {});
+  await publish(ofCluster(), ofMachine());
+  const uses = ["control_plane 9-5", "control_plane 5-4", "control_plane 4-"];
+  expect(await readUses()).toEqual([...uses, "vcpu 9-"]);
+  await publish(ofCluster(ago(2)), ofMachine());
+  await project(cluster, true);
+  await round();
+  await publish(ofCluster(ago(2)), ofMachine());
+  expect(await readUses()).toEqual([...uses.slice(0, 2), "control_plane 4-2", "vcpu 9-"]);
+});
+
 test("what the ledger never had, and an end before its own, change nothing", async () => {
   await lose(pool, cluster);
   await round();
