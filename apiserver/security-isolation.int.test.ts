@@ -6,9 +6,9 @@ import {
   call,
   findWrongCells,
   listRows,
+  outcomeOf,
   type SecurityFixture,
   startSecurityFixture,
-  verdictOf,
 } from "./testing/security-fixture.ts";
 
 let fixture: SecurityFixture;
@@ -39,7 +39,7 @@ describe("an organization that the caller cannot see", () => {
           [missing, foreign, deleted].map((orgId) => call(fixture, operation, orgId, token)),
         );
         if (first === undefined) throw new Error("no response");
-        expect(`${name} ${verdictOf(first)}`).toBe(`${name} organization 404`);
+        expect(`${name} ${outcomeOf(first)}`).toBe(`${name} organization 404`);
         for (const other of others) expect(withoutRequestId(other)).toEqual(withoutRequestId(first));
       }
     },

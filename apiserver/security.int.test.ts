@@ -6,9 +6,9 @@ import {
   call,
   findWrongCells,
   listRows,
+  outcomeOf,
   type SecurityFixture,
   startSecurityFixture,
-  verdictOf,
 } from "./testing/security-fixture.ts";
 import { mayRole, openingsOf } from "./testing/security-rows.ts";
 
@@ -67,8 +67,8 @@ describe("the security table", () => {
         ]),
       ];
       for (const [cell, role, scopes, isIn] of cases) {
-        const verdict = verdictOf(await call(fixture, operation, own, await tokenFor(role, scopes)));
-        if (verdict !== (isIn ? "in" : "403")) wrong.push(`${name}, ${cell}: ${verdict}`);
+        const outcome = outcomeOf(await call(fixture, operation, own, await tokenFor(role, scopes)));
+        if (outcome !== (isIn ? "in" : "403")) wrong.push(`${name}, ${cell}: ${outcome}`);
       }
     }
     expect(wrong).toEqual([]);

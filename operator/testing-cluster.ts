@@ -45,7 +45,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     pools: [],
     capi: undefined,
     nameTaken: false,
-    nameElsewhere: false,
+    nameTakenElsewhere: false,
     lostParts: [],
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", makeClass()]]),

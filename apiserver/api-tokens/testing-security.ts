@@ -1,9 +1,9 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  createApiToken: ["oam"],
-  listApiTokens: ["oam"],
-  getApiToken: ["oam"],
-  deleteApiToken: ["oam"],
-  rotateApiToken: ["oam"],
+  createApiToken: [["owner", "admin", "member"]],
+  listApiTokens: [["owner", "admin", "member"]],
+  getApiToken: [["owner", "admin", "member"]],
+  deleteApiToken: [["owner", "admin", "member"]],
+  rotateApiToken: [["owner", "admin", "member"]],
 };

@@ -1,10 +1,10 @@
-export type { OutsideDeletion } from "./deleters/find-deleters.ts";
+export type { ExternalDeletion } from "./deleters/find-deleters.ts";
 export {
+  type ExternalAudit,
   isDeleterAwaited,
-  type OutsideAudit,
   recordAudit,
-  recordOutsideAudits,
-  recordOutsideDeletions,
+  recordExternalAudits,
+  recordExternalDeletions,
   recordSystemAudits,
   UNKNOWN_MANAGER,
 } from "./record.ts";

@@ -3,7 +3,7 @@ import { isSecretName } from "../../shared/program/log.ts";
 import type { Config } from "../config.ts";
 import type { Database, Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
-import { findDeleters, nameDeleter, type OutsideDeletion } from "./deleters/find-deleters.ts";
+import { type ExternalDeletion, findDeleters, nameDeleter } from "./deleters/find-deleters.ts";
 import { findRequestsOf, insertAwaitedDeletions, listDueDeletions, takeDeletions } from "./deleters/store.ts";
 import { findLogStart, insertAuditEntries, insertAuditEntry, type NewAuditRow } from "./store.ts";
 import type { AuditActor, AuditEntry, AuditFields } from "./table.ts";
@@ -26,13 +26,13 @@ export const UNKNOWN_MANAGER = "unknown";
 const NO_REQUEST = { requestId: null, clientRequestId: null, sourceAddress: null };
 
 /** A change made directly in the Kubernetes API, and the field manager that made it. */
-export interface OutsideAudit {
+export interface ExternalAudit {
   manager: string;
   entry: AuditEntry;
 }
 
 /** Writes audit rows of changes made directly in the Kubernetes API: the actor of each is its field manager. */
-export async function recordOutsideAudits(tx: Queryable, audits: readonly OutsideAudit[]): Promise<void> {
+export async function recordExternalAudits(tx: Queryable, audits: readonly ExternalAudit[]): Promise<void> {
   const entries = audits.map(
     ({ manager, entry }) => ({ actor: { kind: "kubernetes", manager }, entry }) as const,
   );
@@ -48,9 +48,9 @@ export function isDeleterAwaited({ auditWebhookToken }: Pick<Config, "auditWebho
  * Writes audit rows of deletions that were not requested by REST: at once, by an unknown actor; or, where the
  * Kubernetes API names who deletes, once the deleter is known or is not waited for any more.
  */
-export async function recordOutsideDeletions(
+export async function recordExternalDeletions(
   tx: Queryable,
-  deletions: readonly OutsideDeletion[],
+  deletions: readonly ExternalDeletion[],
   { isAwaited }: { isAwaited: boolean },
 ): Promise<void> {
   if (isAwaited) await insertAwaitedDeletions(tx, deletions);
@@ -91,7 +91,7 @@ export async function settleDeletions(db: Database, now: Date): Promise<void> {
 }
 
 interface SettledDeletion {
-  deletion: OutsideDeletion;
+  deletion: ExternalDeletion;
   deleters: ReturnType<typeof findDeleters>;
   at: Date;
 }

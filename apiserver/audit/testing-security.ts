@@ -1,6 +1,6 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  listAuditLog: ["oa", "audit:read"],
+  listAuditLog: [["owner", "admin"], "audit:read"],
   listAdminAuditLog: "staff",
 };

@@ -138,11 +138,11 @@ describe("the accesses of a person", () => {
   });
 });
 
-test("an access by kubectl for the e-mail address of a member ends with the membership, issued or not; one that was issued without a verdict stays", async () => {
+test("an access by kubectl for the e-mail address of a member ends with the membership, issued or not; one that was issued without a confirmation stays", async () => {
   const [removed, untouched] = [await addMember(), await addMember()];
   const make = async (
     { userId, email }: Pick<Person, "userId" | "email">,
-    part: "verdict" | "issued" | "both",
+    part: "confirmation" | "issued" | "both",
   ) => {
     const holder = { userId, subject: email.toUpperCase() };
     const id = await makeAccess(holder, { [LABEL_USER_ID]: "by-hand" });
@@ -152,7 +152,7 @@ test("an access by kubectl for the e-mail address of a member ends with the memb
     const annotations = { [ANNOTATION_IDENTITY]: part === "issued" ? null : `known ${uid}` };
     const patch = {
       metadata: { annotations },
-      status: { certificate: part === "verdict" ? null : "signed" },
+      status: { certificate: part === "confirmation" ? null : "signed" },
     };
     const { kube } = api.deps;
     await kube.mergePatch(clusterAccessKind, cluster.namespace, name, patch, { fieldManager: "test" });
@@ -165,7 +165,7 @@ test("an access by kubectl for the e-mail address of a member ends with the memb
   const robot = { userId: createId(), email: "ops@platform.example" };
   const ids = [
     await make(removed, "both"),
-    await make(removed, "verdict"),
+    await make(removed, "confirmation"),
     await make(untouched, "both"),
     await make(robot, "issued"),
   ];

@@ -4,7 +4,7 @@ import { createId } from "../../shared/program/id.ts";
 import { toAccessObject } from "./issue.ts";
 
 test.each([-3600, -61, 0, 61, 3600])(
-  "an access by REST needs no verdict of the records, with the clock of Kubernetes %i s ahead",
+  "an access by REST needs no confirmation of the records, with the clock of Kubernetes %i s ahead",
   (seconds) => {
     const now = new Date();
     const object = toAccessObject(

@@ -1,5 +1,5 @@
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { clusterAccessKind, hasConfirmingVerdict } from "../../shared/crd/cluster-access.ts";
+import { clusterAccessKind, hasConfirmation } from "../../shared/crd/cluster-access.ts";
 import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { organizationNamespace } from "../organizations/index.ts";
@@ -42,7 +42,7 @@ export function clusterAccessJobs(deps: Deps): PeriodicJob[] {
 
 /**
  * Revokes each access whose holder has lost the right to it: of those that REST issued, and of those by kubectl that a
- * verdict of the records confirmed for a person, issued or not. What was issued without a verdict, and organizations
+ * confirmation of the records confirmed for a person, issued or not. What was issued without a confirmation, and organizations
  * that are not in this database, are left alone.
  */
 async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -51,7 +51,7 @@ async function sweepAccesses(deps: Deps, signal: AbortSignal): Promise<void> {
     const { deletionTimestamp } = access.metadata;
     const orgId = organizationOf(access);
     const isTheirs =
-      holderOf(access) !== undefined || (hasConfirmingVerdict(access) && findNamed(access) !== undefined);
+      holderOf(access) !== undefined || (hasConfirmation(access) && findNamed(access) !== undefined);
     return isTheirs && orgId !== undefined && deletionTimestamp === undefined ? [{ access, orgId }] : [];
   });
   if (held.length === 0) return;

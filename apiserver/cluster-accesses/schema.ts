@@ -71,7 +71,7 @@ export const issueKubeconfigBody = z
 
 /** What no right of Marina's shows, and no revocation ends. */
 export const FOREIGN_NOTE =
-  "Kubernetes lets a cluster-admin plant rights that outlast the kubeconfig they were made with: bindings for any name, ServiceAccounts and their tokens, certificates that the cluster signs, and workloads and webhooks that run with such rights. Nothing in them says whose they are, so Marina cannot end them. Look through them when somebody leaves.";
+  "Kubernetes lets a cluster-admin plant rights that outlast the kubeconfig they were made with: bindings for any name, ServiceAccounts and their tokens, certificates that the cluster signs, and workloads and webhooks that run with such rights. Nothing in them says whose they are, so Marina cannot end them. Look through them when a member leaves.";
 
 export const foreignAccesses = z
   .object({

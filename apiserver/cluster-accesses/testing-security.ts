@@ -1,10 +1,10 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  issueKubeconfig: ["oam", "clusters:access"],
-  listClusterAccesses: ["oam", "clusters:access"],
-  getClusterAccess: ["oam", "clusters:access"],
-  getForeignAccesses: ["oam", "clusters:access & members:read"],
-  getOffboarding: ["oa"],
-  revokeClusterAccess: ["oam", "clusters:access"],
+  issueKubeconfig: [["owner", "admin", "member"], "clusters:access"],
+  listClusterAccesses: [["owner", "admin", "member"], "clusters:access"],
+  getClusterAccess: [["owner", "admin", "member"], "clusters:access"],
+  getForeignAccesses: [["owner", "admin", "member"], "clusters:access & members:read"],
+  getOffboarding: [["owner", "admin"]],
+  revokeClusterAccess: [["owner", "admin", "member"], "clusters:access"],
 };

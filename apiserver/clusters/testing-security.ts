@@ -1,17 +1,18 @@
+import { ROLES } from "../http/authorization/permissions.ts";
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
   listAdminClusters: "staff",
   getClusterSuspension: "staff",
   setClusterSuspension: "staff",
-  createCluster: ["oam", "clusters:write"],
-  listClusters: ["oambv", "clusters:*"],
-  getCluster: ["oambv", "clusters:*"],
-  updateCluster: ["oam", "clusters:write", "clusters:upgrade"],
-  deleteCluster: ["oa", "clusters:delete"],
-  getKubeconfig: ["oam", "clusters:access"],
-  upgradeCluster: ["oam", "clusters:upgrade"],
-  listUpgrades: ["oambv", "clusters:*"],
-  rotateCredentials: ["oa", "clusters:access"],
+  createCluster: [["owner", "admin", "member"], "clusters:write"],
+  listClusters: [ROLES, "clusters:*"],
+  getCluster: [ROLES, "clusters:*"],
+  updateCluster: [["owner", "admin", "member"], "clusters:write", "clusters:upgrade"],
+  deleteCluster: [["owner", "admin"], "clusters:delete"],
+  getKubeconfig: [["owner", "admin", "member"], "clusters:access"],
+  upgradeCluster: [["owner", "admin", "member"], "clusters:upgrade"],
+  listUpgrades: [ROLES, "clusters:*"],
+  rotateCredentials: [["owner", "admin"], "clusters:access"],
   listKubernetesVersions: "signed-in",
 };

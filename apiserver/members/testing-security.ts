@@ -1,3 +1,4 @@
+import { ROLES } from "../http/authorization/permissions.ts";
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
@@ -5,12 +6,12 @@ export const SECURITY_ROWS: SecurityRows = {
   acceptInvitation: "people",
   declineInvitation: "people",
   listOrganizations: "signed-in",
-  inviteMember: ["oa"],
-  listMembers: ["oambv", "members:read"],
-  getMember: ["oambv", "members:read"],
-  updateMember: ["oa"],
-  removeMember: ["oambv"],
-  resendInvitation: ["oa"],
+  inviteMember: [["owner", "admin"]],
+  listMembers: [ROLES, "members:read"],
+  getMember: [ROLES, "members:read"],
+  updateMember: [["owner", "admin"]],
+  removeMember: [ROLES],
+  resendInvitation: [["owner", "admin"]],
   listGroupMappings: "staff",
   createGroupMapping: "staff",
   getGroupMapping: "staff",

@@ -18,7 +18,7 @@ function project(network?: ProjectedCluster["object"]["spec"]["network"], sent?:
     resourceVersion: 1n,
     updatedAt: new Date(0),
     networkUpdatedAt: new Date("2026-11-21T09:00:00Z"),
-    outsideWriters: [],
+    externalWriters: [],
     status: "running",
     object: {
       apiVersion: "cloud.marina.dev/v1",

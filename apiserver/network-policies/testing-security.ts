@@ -1,6 +1,7 @@
+import { ROLES } from "../http/authorization/permissions.ts";
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  getNetworkPolicy: ["oambv", "network:*"],
-  setNetworkPolicy: ["oam", "network:write"],
+  getNetworkPolicy: [ROLES, "network:*"],
+  setNetworkPolicy: [["owner", "admin", "member"], "network:write"],
 };

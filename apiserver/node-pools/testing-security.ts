@@ -1,11 +1,12 @@
+import { ROLES } from "../http/authorization/permissions.ts";
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  createNodePool: ["oam", "nodepools:write"],
-  listNodePools: ["oambv", "nodepools:*"],
-  getNodePool: ["oambv", "nodepools:*"],
-  updateNodePool: ["oam", "nodepools:write"],
-  deleteNodePool: ["oam", "nodepools:write"],
-  listNodes: ["oambv", "nodepools:*"],
-  replaceNode: ["oam", "nodepools:write"],
+  createNodePool: [["owner", "admin", "member"], "nodepools:write"],
+  listNodePools: [ROLES, "nodepools:*"],
+  getNodePool: [ROLES, "nodepools:*"],
+  updateNodePool: [["owner", "admin", "member"], "nodepools:write"],
+  deleteNodePool: [["owner", "admin", "member"], "nodepools:write"],
+  listNodes: [ROLES, "nodepools:*"],
+  replaceNode: [["owner", "admin", "member"], "nodepools:write"],
 };

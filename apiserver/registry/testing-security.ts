@@ -1,15 +1,15 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  listRepositories: ["oamv", "registry:*"],
-  getRepository: ["oamv", "registry:*"],
-  deleteRepository: ["oam", "registry:write"],
-  listTags: ["oamv", "registry:*"],
-  deleteTag: ["oam", "registry:write"],
-  getTagScan: ["oamv", "registry:*"],
-  getRegistryUsage: ["oamv", "registry:*"],
-  createRegistryCredential: ["oam", "registry:write"],
-  listRegistryCredentials: ["oamv", "registry:*"],
-  deleteRegistryCredential: ["oam", "registry:write"],
-  requestTagScan: ["oam", "registry:write"],
+  listRepositories: [["owner", "admin", "member", "viewer"], "registry:*"],
+  getRepository: [["owner", "admin", "member", "viewer"], "registry:*"],
+  deleteRepository: [["owner", "admin", "member"], "registry:write"],
+  listTags: [["owner", "admin", "member", "viewer"], "registry:*"],
+  deleteTag: [["owner", "admin", "member"], "registry:write"],
+  getTagScan: [["owner", "admin", "member", "viewer"], "registry:*"],
+  getRegistryUsage: [["owner", "admin", "member", "viewer"], "registry:*"],
+  createRegistryCredential: [["owner", "admin", "member"], "registry:write"],
+  listRegistryCredentials: [["owner", "admin", "member", "viewer"], "registry:*"],
+  deleteRegistryCredential: [["owner", "admin", "member"], "registry:write"],
+  requestTagScan: [["owner", "admin", "member"], "registry:write"],
 };

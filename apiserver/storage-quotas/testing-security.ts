@@ -1,7 +1,7 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  getStorageQuota: ["oamv", "storage:*"],
+  getStorageQuota: [["owner", "admin", "member", "viewer"], "storage:*"],
   getOrganizationStorageQuota: "staff",
   setOrganizationStorageQuota: "staff",
 };

@@ -1,6 +1,6 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  streamSystemEvents: ["oamv", "events:read"],
-  createStreamTicket: ["oamv", "events:read"],
+  streamSystemEvents: [["owner", "admin", "member", "viewer"], "events:read"],
+  createStreamTicket: [["owner", "admin", "member", "viewer"], "events:read"],
 };

@@ -148,9 +148,9 @@ export function call(
 }
 
 /** "in", a refusal ("401", "403", "organization 404"), or what should not be. */
-export type Verdict = string;
+export type Outcome = string;
 
-export function verdictOf({ status, body }: TestResponse): Verdict {
+export function outcomeOf({ status, body }: TestResponse): Outcome {
   if (status === 401 || status === 403) return String(status);
   if (status === 404 && body.error?.message === "This organization does not exist.")
     return "organization 404";
@@ -176,7 +176,7 @@ export function listRows({ api }: SecurityFixture): OperationRow[] {
 
 export interface Cell {
   cell: string;
-  want: Verdict;
+  want: Outcome;
   got: Promise<TestResponse>;
 }
 
@@ -189,9 +189,9 @@ export async function findWrongCells(
   let count = 0;
   for (const row of listRows(fixture)) {
     for (const { cell, want, got } of cells(row)) {
-      const verdict = verdictOf(await got);
+      const outcome = outcomeOf(await got);
       count += 1;
-      if (verdict !== want) wrong.push(`${row.name}, ${cell}: ${verdict} instead of ${want}`);
+      if (outcome !== want) wrong.push(`${row.name}, ${cell}: ${outcome} instead of ${want}`);
     }
   }
   return count === 0 ? ["no cell was run"] : wrong;

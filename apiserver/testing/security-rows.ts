@@ -7,7 +7,7 @@ import { type Role, SCOPES, type Scope } from "../http/authorization/permissions
  * operation needs a row; one without fails the tests.
  *
  * - `public`: no credential. `signed-in`: any credential. `people`: a person, no API token. `staff`: the platform's.
- * - else the roles (o owner, a admin, m member, b billing, v viewer), and the scopes of which a token needs one;
+ * - else the roles, and the scopes of which a token needs one;
  *   `clusters:*` are all scopes of the resource, `a & b` are two that it needs together; without scopes no token is allowed.
  */
 export type SecurityRow =
@@ -15,7 +15,7 @@ export type SecurityRow =
   | "signed-in"
   | "people"
   | "staff"
-  | readonly [roles: string, ...scopes: string[]];
+  | readonly [roles: readonly Role[], ...scopes: string[]];
 
 /** By operationId. */
 export type SecurityRows = Readonly<Record<string, SecurityRow>>;
@@ -34,7 +34,7 @@ async function readRowsOfSlices(): Promise<SecurityRows[]> {
 /** Whether this role is allowed, for a person or for a token with a scope of the row. */
 export function mayRole(row: SecurityRow, role: Role): boolean {
   if (typeof row === "string") return row !== "staff";
-  return row[0].includes(role.charAt(0));
+  return row[0].includes(role);
 }
 
 /** The sets of scopes each of which lets an API token in. */

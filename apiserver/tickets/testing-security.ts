@@ -1,16 +1,17 @@
+import { ROLES } from "../http/authorization/permissions.ts";
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  createTicket: ["oamb", "tickets:write"],
-  listTickets: ["oambv", "tickets:*"],
-  getTicket: ["oambv", "tickets:*"],
-  updateTicket: ["oamb", "tickets:write"],
-  listTicketMessages: ["oambv", "tickets:*"],
-  createTicketMessage: ["oamb", "tickets:write"],
-  createTicketAttachment: ["oamb", "tickets:write"],
-  completeTicketAttachment: ["oamb", "tickets:write"],
-  listTicketAttachments: ["oambv", "tickets:*"],
-  getTicketAttachment: ["oambv", "tickets:*"],
+  createTicket: [["owner", "admin", "member", "billing"], "tickets:write"],
+  listTickets: [ROLES, "tickets:*"],
+  getTicket: [ROLES, "tickets:*"],
+  updateTicket: [["owner", "admin", "member", "billing"], "tickets:write"],
+  listTicketMessages: [ROLES, "tickets:*"],
+  createTicketMessage: [["owner", "admin", "member", "billing"], "tickets:write"],
+  createTicketAttachment: [["owner", "admin", "member", "billing"], "tickets:write"],
+  completeTicketAttachment: [["owner", "admin", "member", "billing"], "tickets:write"],
+  listTicketAttachments: [ROLES, "tickets:*"],
+  getTicketAttachment: [ROLES, "tickets:*"],
   listAdminTickets: "staff",
   getAdminTicket: "staff",
   updateAdminTicket: "staff",

@@ -1,17 +1,17 @@
 import type { SecurityRows } from "../testing/security-rows.ts";
 
 export const SECURITY_ROWS: SecurityRows = {
-  createWebhook: ["oa", "webhooks:write"],
-  listWebhooks: ["oamv", "webhooks:*"],
-  getWebhook: ["oamv", "webhooks:*"],
-  updateWebhook: ["oa", "webhooks:write"],
-  deleteWebhook: ["oa", "webhooks:write"],
-  rotateWebhookSecret: ["oa", "webhooks:write"],
-  testWebhook: ["oa", "webhooks:write"],
-  listWebhookDeliveries: ["oamv", "webhooks:*"],
-  getWebhookDelivery: ["oamv", "webhooks:*"],
-  redeliverWebhookEvent: ["oa", "webhooks:write"],
-  recoverWebhook: ["oa", "webhooks:write"],
+  createWebhook: [["owner", "admin"], "webhooks:write"],
+  listWebhooks: [["owner", "admin", "member", "viewer"], "webhooks:*"],
+  getWebhook: [["owner", "admin", "member", "viewer"], "webhooks:*"],
+  updateWebhook: [["owner", "admin"], "webhooks:write"],
+  deleteWebhook: [["owner", "admin"], "webhooks:write"],
+  rotateWebhookSecret: [["owner", "admin"], "webhooks:write"],
+  testWebhook: [["owner", "admin"], "webhooks:write"],
+  listWebhookDeliveries: [["owner", "admin", "member", "viewer"], "webhooks:*"],
+  getWebhookDelivery: [["owner", "admin", "member", "viewer"], "webhooks:*"],
+  redeliverWebhookEvent: [["owner", "admin"], "webhooks:write"],
+  recoverWebhook: [["owner", "admin"], "webhooks:write"],
   listWebhookEvents: "signed-in",
   listAdminWebhooks: "staff",
 };

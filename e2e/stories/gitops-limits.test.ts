@@ -154,7 +154,7 @@ test.each([
   await waitFor("the access to be created", () =>
     client.create(clusterAccessKind, { metadata, spec }, { fieldManager: "test" }),
   );
-  const decided = await waitFor("the verdict", async () => {
+  const decided = await waitFor("the confirmation", async () => {
     const access = await client.get(clusterAccessKind, namespace, metadata.name);
     const ready = access?.status?.conditions?.find(({ type }) => type === "Ready");
     return ready?.reason === "WaitingForIdentity" ? undefined : ready;

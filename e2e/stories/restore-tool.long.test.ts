@@ -35,7 +35,7 @@ beforeAll(async () => {
   place = { orgID, clusterID };
   backup = await waitFor("the operator to take the cluster in, and its class to refuse it", async () => {
     const [cluster] = await engineer.client.listAll(clusterKind, { namespace: engineer.namespace });
-    const isTaken = cluster?.status?.id === clusterID && hasNoVerdict(cluster);
+    const isTaken = cluster?.status?.id === clusterID && hasNoConfirmation(cluster);
     return isTaken && conditionOf(cluster, "Stalled")?.status === "True" ? cluster : undefined;
   });
   await engineer.client.delete(clusterKind, engineer.namespace, backup.metadata.name);
@@ -51,7 +51,7 @@ afterAll(async () => {
   await engineer.close();
 });
 
-function hasNoVerdict({ metadata }: Cluster): boolean {
+function hasNoConfirmation({ metadata }: Cluster): boolean {
   return metadata.annotations?.[ANNOTATION_IDENTITY] === undefined;
 }
 
@@ -77,7 +77,9 @@ test("what REST made is restored with its annotations, keeps its id, and is made
   // The annotation stays until the cluster is made, which its class refuses.
   const goesOn = await waitForStall(name, "RejectedByClusterAPI");
   expect(goesOn.status?.id).toBe(place.clusterID);
-  await waitFor("the verdict to be removed", async () => hasNoVerdict(await engineer.getCluster(name)));
+  await waitFor("the confirmation to be removed", async () =>
+    hasNoConfirmation(await engineer.getCluster(name)),
+  );
 });
 
 test("a copy under another name is refused its id, gets nothing, and can be deleted", async () => {

@@ -1,5 +1,5 @@
 import { type CapiCluster, type CapiCondition, findCapiCondition } from "./kinds.ts";
-import { explain } from "./tenant-words.ts";
+import { explain } from "./tenant-messages.ts";
 
 /** What Cluster API reports of one cluster, in Marina's terms. */
 export interface CapiState {

@@ -1,6 +1,6 @@
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { capiClusterKind, isCapiGroup, isMachineKind } from "./kinds.ts";
-import { toTenantWords } from "./tenant-words.ts";
+import { toTenantMessage } from "./tenant-messages.ts";
 
 /** What reports an Event: Cluster API's own decisions, a machine of the cluster, or what hosts the machine. */
 export type EventSource = "operator" | "machine" | "hypervisor";
@@ -60,7 +60,7 @@ export function sentenceOfEvent(event: Event): string | undefined {
  */
 export function isShown(event: Event): boolean {
   const { type, note = "", reason = "", regarding: { apiVersion, kind = "" } = {} } = event;
-  if (type === "Warning") return toTenantWords(note || reason) !== "";
+  if (type === "Warning") return toTenantMessage(note || reason) !== "";
   if (isOfProvider(apiVersion)) return !kind.endsWith("Template");
   return Object.hasOwn(findShownReasons(event), reason);
 }

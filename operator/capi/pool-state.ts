@@ -9,7 +9,7 @@ import {
   type MachineSet,
   REGISTRATION_FINALIZERS,
 } from "./kinds.ts";
-import { explain } from "./tenant-words.ts";
+import { explain } from "./tenant-messages.ts";
 import { type DesiredPool, readMachineSize } from "./worker-pool.ts";
 
 /** What Cluster API reports of one pool, in Marina's terms. Undefined counters are not reported at the moment. */

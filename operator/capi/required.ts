@@ -9,7 +9,7 @@ import {
   machineKind,
   machineSetKind,
 } from "./kinds.ts";
-import { findRejectionCause } from "./tenant-words.ts";
+import { findRejectionCause } from "./tenant-messages.ts";
 
 /**
  * Cluster API as the operator needs it. Of the fields those are named without which it would lose what it writes (a field that

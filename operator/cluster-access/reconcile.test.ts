@@ -74,7 +74,7 @@ const others = (count: number, rest: Partial<ClusterAccess["metadata"]> = {}, st
 const older = { creationTimestamp: at(-120) };
 const younger = { creationTimestamp: at(-10) };
 const restored = { labels: { [LABEL_ID]: OLD_ID, [LABEL_ORG_ID]: "x" } };
-const verdictOf = (name: string) => ({ annotations: { [ANNOTATION_IDENTITY]: `known ${name}` } });
+const confirmedAs = (name: string) => ({ annotations: { [ANNOTATION_IDENTITY]: `known ${name}` } });
 
 test.each<[string, Partial<ObservedAccess>, string]>([
   ["one that can be issued is granted", {}, "grant"],
@@ -95,13 +95,13 @@ test.each<[string, Partial<ObservedAccess>, string]>([
     "grant",
   ],
   [
-    "one that was issued and is back from a backup waits for its verdict",
-    { access: anAccess("mine", { ...restored, ...verdictOf("other") }, issued) },
+    "one that was issued and is back from a backup waits for its confirmation",
+    { access: anAccess("mine", { ...restored, ...confirmedAs("other") }, issued) },
     "wait",
   ],
   [
-    "one that was issued, is back from a backup and has its verdict is granted",
-    { access: anAccess("mine", { ...restored, ...verdictOf("mine") }, issued) },
+    "one that was issued, is back from a backup and has its confirmation is granted",
+    { access: anAccess("mine", { ...restored, ...confirmedAs("mine") }, issued) },
     "grant",
   ],
   ["one 599 s old is granted", { access: anAccess("mine", { creationTimestamp: at(-599) }) }, "grant"],
@@ -155,41 +155,41 @@ test.each<[string, Partial<ObservedAccess>, string]>([
 
 const USER = "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
 const byRest = { [ANNOTATION_REQUEST_ID]: "request-1" };
-const verdict = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
+const marked = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
 const created = { creationTimestamp: at(-5) };
 
 test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   [
     "REST's own",
     USER,
-    { labels: { [LABEL_ID]: FRESH_ID }, annotations: { ...byRest, ...verdict("new") } },
+    { labels: { [LABEL_ID]: FRESH_ID }, annotations: { ...byRest, ...marked("new") } },
     "label",
   ],
   ["that of an earlier REST", USER, { labels: { [LABEL_ID]: FRESH_ID }, annotations: byRest }, "label"],
   ["a user by kubectl", USER, { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["a user in capitals", USER.toUpperCase(), { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["an e-mail address", "jane@example.com", { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
-  ["a member's address", "jane@example.com", { labels: {}, annotations: verdict("known mine") }, "label"],
+  ["a member's address", "jane@example.com", { labels: {}, annotations: marked("known mine") }, "label"],
   [
-    "a member's address, with the verdict of another object",
+    "a member's address, with the confirmation of another object",
     "jane@example.com",
-    { labels: {}, annotations: verdict("known other") },
+    { labels: {}, annotations: marked("known other") },
     "wait WaitingForIdentity",
   ],
   [
-    "a member's address, with a verdict that names no object",
+    "a member's address, with a confirmation that names no object",
     "jane@example.com",
-    { labels: {}, annotations: verdict("known") },
+    { labels: {}, annotations: marked("known") },
     "wait WaitingForIdentity",
   ],
   [
     "no member's address",
     "jane@example.com",
-    { labels: {}, annotations: verdict("refused") },
+    { labels: {}, annotations: marked("refused") },
     "reject AccessRefused",
   ],
   ["a name of no person", "ci", { labels: {}, annotations: {} }, "label"],
-  ["a name of no person, refused", "ci", { annotations: verdict("refused") }, "reject AccessRefused"],
+  ["a name of no person, refused", "ci", { annotations: marked("refused") }, "reject AccessRefused"],
   [
     "a user, from a backup",
     USER,
@@ -205,7 +205,7 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   [
     "a user, from a backup, who is a member",
     USER,
-    { labels: { [LABEL_ID]: OLD_ID }, annotations: { ...byRest, ...verdict("known mine") } },
+    { labels: { [LABEL_ID]: OLD_ID }, annotations: { ...byRest, ...marked("known mine") } },
     "label",
   ],
 ])("an access that names %s is decided", (_name, subject, metadata, decided) => {
@@ -220,17 +220,17 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   expect(`${decision.kind} ${reason}`.trim()).toBe(decided);
 });
 
-test("the verdict for an access names its object before it is issued, and what may not be issued takes no place of another", () => {
-  for (const metadata of [{ labels: {}, annotations: {} }, { annotations: verdict("new") }]) {
+test("the confirmation for an access names its object before it is issued, and what may not be issued takes no place of another", () => {
+  for (const metadata of [{ labels: {}, annotations: {} }, { annotations: marked("new") }]) {
     const decision = reconcileAccess(observe({ access: anAccess("mine", metadata) }), NOW);
-    expect(decision).toMatchObject({ kind: "label", metadata: { annotations: verdict("known mine") } });
+    expect(decision).toMatchObject({ kind: "label", metadata: { annotations: marked("known mine") } });
   }
-  const earlier = anAccess("mine", { annotations: verdict("new") }, issued);
+  const earlier = anAccess("mine", { annotations: marked("new") }, issued);
   expect(reconcileAccess(observe({ access: earlier }), NOW)).toMatchObject({
     kind: "label",
     metadata: { dropAnnotations: [ANNOTATION_IDENTITY] },
   });
-  const refused = others(MAX_LIVE_ACCESSES, { ...older, annotations: verdict("refused") });
+  const refused = others(MAX_LIVE_ACCESSES, { ...older, annotations: marked("refused") });
   expect(reconcileAccess(observe({ siblings: refused }), NOW).kind).toBe("grant");
 });
 
@@ -239,10 +239,10 @@ test("an access expires its lifetime after its creation, whatever happens to its
 });
 
 test("an access from a backup ends when its record says so", () => {
-  const ending = (end: string) => anAccess("mine", { annotations: verdict(`known mine ${end}`) });
+  const ending = (end: string) => anAccess("mine", { annotations: marked(`known mine ${end}`) });
   expect(findExpiry(ending(at(30))).toISOString()).toBe(at(30));
   expect(findExpiry(ending(at(541))).toISOString()).toBe(at(540));
-  const other = anAccess("mine", { annotations: verdict(`known other ${at(30)}`) });
+  const other = anAccess("mine", { annotations: marked(`known other ${at(30)}`) });
   expect(findExpiry(other).toISOString()).toBe(at(540));
 });
 
@@ -275,8 +275,8 @@ test("a status keeps what was issued through a wait, and is written only when it
 test.each<[string, Partial<ObservedAccess>]>([
   ["UnknownOrganization", { organization: { kind: "unknown" } }],
   ["DuplicateID", { olderDuplicate: "other/mine" }],
-  ["AccessRefused", { access: anAccess("mine", { annotations: verdict("refused") }) }],
-  ["WaitingForIdentity", { access: anAccess("mine", { ...restored, ...verdictOf("other") }) }],
+  ["AccessRefused", { access: anAccess("mine", { annotations: marked("refused") }) }],
+  ["WaitingForIdentity", { access: anAccess("mine", { ...restored, ...confirmedAs("other") }) }],
   ["WaitingForCluster", { cluster: undefined }],
   ["WaitingForCluster", { nameTaken: true }],
   ["WaitingForCluster", { cluster: newCluster }],

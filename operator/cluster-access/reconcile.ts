@@ -6,10 +6,10 @@ import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import {
   type ClusterAccess,
   clusterAccessKind,
-  composeAccessVerdict,
+  composeAccessConfirmation,
   confirmationOf,
   findExpiry,
-  hasConfirmingVerdict,
+  hasConfirmation,
   isIssued,
   isUserId,
 } from "../../shared/crd/cluster-access.ts";
@@ -121,9 +121,9 @@ function composeRefusal({ spec }: ClusterAccess): Problem {
  */
 function findMissing({ access, candidateId }: ObservedAccess, organizationId: string) {
   const missing = findMissingMetadata(access, organizationId, candidateId);
-  if (hasConfirmingVerdict(access)) return missing;
+  if (hasConfirmation(access)) return missing;
   if (!isIssued(access))
-    return { ...missing, annotations: { [ANNOTATION_IDENTITY]: composeAccessVerdict(access) } };
+    return { ...missing, annotations: { [ANNOTATION_IDENTITY]: composeAccessConfirmation(access) } };
   const isMarked = access.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
   return isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }

@@ -83,7 +83,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
   }
-  if (observed.nameElsewhere && !choice.capabilities.hasNamesPerNamespace)
+  if (observed.nameTakenElsewhere && !choice.capabilities.hasNamesPerNamespace)
     return { ok: false, problem: composeNameElsewhere(cluster.metadata.name), target: choice.target };
   if (choice.version === undefined) return { ok: false, problem: choice.problem, target: undefined };
   const { target, version, problem } = choice;

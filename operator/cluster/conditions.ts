@@ -8,7 +8,7 @@ import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluste
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { readVariable } from "../capi/cluster-state.ts";
-import { explainRejection } from "../capi/tenant-words.ts";
+import { explainRejection } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";

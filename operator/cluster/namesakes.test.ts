@@ -5,7 +5,7 @@ import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
 import { createStore } from "../../shared/kube/store.ts";
 import { INDEX_LOCK_OWNER } from "../indexes.ts";
 import { decideChildren } from "./children.ts";
-import { belongsElsewhere } from "./namesakes.ts";
+import { isNameTakenAmong } from "./namesakes.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { aCluster, CAPABLE, CLUSTER_ID, NAMESPACE, NOW, observeBlue, secondsAgo } from "./testing.ts";
 
@@ -55,13 +55,13 @@ describe("on infrastructure where clusters of one name would be one, the name of
     ],
     ["is not another name's", false, [{ ...namesake({ name: "blue-2" }), ...made }], []],
   ])("%s", (_, isElsewhere, clusters, capiClusters) => {
-    expect(belongsElsewhere(aCluster(), clusters, capiClusters, locksOf())).toBe(isElsewhere);
+    expect(isNameTakenAmong(aCluster(), clusters, capiClusters, locksOf())).toBe(isElsewhere);
   });
 
   test("is that of one that Cluster API had before it was ready", () => {
     const labels = { [LABEL_ID]: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e99" };
     const unmade = aCluster({}, { metadata: { ...aCluster().metadata, labels } });
-    expect(belongsElsewhere(unmade, [namesake()], [], locksOf("capi-uid"))).toBe(true);
+    expect(isNameTakenAmong(unmade, [namesake()], [], locksOf("capi-uid"))).toBe(true);
   });
 
   test("is the older one's of two that were made before, as those that were lost", () => {
@@ -69,13 +69,13 @@ describe("on infrastructure where clusters of one name would be one, the name of
       { ...aCluster(), ...made },
       { ...namesake(older), ...made },
     ];
-    expect(belongsElsewhere(left, [right], [], locksOf())).toBe(true);
-    expect(belongsElsewhere(right, [left], [], locksOf())).toBe(false);
+    expect(isNameTakenAmong(left, [right], [], locksOf())).toBe(true);
+    expect(isNameTakenAmong(right, [left], [], locksOf())).toBe(false);
   });
 });
 
 describe("a cluster whose name is another Namespace's", () => {
-  const elsewhere = { nameElsewhere: true, ...WITHOUT_CAPI };
+  const elsewhere = { nameTakenElsewhere: true, ...WITHOUT_CAPI };
 
   test("is not made, and takes nothing, where the infrastructure is found by the name", () => {
     const observed = observeBlue({

@@ -11,12 +11,12 @@ import { readLock } from "../subnets/lock.ts";
 type Locks = Pick<Store<ConfigMap>, "byIndex">;
 
 /** Whether the name of a Cluster that Cluster API does not know yet is another Namespace's, by the caches. */
-export function isNameElsewhere(
+export function isNameTakenElsewhere(
   caches: Record<"clusters" | "capiClusters", Pick<Store<KubeObject>, "list">> & { subnetLocks: Locks },
   cluster: Cluster,
 ): boolean {
   const { clusters, capiClusters, subnetLocks } = caches;
-  return belongsElsewhere(cluster, clusters.list(), capiClusters.list(), subnetLocks);
+  return isNameTakenAmong(cluster, clusters.list(), capiClusters.list(), subnetLocks);
 }
 
 /**
@@ -24,7 +24,7 @@ export function isNameElsewhere(
  * there, or of a Cluster that was made before, which may come back; of two such ones the older has it. One that was never made
  * has no name to itself: nobody may keep one from others by a Cluster that is never made.
  */
-export function belongsElsewhere(
+export function isNameTakenAmong(
   cluster: Cluster,
   clusters: readonly (KubeObject & Pick<Cluster, "status">)[],
   capiClusters: readonly KubeObject[],

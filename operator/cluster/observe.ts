@@ -24,7 +24,7 @@ import { findClusterOverQuota } from "../quota/observe.ts";
 import type { SubnetRange } from "../subnets/allocate.ts";
 import { compareLocks, readLock, type SubnetLock } from "../subnets/lock.ts";
 import type { AccessAttempts, TenantRecord } from "../tenant/tenant-records.ts";
-import { isNameElsewhere } from "./namesakes.ts";
+import { isNameTakenElsewhere } from "./namesakes.ts";
 import type { ProbeResult } from "./probe.ts";
 
 /** What a plan maps to in Cluster API. */
@@ -89,7 +89,7 @@ export interface ObservedCluster {
   /** A Cluster API cluster of this name is not Marina's. */
   nameTaken: boolean;
   /** Cluster API does not know it yet, and a cluster of another Namespace has its name. */
-  nameElsewhere: boolean;
+  nameTakenElsewhere: boolean;
   /** Parts of the cluster that were there and are gone, in tenants' words; Cluster API makes none of them as they were. */
   lostParts: readonly string[];
   /** The CA of an earlier Cluster API cluster of this name is about to be garbage collected. */
@@ -162,7 +162,7 @@ export function observeCluster(
       .sort((left, right) => (left.pool.metadata.name < right.pool.metadata.name ? -1 : 1)),
     capi,
     nameTaken,
-    nameElsewhere: capi === undefined && isNameElsewhere(caches, cluster),
+    nameTakenElsewhere: capi === undefined && isNameTakenElsewhere(caches, cluster),
     lostParts: findLostParts(caches, capi, key),
     hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: readClasses(caches),

@@ -7,7 +7,7 @@ import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
-import { explainRejection, findRejectionCause } from "../capi/tenant-words.ts";
+import { explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import { removePoolEntry } from "../capi/topology.ts";
 import {
   findIdentityProblem,

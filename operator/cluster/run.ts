@@ -22,20 +22,20 @@ import type { Caches, RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
-import { findRejectionCause } from "../capi/tenant-words.ts";
+import { findRejectionCause } from "../capi/tenant-messages.ts";
 import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 import { reportWithoutCluster } from "./events.ts";
 import { withNameLock } from "./name-lock.ts";
-import { belongsElsewhere } from "./namesakes.ts";
+import { isNameTakenAmong } from "./namesakes.ts";
 import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { TaintRefusals } from "./taint-refusals.ts";
-import { needsNameOfItsOwn } from "./waits.ts";
+import { needsUniqueName } from "./waits.ts";
 
 export interface ClusterDeps {
   client: Pick<KubeClient, "get" | "listAll">;
@@ -97,15 +97,15 @@ export async function runCluster(
     if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal)))
       return { requeueAfterMs: UNSEEN_MS };
     try {
-      const isApplied = await applyUnderOwnName(deps, observed, plan, context);
+      const isApplied = await applyUnderUniqueName(deps, observed, plan, context);
       if (isApplied === undefined) return { requeueAfterMs: UNSEEN_MS };
       if (!isApplied) {
-        current = { ...current, nameElsewhere: true };
+        current = { ...current, nameTakenElsewhere: true };
         continue;
       }
       if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
       // The cache does not show who has the name, and so not when it is free again.
-      const nameRetryMs = current.nameElsewhere && !observed.nameElsewhere ? UNSEEN_MS : undefined;
+      const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
       return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs, nameRetryMs]) };
     } catch (error) {
       const failure = readFailure(error);
@@ -145,7 +145,7 @@ async function hasPools(
  * is asked of the API server under a lock: what was made elsewhere may not be in the caches yet. Undefined: one of its name is
  * being made at this moment.
  */
-async function applyUnderOwnName(
+async function applyUnderUniqueName(
   deps: ClusterDeps,
   observed: ObservedCluster,
   plan: Plan<ClusterStatus>,
@@ -157,14 +157,14 @@ async function applyUnderOwnName(
     return true;
   };
   const desired = findCapiCluster(plan);
-  if (desired === undefined || !needsNameOfItsOwn(observed, desired)) return apply();
+  if (desired === undefined || !needsUniqueName(observed, desired)) return apply();
   const named = { fieldSelector: `metadata.name=${cluster.metadata.name}`, signal: context.signal };
   return withNameLock(deps, cluster, context, async () => {
     const [clusters, capiClusters] = await Promise.all([
       deps.client.listAll(clusterKind, named),
       deps.client.listAll(metadataOnly(capiClusterKind), named),
     ]);
-    return !belongsElsewhere(cluster, clusters, capiClusters, deps.caches.subnetLocks) && apply();
+    return !isNameTakenAmong(cluster, clusters, capiClusters, deps.caches.subnetLocks) && apply();
   });
 }
 

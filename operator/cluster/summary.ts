@@ -1,6 +1,6 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
-import { explain } from "../capi/tenant-words.ts";
+import { explain } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import {
   ADVICE,

@@ -24,7 +24,7 @@ export function converged(cluster: Cluster = aCluster(), capiFacts: CapiFacts = 
     spec: { ...live.spec, ...spec },
   });
   const status = reconcileCluster(observed, new Date(NOW.getTime() - 3_600_000)).status;
-  // The operator has removed the verdict about its id.
+  // The operator has removed the confirmation about its id.
   const { annotations: _, ...rest } = cluster.metadata;
   return { ...observed, cluster: { ...cluster, metadata: rest, ...(status && { status }) } };
 }

@@ -232,7 +232,7 @@ export function observeBlue(
     candidateId: CLUSTER_ID,
     pools: [],
     ...decideOwnership(given.cluster ?? aCluster(), object),
-    nameElsewhere: false,
+    nameTakenElsewhere: false,
     lostParts: [],
     hasFormerCa: false,
     classes: new Map([["marina-system/standard-v1", CAPABLE]]),

@@ -34,7 +34,7 @@ export function findPoolWait(
 }
 
 /** Whether this would make the cluster in Cluster API on infrastructure that it shares with its namesakes. */
-export function needsNameOfItsOwn({ capi, classes }: ObservedCluster, desired: CapiCluster): boolean {
+export function needsUniqueName({ capi, classes }: ObservedCluster, desired: CapiCluster): boolean {
   const { namespace, name } = desired.spec?.topology?.classRef ?? {};
   return capi === undefined && classes.get(`${namespace}/${name}`)?.hasNamesPerNamespace !== true;
 }

@@ -18,7 +18,7 @@ import {
   sourceOfEvent,
 } from "../capi/events.ts";
 import { capiClusterKind, capiClusterNameOf, capiPoolNameOf, isMachineKind } from "../capi/kinds.ts";
-import { toTenantWords } from "../capi/tenant-words.ts";
+import { toTenantMessage } from "../capi/tenant-messages.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_INFRASTRUCTURE, INDEX_NAMESPACE } from "../indexes.ts";
@@ -139,7 +139,7 @@ function isMirror({ regarding, related }: Event): boolean {
 function composeNote(event: Event, { cluster, pool }: EventSubject): string {
   const { regarding, note, reason = "" } = event;
   const { kind = "", name = "" } = regarding ?? {};
-  const words = withOwnName(sentenceOfEvent(event) ?? (toTenantWords(note ?? reason) || reason), cluster);
+  const words = withOwnName(sentenceOfEvent(event) ?? (toTenantMessage(note ?? reason) || reason), cluster);
   const object = nameObject(kind, name, cluster, pool);
   const isNamed = words.startsWith(object) || words.startsWith(`${kind} ${name}`);
   return isNamed ? words : `${object}: ${words}`;

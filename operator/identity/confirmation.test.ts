@@ -6,11 +6,14 @@ import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 
 const ID = "018f6f9e-7c3b-7a52-9d3e-2f6f0a4f1c11";
 
-/** A cluster that came with its id, and the verdict of the API server if any. */
-function came(verdict?: string, annotations: Record<string, string> = {}): ClusterFixture {
+/** A cluster that came with its id, and the confirmation of the API server if any. */
+function came(confirmation?: string, annotations: Record<string, string> = {}): ClusterFixture {
   const fixture = aCluster();
   const { cluster } = fixture.observed;
-  const marks = { ...annotations, ...(verdict === undefined ? {} : { [ANNOTATION_IDENTITY]: verdict }) };
+  const marks = {
+    ...annotations,
+    ...(confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation }),
+  };
   const metadata = { ...cluster.metadata, labels: { [LABEL_ID]: ID }, annotations: marks };
   return fixture.with({ cluster: { ...cluster, metadata } });
 }
@@ -21,7 +24,7 @@ function reasonOf(fixture: ClusterFixture): string | undefined {
 }
 
 test.each([
-  { what: "without a verdict", fixture: came(), reason: "WaitingForIdentity", phase: "Failed" },
+  { what: "without a confirmation", fixture: came(), reason: "WaitingForIdentity", phase: "Failed" },
   { what: "that is refused", fixture: came("refused"), reason: "DuplicateID", phase: "Failed" },
   {
     what: "that is known, of which nothing is left",
@@ -53,7 +56,7 @@ test.each([
   { what: "that is new", fixture: came("new") },
   { what: "that is to be recreated", fixture: came("known", { [ANNOTATION_RECREATE]: ID }) },
 ])(
-  "a cluster with an id $what is made, and its verdicts are removed once its status has the id",
+  "a cluster with an id $what is made, and its confirmations are removed once its status has the id",
   ({ fixture }) => {
     expect(fixture.plan().apply.length).toBeGreaterThan(0);
     expect(fixture.plan().status?.id).toBe(ID);
@@ -62,7 +65,7 @@ test.each([
   },
 );
 
-test("a verdict from a backup counts for nothing once the status has the id", () => {
+test("a confirmation from a backup counts for nothing once the status has the id", () => {
   const { cluster } = came("refused").observed;
   const confirmed = aCluster().with({ cluster: { ...cluster, status: { id: ID } } });
   expect(reasonOf(confirmed)).toBeUndefined();
@@ -80,22 +83,25 @@ test("a cluster that lost its labels in a replace gets them again from its statu
 });
 
 test.each([
-  { verdict: undefined, isMade: false },
-  { verdict: "refused", isMade: false },
-  { verdict: "known", isMade: true },
-  { verdict: "new", isMade: true },
-])("a pool that came with an id and the verdict $verdict is made: $isMade", ({ verdict, isMade }) => {
-  const pool = makePool(
-    "web",
-    {},
-    { annotations: verdict === undefined ? {} : { [ANNOTATION_IDENTITY]: verdict } },
-  );
-  const plan = aCluster().withPools(pool).after(60).plan();
-  const applied = JSON.stringify(plan.apply);
-  expect(applied.includes('"name":"web"')).toBe(isMade);
-});
+  { confirmation: undefined, isMade: false },
+  { confirmation: "refused", isMade: false },
+  { confirmation: "known", isMade: true },
+  { confirmation: "new", isMade: true },
+])(
+  "a pool that came with an id and the confirmation $confirmation is made: $isMade",
+  ({ confirmation, isMade }) => {
+    const pool = makePool(
+      "web",
+      {},
+      { annotations: confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation } },
+    );
+    const plan = aCluster().withPools(pool).after(60).plan();
+    const applied = JSON.stringify(plan.apply);
+    expect(applied.includes('"name":"web"')).toBe(isMade);
+  },
+);
 
-test("a pool that waits for the verdict about its id says so", () => {
+test("a pool that waits for the confirmation about its id says so", () => {
   const pool = aPool().with({ capi: undefined });
   const { metadata } = pool.observed.pool;
   const waiting = pool.with({ pool: { ...pool.observed.pool, metadata: { ...metadata, annotations: {} } } });

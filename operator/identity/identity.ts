@@ -54,7 +54,7 @@ export function findIdentityProblem(
   return { reason: "WaitingForIdentity", message };
 }
 
-/** How far a cluster or pool is with its id. What the operator runs already for this very object needs no verdict. */
+/** How far a cluster or pool is with its id. What the operator runs already for this very object needs no confirmation. */
 export function readIdentity(object: Identified, runs: boolean): IdentityState {
   const state = identityOf(object);
   return state === "unconfirmed" && runs ? "known" : state;

@@ -122,29 +122,34 @@ export function namesPerson(subject: string): boolean {
  * The annotation of an access that may be issued. It names the object, so that it says nothing of another one from a
  * backup.
  */
-export function composeAccessVerdict({ metadata }: Pick<ClusterAccess, "metadata">, endsAt?: Date): string {
+export function composeAccessConfirmation(
+  { metadata }: Pick<ClusterAccess, "metadata">,
+  endsAt?: Date,
+): string {
   return ["known", metadata.uid, ...(endsAt === undefined ? [] : [endsAt.toISOString()])].join(" ");
 }
 
 /** What the annotation says of this very object: that it may be issued, and when it ends at the latest. */
-function readAccessVerdict({ metadata }: Pick<ClusterAccess, "metadata">): { endsAt?: string } | undefined {
-  const [verdict, uid, endsAt] = metadata.annotations?.[ANNOTATION_IDENTITY]?.split(" ") ?? [];
-  if (verdict !== "known" || uid === undefined || uid !== metadata.uid) return undefined;
+function readAccessConfirmation({
+  metadata,
+}: Pick<ClusterAccess, "metadata">): { endsAt?: string } | undefined {
+  const [result, uid, endsAt] = metadata.annotations?.[ANNOTATION_IDENTITY]?.split(" ") ?? [];
+  if (result !== "known" || uid === undefined || uid !== metadata.uid) return undefined;
   return endsAt === undefined ? {} : { endsAt };
 }
 
-/** Whether an access was confirmed by a verdict for this very object, which stays on it. */
-export function hasConfirmingVerdict(access: Pick<ClusterAccess, "metadata">): boolean {
-  return readAccessVerdict(access) !== undefined;
+/** Whether an access has a confirmation for this very object, which stays on it. */
+export function hasConfirmation(access: Pick<ClusterAccess, "metadata">): boolean {
+  return readAccessConfirmation(access) !== undefined;
 }
 
 /**
  * Whether an access may be issued. One that names a person, and one that came with an id as from a backup, waits for
- * the verdict of the API server, whose records know the members and what has ended. What was issued needs no verdict,
+ * the confirmation of the API server, whose records know the members and what has ended. What was issued needs no confirmation,
  * unless its status came from a backup, too.
  */
 export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirmed" | "refused" {
-  if (hasConfirmingVerdict(access)) return "confirmed";
+  if (hasConfirmation(access)) return "confirmed";
   if (isIssued(access) && findRestoredAt(access) === undefined) return "confirmed";
   const state = identityOf(access);
   if (state === "refused") return "refused";
@@ -154,7 +159,7 @@ export function confirmationOf(access: ClusterAccess): "confirmed" | "unconfirme
 
 /**
  * When an access ends. Counted from its creation: a lost status never extends it. One from a backup ends when the
- * verdict of the records says so. A token may end before, when the control plane limits how long tokens live.
+ * confirmation of the records says so. A token may end before, when the control plane limits how long tokens live.
  */
 export function findExpiry({
   metadata,
@@ -163,7 +168,7 @@ export function findExpiry({
 }: Pick<ClusterAccess, "metadata" | "spec" | "status">): Date {
   const ends = [Date.parse(metadata.creationTimestamp ?? "") + spec.ttlSeconds * 1000];
   if (spec.notAfter !== undefined) ends.push(Date.parse(spec.notAfter));
-  const { endsAt } = readAccessVerdict({ metadata }) ?? {};
+  const { endsAt } = readAccessConfirmation({ metadata }) ?? {};
   if (endsAt !== undefined) ends.push(Date.parse(endsAt));
   if (status?.expiresAt !== undefined) ends.push(Date.parse(status.expiresAt));
   return new Date(Math.min(...ends));

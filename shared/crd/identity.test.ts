@@ -7,19 +7,19 @@ const ID = createId();
 const NOW = new Date().toISOString();
 const LATER = new Date(Date.now() + 11 * 60_000).toISOString();
 const byRest = { [ANNOTATION_REQUEST_ID]: "request-1" };
-const verdict = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
+const confirmation = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
 
 test.each([
   { what: "without an id", metadata: {}, state: "none" },
   { what: "with an id alone", metadata: { labels: { [LABEL_ID]: ID } }, state: "unconfirmed" },
   ...["new", "known", "refused"].map((value) => ({
-    what: `with the verdict ${value}`,
-    metadata: { labels: { [LABEL_ID]: ID }, annotations: verdict(value) },
+    what: `with the confirmation ${value}`,
+    metadata: { labels: { [LABEL_ID]: ID }, annotations: confirmation(value) },
     state: value,
   })),
   {
-    what: "with a verdict that there is not",
-    metadata: { labels: { [LABEL_ID]: ID }, annotations: verdict("yes") },
+    what: "with a value that is no confirmation",
+    metadata: { labels: { [LABEL_ID]: ID }, annotations: confirmation("yes") },
     state: "unconfirmed",
   },
   {
@@ -42,7 +42,7 @@ test.each([
 });
 
 test("an object whose status has its id is confirmed whatever it says, and keeps the id without the label", () => {
-  const object = { metadata: { name: "shop", annotations: verdict("refused") }, status: { id: ID } };
+  const object = { metadata: { name: "shop", annotations: confirmation("refused") }, status: { id: ID } };
   expect(identityOf(object)).toBe("confirmed");
   expect(idOf(object)).toBe(ID);
 });

@@ -17,8 +17,8 @@ export function idOf(object: Identified): string | undefined {
   return object.metadata.labels?.[LABEL_ID] ?? rememberedId(object);
 }
 
-/** The verdict of the API server's records on the id that an object came with. */
-export type IdentityVerdict =
+/** What the API server's records say of the id that an object came with: it is confirmed as new or known, or refused. */
+export type ConfirmationResult =
   /** There is no record of it. */
   | "new"
   /** The object was there before, with this id in this place. */
@@ -30,26 +30,26 @@ export type IdentityVerdict =
 export type IdentityState =
   /** It has none: the operator gives it one. */
   | "none"
-  /** It came with one, on which the API server has given no verdict yet. */
+  /** It came with one, which the API server has not confirmed yet. */
   | "unconfirmed"
   /** The API server has answered, and the operator has not acted on it yet. */
-  | IdentityVerdict
+  | ConfirmationResult
   | "confirmed";
 
-/** `status.id` is written when the id is accepted. The verdict alone does not last: a backup may bring it back. */
+/** `status.id` is written when the id is accepted. The confirmation alone does not last: a backup may bring it back. */
 export function identityOf(object: Identified): IdentityState {
   if (rememberedId(object) !== undefined) return "confirmed";
-  const verdict = object.metadata.annotations?.[ANNOTATION_IDENTITY];
-  if (verdict === "refused") return "refused";
+  const result = object.metadata.annotations?.[ANNOTATION_IDENTITY];
+  if (result === "refused") return "refused";
   if (object.metadata.labels?.[LABEL_ID] === undefined) return "none";
-  if (verdict === "new" || verdict === "known") return verdict;
+  if (result === "new" || result === "known") return result;
   return isMadeWithId(object) ? "new" : "unconfirmed";
 }
 
 const MADE_WITHIN_MS = 60_000;
 
 /**
- * An API server of an earlier version gives what it creates no verdict. The id of such an object is as old as the
+ * An API server of an earlier version gives what it creates no confirmation. The id of such an object is as old as the
  * object; of one that comes back from a backup it is older.
  */
 function isMadeWithId({ metadata }: Identified): boolean {

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { NIL_ID } from "../../../shared/program/id.ts";
-import { type DeletionRequest, findDeleters, nameDeleter, type OutsideDeletion } from "./find-deleters.ts";
+import { type DeletionRequest, type ExternalDeletion, findDeleters, nameDeleter } from "./find-deleters.ts";
 
 /** A time of the minute in which the object was deleted, in seconds. */
 const at = (seconds: number) => new Date(Date.UTC(2026, 10, 21, 9, 0, 0, seconds * 1000));
 
-const deletion: OutsideDeletion = {
+const deletion: ExternalDeletion = {
   orgId: NIL_ID,
   resource: "clusters",
   name: "shop",
@@ -42,7 +42,7 @@ function by(
 }
 const collection = { name: "" };
 
-test.each<[string, Partial<OutsideDeletion>, DeletionRequest[], string[]]>([
+test.each<[string, Partial<ExternalDeletion>, DeletionRequest[], string[]]>([
   ["none while no request is known", {}, [], []],
   ["whose request was under way in that second", {}, [by("bob", 7.2, 7.3)], ["bob"]],
   ["whose request began before it", {}, [by("bob", 5, 7)], ["bob"]],

@@ -15,7 +15,7 @@ export interface DeletionRequest {
 }
 
 /** The deletion of an object that was not requested by REST. */
-export interface OutsideDeletion {
+export interface ExternalDeletion {
   orgId: string;
   resource: DeletedResource;
   name: string;
@@ -39,7 +39,7 @@ const MAX_DELETERS = 5;
  * is requested again succeeds too, so one that began after the first had ended is none. Of an object that was gone at
  * once: every one since its creation.
  */
-export function findDeleters(deletion: OutsideDeletion, requests: readonly DeletionRequest[]): Deleter[] {
+export function findDeleters(deletion: ExternalDeletion, requests: readonly DeletionRequest[]): Deleter[] {
   const { orgId, resource, name, requestedAt, createdAt, seenAt } = deletion;
   const ofObject = requests.filter(
     (request) =>
@@ -70,7 +70,7 @@ export function findDeleters(deletion: OutsideDeletion, requests: readonly Delet
  * as the one.
  */
 export function nameDeleter(
-  { entry }: Pick<OutsideDeletion, "entry">,
+  { entry }: Pick<ExternalDeletion, "entry">,
   deleters: readonly Deleter[],
 ): { username: string | undefined; after: AuditFields | undefined } {
   const [only, ...others] = deleters;

@@ -2,7 +2,7 @@ import { eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { awaitedDeletions, deletionRequests } from "../table.ts";
-import type { DeletionRequest, OutsideDeletion } from "./find-deleters.ts";
+import type { DeletionRequest, ExternalDeletion } from "./find-deleters.ts";
 
 /** Rows of one organization that are kept: beyond, the deleters of its objects are unknown. */
 const MAX_REQUESTS = 10_000;
@@ -65,7 +65,7 @@ export async function purgeDeletionRequests(db: Database, now: Date): Promise<vo
 /** Keeps deletions until their deleters are known, or are not waited for any more. */
 export async function insertAwaitedDeletions(
   tx: Queryable,
-  deletions: readonly OutsideDeletion[],
+  deletions: readonly ExternalDeletion[],
 ): Promise<void> {
   if (deletions.length === 0) return;
   await tx
@@ -75,7 +75,7 @@ export async function insertAwaitedDeletions(
     );
 }
 
-type AwaitedDeletion = OutsideDeletion & { id: string };
+type AwaitedDeletion = ExternalDeletion & { id: string };
 
 /**
  * A page of the deletions of all organizations whose entries may be due, the oldest first: with `isOverdue` those that

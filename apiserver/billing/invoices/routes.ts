@@ -211,7 +211,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       tag: ADMIN_TAG,
       summary: "Close a month",
       description:
-        "Issues the invoices of a month that has ended, one by one in the background. Safe to repeat: whoever has an invoice of the month gets no other one.",
+        "Issues the invoices of a month that has ended, one by one in the background. Safe to repeat: an organization that has an invoice of the month gets no other one.",
       access: "platform-admin",
       query: closeQuery,
       responses: {

@@ -164,7 +164,7 @@ describe("an access by kubectl", () => {
   });
 });
 
-describe("an access by kubectl that waits for the verdict of the records", () => {
+describe("an access by kubectl that waits for the confirmation of the records", () => {
   const email = (person: Person) => person.email.toUpperCase();
   const OLD_ID = "01890000-0000-7000-8000-000000000000";
 
@@ -189,7 +189,7 @@ describe("an access by kubectl that waits for the verdict of the records", () =>
       }),
       "refused",
     ],
-  ])("and names %s", async (_name, compose, verdict) => {
+  ])("and names %s", async (_name, compose, result) => {
     const { subject, labels = {} } = compose(await issuer.createPerson());
     const { namespace, name: clusterName } = cluster;
     const name = `w-${createId().slice(-12)}`;
@@ -197,16 +197,16 @@ describe("an access by kubectl that waits for the verdict of the records", () =>
     await createAccessObject(api.deps, { metadata: { namespace, name, labels }, spec });
     start();
     const read = () => api.deps.kube.get(clusterAccessKind, namespace, name);
-    await expect.poll(async () => verdictOf(await read()), patience).toBe(verdict);
+    await expect.poll(async () => readResult(await read()), patience).toBe(result);
     await api.deps.kube.delete(clusterAccessKind, namespace, name);
   });
 });
 
-/** The verdict for this very object. */
-function verdictOf(access: ClusterAccess | undefined): string | undefined {
-  const [verdict, uid = access?.metadata.uid] =
+/** The confirmation for this very object. */
+function readResult(access: ClusterAccess | undefined): string | undefined {
+  const [result, uid = access?.metadata.uid] =
     access?.metadata.annotations?.[ANNOTATION_IDENTITY]?.split(" ") ?? [];
-  return uid === access?.metadata.uid ? verdict : undefined;
+  return uid === access?.metadata.uid ? result : undefined;
 }
 
 test("an access ends at its time, also when it comes back from a backup without saying it", async () => {
@@ -228,7 +228,7 @@ test("an access ends at its time, also when it comes back from a backup without 
   const annotations = { [ANNOTATION_IDENTITY]: `known ${uid}` };
   await createAccessObject(api.deps, { metadata: { name, namespace, labels, annotations }, spec });
   const read = async () => kube.get(clusterAccessKind, namespace, name);
-  await expect.poll(async () => verdictOf(await read()), patience).toBe("known");
+  await expect.poll(async () => readResult(await read()), patience).toBe("known");
   const [restored, recorded] = [await read(), await readRecord()];
   expect(restored && findExpiry(restored)).toEqual(recorded?.expiresAt);
   await kube.delete(clusterAccessKind, namespace, name);
@@ -249,7 +249,7 @@ async function issueRecorded(of: ProjectedCluster) {
     },
     restore: () =>
       createAccessObject(api.deps, { metadata: { name, namespace, labels }, spec: access?.spec ?? {} }),
-    readVerdict: async () => verdictOf(await kube.get(...place)),
+    readResult: async () => readResult(await kube.get(...place)),
   };
 }
 
@@ -259,7 +259,7 @@ test("an access that is lost a moment before its cluster was not revoked, and co
   await access.lose();
   await api.deps.kube.delete(clusterKind, lostCluster.namespace, lostCluster.name);
   await access.restore();
-  await expect.poll(access.readVerdict, patience).toBe("known");
+  await expect.poll(access.readResult, patience).toBe("known");
   expect((await auditOf(access.id)).filter((row) => row.startsWith("cluster_access.revoke"))).toEqual([]);
 });
 
@@ -268,5 +268,5 @@ test("an access that is deleted and comes back at once from a backup is refused,
   const access = await issueRecorded(cluster);
   await access.lose();
   await access.restore();
-  await expect.poll(access.readVerdict, patience).toBe("refused");
+  await expect.poll(access.readResult, patience).toBe("refused");
 });

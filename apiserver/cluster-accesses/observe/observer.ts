@@ -7,17 +7,17 @@ import { objectKey, toKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../../shared/kube/store.ts";
 import {
+  type ExternalAudit,
   isAudited,
   isDeleterAwaited,
-  type OutsideAudit,
-  recordOutsideAudits,
-  recordOutsideDeletions,
+  recordExternalAudits,
+  recordExternalDeletions,
 } from "../../audit/index.ts";
 import { toStorable } from "../../db/statement.ts";
 import type { Deps } from "../../deps.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { findKnownOrganizations } from "../../organizations/index.ts";
-import { outsideWritersOf } from "../../resources/project/index.ts";
+import { externalWritersOf } from "../../resources/project/index.ts";
 import { isWriteIntended } from "../../resources/write/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
@@ -25,8 +25,8 @@ import { pause } from "../../work/loop.ts";
 import { organizationOf } from "../holder.ts";
 import { accessIdOf } from "../present.ts";
 import type { ObservedAccess } from "../table.ts";
+import { lacksConfirmation, writeAccessConfirmation } from "./confirmation.ts";
 import { findUnended, insertObserved, listUnended, markEnded, type NewObservedAccess } from "./store.ts";
-import { lacksConfirmation, writeAccessVerdict } from "./verdict.ts";
 
 /** The time of a deletion is in whole seconds, and the clocks of two programs differ. */
 const EXPIRY_TOLERANCE_MS = 5_000;
@@ -111,7 +111,7 @@ async function carryOut(deps: ObserverDeps, work: Work): Promise<void> {
   if (access === undefined) return;
   // The record of an access is what decides about one that comes back from a backup.
   if (!lacksConfirmation(access)) await recordObservation(deps, access);
-  else if (!(await writeAccessVerdict(deps, access))) void deps.addLater(work, LOOK_AGAIN_MS);
+  else if (!(await writeAccessConfirmation(deps, access))) void deps.addLater(work, LOOK_AGAIN_MS);
 }
 
 /** Each is confirmed by a live read, since it may have been created after the list in which it is missing. */
@@ -140,7 +140,7 @@ async function recordObservation(deps: ObserverDeps, access: ClusterAccess): Pro
   if (seen === undefined) return;
   if (!(await findKnownOrganizations(deps.db, [seen.orgId])).has(seen.orgId)) return;
   await deps.db.transaction(async (tx) => {
-    if (await insertObserved(tx, seen)) await recordOutsideAudits(tx, auditsOfCreation(access, seen));
+    if (await insertObserved(tx, seen)) await recordExternalAudits(tx, auditsOfCreation(access, seen));
   });
   if (access.metadata.deletionTimestamp !== undefined) await considerDeletion(deps, toDeletedAccess(access));
 }
@@ -171,7 +171,7 @@ async function recordEnd({ config, db, kube }: ObserverDeps, deleted: DeletedAcc
     if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
     // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
     if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
-    await recordOutsideDeletions(tx, [toDeletion(ended, deleted)], {
+    await recordExternalDeletions(tx, [toDeletion(ended, deleted)], {
       isAwaited: (deleted.createdAt ?? ended.createdAt) !== null && isDeleterAwaited(config),
     });
   });
@@ -193,9 +193,9 @@ function toDeletion(ended: ObservedAccess, { createdAt, requestedAt, seenAt }: D
   return { ...place, createdAt: createdAt ?? ended.createdAt ?? seenAt, requestedAt, seenAt, entry };
 }
 
-function auditsOfCreation({ metadata }: ClusterAccess, seen: NewObservedAccess): OutsideAudit[] {
+function auditsOfCreation({ metadata }: ClusterAccess, seen: NewObservedAccess): ExternalAudit[] {
   if (metadata.annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return [];
-  const [first] = outsideWritersOf(metadata.managedFields);
+  const [first] = externalWritersOf(metadata.managedFields);
   if (first === undefined) return [];
   return [{ manager: first.manager, entry: { ...toEntry("create", seen), after: toFields(seen) } }];
 }

@@ -91,12 +91,15 @@ test.each<[boolean, string, number, Change]>([
     -100 * DAY,
     { metadata: { ...restored, annotations: {} }, status: { ...stalled("UnknownVersion"), id: ID } },
   ],
-  ...["known", "refused", undefined].map((verdict): [boolean, string, number, Change] => [
+  ...["known", "refused", undefined].map((confirmation): [boolean, string, number, Change] => [
     false,
-    `created after its end, with the verdict ${verdict} on its id`,
+    `created after its end, with the confirmation ${confirmation} on its id`,
     -2,
     {
-      metadata: { ...late, annotations: verdict === undefined ? {} : { [ANNOTATION_IDENTITY]: verdict } },
+      metadata: {
+        ...late,
+        annotations: confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation },
+      },
       status: stalled("UnknownVersion"),
     },
   ]),

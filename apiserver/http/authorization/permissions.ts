@@ -7,55 +7,55 @@ export type MemberSource = (typeof MEMBER_SOURCES)[number];
 
 /**
  * Which roles hold each permission, and which scope grants it to an API token; read by the guards, /me, the OpenAPI
- * document and the tests. Letters: o owner, a admin, m member, b billing, v viewer. A permission without a scope is
- * never granted to a token, so that no token can create tokens or change members.
+ * document and the tests. A permission without a scope is never granted to a token, so that no token can create tokens or
+ * change members.
  */
 const TABLE = {
-  "organization:read": ["oambv", "organization:read"],
-  "organization:update": ["oa", "organization:write"],
-  "organization:update_billing": ["oab", "organization:write"],
-  "organization:delete": ["o", null],
-  "members:read": ["oambv", "members:read"],
-  "members:invite": ["oa", null],
-  "members:update": ["oa", null],
-  "members:remove": ["oa", null],
-  "members:leave": ["oambv", null],
-  "members:grant_owner": ["o", null],
-  "api_tokens:read": ["oam", null],
-  "api_tokens:create": ["oam", null],
-  "api_tokens:revoke": ["oam", null],
-  "api_tokens:manage": ["oa", null],
-  "clusters:read": ["oambv", "clusters:read"],
-  "clusters:create": ["oam", "clusters:write"],
-  "clusters:update": ["oam", "clusters:write"],
-  "clusters:upgrade": ["oam", "clusters:upgrade"],
-  "clusters:delete": ["oa", "clusters:delete"],
-  "clusters:access": ["oam", "clusters:access"],
-  "clusters:rotate_credentials": ["oa", "clusters:access"],
-  "nodepools:read": ["oambv", "nodepools:read"],
-  "nodepools:create": ["oam", "nodepools:write"],
-  "nodepools:update": ["oam", "nodepools:write"],
-  "nodepools:delete": ["oam", "nodepools:write"],
-  "network:read": ["oambv", "network:read"],
-  "network:update": ["oam", "network:write"],
-  "system_events:read": ["oamv", "events:read"],
-  "webhooks:read": ["oamv", "webhooks:read"],
-  "webhooks:create": ["oa", "webhooks:write"],
-  "webhooks:update": ["oa", "webhooks:write"],
-  "webhooks:delete": ["oa", "webhooks:write"],
-  "webhooks:rotate_secret": ["oa", "webhooks:write"],
-  "billing:read": ["oab", "billing:read"],
-  "budget:update": ["oab", "billing:write"],
-  "tickets:read": ["oambv", "tickets:read"],
-  "tickets:all_categories": ["oamv", "tickets:read"],
-  "tickets:create": ["oamb", "tickets:write"],
-  "tickets:reply": ["oamb", "tickets:write"],
-  "tickets:attach": ["oamb", "tickets:write"],
-  "registry:read": ["oamv", "registry:read"],
-  "registry:write": ["oam", "registry:write"],
-  "storage_quota:read": ["oamv", "storage:read"],
-  "audit:read": ["oa", "audit:read"],
-} as const;
+  "organization:read": [ROLES, "organization:read"],
+  "organization:update": [["owner", "admin"], "organization:write"],
+  "organization:update_billing": [["owner", "admin", "billing"], "organization:write"],
+  "organization:delete": [["owner"], null],
+  "members:read": [ROLES, "members:read"],
+  "members:invite": [["owner", "admin"], null],
+  "members:update": [["owner", "admin"], null],
+  "members:remove": [["owner", "admin"], null],
+  "members:leave": [ROLES, null],
+  "members:grant_owner": [["owner"], null],
+  "api_tokens:read": [["owner", "admin", "member"], null],
+  "api_tokens:create": [["owner", "admin", "member"], null],
+  "api_tokens:revoke": [["owner", "admin", "member"], null],
+  "api_tokens:manage": [["owner", "admin"], null],
+  "clusters:read": [ROLES, "clusters:read"],
+  "clusters:create": [["owner", "admin", "member"], "clusters:write"],
+  "clusters:update": [["owner", "admin", "member"], "clusters:write"],
+  "clusters:upgrade": [["owner", "admin", "member"], "clusters:upgrade"],
+  "clusters:delete": [["owner", "admin"], "clusters:delete"],
+  "clusters:access": [["owner", "admin", "member"], "clusters:access"],
+  "clusters:rotate_credentials": [["owner", "admin"], "clusters:access"],
+  "nodepools:read": [ROLES, "nodepools:read"],
+  "nodepools:create": [["owner", "admin", "member"], "nodepools:write"],
+  "nodepools:update": [["owner", "admin", "member"], "nodepools:write"],
+  "nodepools:delete": [["owner", "admin", "member"], "nodepools:write"],
+  "network:read": [ROLES, "network:read"],
+  "network:update": [["owner", "admin", "member"], "network:write"],
+  "system_events:read": [["owner", "admin", "member", "viewer"], "events:read"],
+  "webhooks:read": [["owner", "admin", "member", "viewer"], "webhooks:read"],
+  "webhooks:create": [["owner", "admin"], "webhooks:write"],
+  "webhooks:update": [["owner", "admin"], "webhooks:write"],
+  "webhooks:delete": [["owner", "admin"], "webhooks:write"],
+  "webhooks:rotate_secret": [["owner", "admin"], "webhooks:write"],
+  "billing:read": [["owner", "admin", "billing"], "billing:read"],
+  "budget:update": [["owner", "admin", "billing"], "billing:write"],
+  "tickets:read": [ROLES, "tickets:read"],
+  "tickets:all_categories": [["owner", "admin", "member", "viewer"], "tickets:read"],
+  "tickets:create": [["owner", "admin", "member", "billing"], "tickets:write"],
+  "tickets:reply": [["owner", "admin", "member", "billing"], "tickets:write"],
+  "tickets:attach": [["owner", "admin", "member", "billing"], "tickets:write"],
+  "registry:read": [["owner", "admin", "member", "viewer"], "registry:read"],
+  "registry:write": [["owner", "admin", "member"], "registry:write"],
+  "storage_quota:read": [["owner", "admin", "member", "viewer"], "storage:read"],
+  "audit:read": [["owner", "admin"], "audit:read"],
+} as const satisfies Record<string, readonly [readonly Role[], string | null]>;
 
 export type Permission = keyof typeof TABLE;
 export type Scope = Exclude<(typeof TABLE)[Permission][1], null>;
@@ -70,7 +70,8 @@ export const SCOPES = [
 
 /** Whether a role holds a permission. */
 export function hasPermission(role: Role, permission: Permission): boolean {
-  return TABLE[permission][0].includes(role.charAt(0));
+  const roles: readonly Role[] = TABLE[permission][0];
+  return roles.includes(role);
 }
 
 /** All permissions of a role, in the order of the table. */

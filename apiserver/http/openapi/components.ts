@@ -56,7 +56,7 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   not_acceptable: "Ask for one of the forms that the message names.",
   request_timeout: "Repeat the request on another connection.",
   conflict:
-    "Read the record again; its state does not allow the request, or somebody changed it meanwhile. Retry if there is a `Retry-After`.",
+    "Read the record again; its state does not allow the request, or it was changed meanwhile. Retry if there is a `Retry-After`.",
   already_exists: "Choose another name, or use what is there.",
   cluster_not_ready:
     "Wait until the cluster has been `running` once, then repeat the request; the message says why it is not, and while it is being deleted it stays so.",

@@ -97,7 +97,7 @@ would be refused again.</p>`,
       title: "Concurrent changes",
       keywords: "etag if-match if-none-match version lost update conflict 412 304",
       body: html`<p>A record has an <code>ETag</code>. A change with <code>If-Match</code> is made to that version alone, and is
-<a href="/docs#error-precondition_failed">precondition_failed</a> when somebody was faster. A GET with <code>If-None-Match</code> is 304,
+<a href="/docs#error-precondition_failed">precondition_failed</a> when another change came first. A GET with <code>If-None-Match</code> is 304,
 without a body, while nothing has changed.</p>`,
     },
     {

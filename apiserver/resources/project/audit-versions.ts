@@ -1,7 +1,7 @@
 import { inArray, sql } from "drizzle-orm";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
-import { type OutsideAudit, recordOutsideAudits } from "../../audit/index.ts";
+import { type ExternalAudit, recordExternalAudits } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { toStorable } from "../../db/statement.ts";
 import type { Deps } from "../../deps.ts";
@@ -55,7 +55,7 @@ async function compareVersions(
   const isRestored = object.resourceVersion < BigInt(last.resourceVersion);
   if (!isProjected && delivered.some(({ metadata }) => isBehind(metadata.resourceVersion ?? "0")))
     return false;
-  const audits: OutsideAudit[] = [];
+  const audits: ExternalAudit[] = [];
   for (const version of delivered) {
     const next = toAuditedState(version);
     if (next.resourceVersion === last.resourceVersion) continue;
@@ -63,7 +63,7 @@ async function compareVersions(
     audits.push(...auditsOf(object, last, version));
     last = next;
   }
-  await recordOutsideAudits(tx, audits);
+  await recordExternalAudits(tx, audits);
   await saveAudited(tx, uid, last);
   return true;
 }
@@ -78,7 +78,7 @@ function findFirst({ object }: ProjectedObject, first: Cluster | NodePool): Audi
   return (isOlder ? projected : delivered) as AuditedState;
 }
 
-function auditsOf(object: ProjectedObject, last: AuditedState, version: Cluster | NodePool): OutsideAudit[] {
+function auditsOf(object: ProjectedObject, last: AuditedState, version: Cluster | NodePool): ExternalAudit[] {
   const kind = isPool(object) ? "node_pool" : "cluster";
   const gap = findGap(last, toAuditedState(version));
   const collapsed = gap && { collapsed: true, from_generation: gap.from, to_generation: gap.to };

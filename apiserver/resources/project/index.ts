@@ -9,8 +9,8 @@ export {
 } from "./event-schema.ts";
 export {
   CLUSTER_STATUSES,
+  externalWritersOf,
   NODE_POOL_STATUSES,
-  outsideWritersOf,
   type ProjectedCluster,
   type ProjectedNodePool,
   type ProjectedObject,

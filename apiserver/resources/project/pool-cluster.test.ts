@@ -14,8 +14,8 @@ test.each([
   ["it is another organization's", { ...place, orgId: createId() }, "foreign"],
   ["it is in another Namespace", { ...place, namespace: "org-other" }, "foreign"],
   ["it has another name", { ...place, objectName: "other" }, "foreign"],
-])("a pool's cluster, when %s", (_, recorded, verdict) => {
-  expect(classifyCluster(pool, recorded)).toBe(verdict);
+])("a pool's cluster, when %s", (_, recorded, result) => {
+  expect(classifyCluster(pool, recorded)).toBe(result);
 });
 
 test("clusters are written whatever is recorded, and pools only with their own cluster", () => {

@@ -10,7 +10,7 @@ import type { Deps } from "../../deps.ts";
 import { auditVersions, type VersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
-import { confirmIdentities, needsVerdict } from "./identity-verdicts.ts";
+import { confirmIdentities, needsConfirmation } from "./identity-confirmation.ts";
 import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
@@ -73,13 +73,13 @@ async function projectFound(
   }: { batch: readonly Work[]; found: readonly CachedObject[]; versions: VersionLog },
 ): Promise<void> {
   const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
-  const awaitsVerdict = ({ object, deleted }: CachedObject) => !deleted && needsVerdict(object);
+  const awaitsConfirmation = ({ object, deleted }: CachedObject) => !deleted && needsConfirmation(object);
   await confirmIdentities(
     deps,
     caches,
-    found.filter(awaitsVerdict).map(({ object }) => object),
+    found.filter(awaitsConfirmation).map(({ object }) => object),
   );
-  const cached = found.filter((one) => !awaitsVerdict(one));
+  const cached = found.filter((one) => !awaitsConfirmation(one));
   const known = await findKnown(
     deps,
     cached.map(({ object }) => object.metadata.uid ?? ""),

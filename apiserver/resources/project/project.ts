@@ -25,7 +25,7 @@ interface Projected<Kind extends KubeObject> {
   resourceVersion: bigint;
   updatedAt: Date;
   /** Managers of its spec fields other than REST. */
-  outsideWriters: OutsideWriter[];
+  externalWriters: ExternalWriter[];
   object: Kind;
 }
 
@@ -92,7 +92,7 @@ function projectCommon<Kind extends KubeObject>(
     displayName: displayName ?? name,
     resourceVersion: BigInt(resourceVersion),
     updatedAt: updatedAtOf(object.metadata),
-    outsideWriters: outsideWritersOf(object.metadata.managedFields),
+    externalWriters: externalWritersOf(object.metadata.managedFields),
     object: withoutManagedFields(object),
   };
 }
@@ -227,7 +227,7 @@ function isUpgrade({ spec, status }: Parameters<typeof clusterStatusOf>[0]): boo
 const OWN_PREFIX = "marina-";
 
 /** The spec fields of an object that a direct Kubernetes client manages, according to managedFields. */
-export interface OutsideWriter {
+export interface ExternalWriter {
   manager: string;
   operation: "Apply" | "Update";
   time: string;
@@ -236,7 +236,7 @@ export interface OutsideWriter {
 }
 
 /** One change made outside REST: its manager, and the values of the fields before and after. */
-export interface OutsideChange {
+export interface ExternalChange {
   manager: string;
   before: Record<string, unknown>;
   after: Record<string, unknown>;
@@ -245,7 +245,7 @@ export interface OutsideChange {
 type Spec = Readonly<Record<string, unknown>>;
 
 /** All managers of spec fields except the platform, the latest writer last. */
-export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = []): OutsideWriter[] {
+export function externalWritersOf(managedFields: readonly ManagedFieldsEntry[] = []): ExternalWriter[] {
   return managedFields
     .filter(({ manager, subresource }) => subresource !== "status" && !isOwn(manager, subresource))
     .map(({ manager, operation, time = "", fieldsV1 }) => ({
@@ -259,10 +259,10 @@ export function outsideWritersOf(managedFields: readonly ManagedFieldsEntry[] = 
 }
 
 /** The creation of an object by its first outside writer; undefined when there is none. */
-export function findOutsideCreation(after: {
-  writers: readonly OutsideWriter[];
+export function findExternalCreation(after: {
+  writers: readonly ExternalWriter[];
   spec: Spec;
-}): OutsideChange | undefined {
+}): ExternalChange | undefined {
   const [first] = after.writers;
   if (first === undefined) return undefined;
   return { manager: first.manager, before: {}, after: pick(after.spec, first.fields) };

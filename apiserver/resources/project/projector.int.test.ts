@@ -243,7 +243,7 @@ describe("the projector", () => {
     await apply(id);
     await start();
     expect(await findCluster(api.deps.db, orgId, gone.id)).toBeUndefined();
-    // One that came with an id is served once its verdict is given, by this projector or by the stack's.
+    // One that came with an id is served once its confirmation is given, by this projector or by the stack's.
     await expect
       .poll(async () => (await findCluster(api.deps.db, orgId, id))?.displayName, { timeout: 200_000 })
       .toBe(`k-${id.slice(-12)}`);

@@ -2,7 +2,7 @@ import { and, eq, inArray, isNull, ne, or, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import { setExcluded } from "../../db/statement.ts";
 import type { Batch } from "./batches.ts";
-import { isPool, type OutsideWriter, type ProjectedObject, quotaUseOf } from "./project.ts";
+import { type ExternalWriter, isPool, type ProjectedObject, quotaUseOf } from "./project.ts";
 import { projectedClusters, projectedNodePools } from "./table.ts";
 
 /** The stored version of one object. */
@@ -17,7 +17,7 @@ export interface Stored extends StoredVersion {
   status: string;
   displayName: string;
   clusterId: string;
-  outsideWriters: OutsideWriter[];
+  externalWriters: ExternalWriter[];
   object: ProjectedObject["object"];
 }
 
@@ -38,7 +38,7 @@ export async function findStored(
       deletedAt: table.deletedAt,
       status: table.status,
       displayName: table.displayName,
-      outsideWriters: table.outsideWriters,
+      externalWriters: table.externalWriters,
       object: table.object,
     })
     .from(table)

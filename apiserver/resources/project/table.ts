@@ -17,7 +17,7 @@ import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { Labels } from "../../../shared/crd/labels.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { AuditedState } from "./audited-state.ts";
-import type { ClusterStatusName, NodePoolStatusName, OutsideWriter } from "./project.ts";
+import type { ClusterStatusName, ExternalWriter, NodePoolStatusName } from "./project.ts";
 
 /**
  * Columns of both projections: the last observed custom resource (without managedFields) and what lists filter and
@@ -34,7 +34,7 @@ const projectionColumns = <Status extends string>() => ({
   status: text().$type<Status>().notNull(),
   resourceVersion: bigint("resource_version", { mode: "bigint" }).notNull(),
   updatedAt: timestamp("updated_at", { withTimezone: true }).notNull(),
-  outsideWriters: jsonb("outside_writers").$type<OutsideWriter[]>().notNull().default([]),
+  externalWriters: jsonb("outside_writers").$type<ExternalWriter[]>().notNull().default([]),
   /** Those of its owner, in a column of their own so that a selector reads no object; null: none are set. */
   labels: jsonb().$type<Labels>().generatedAlwaysAs(sql`object -> 'spec' -> 'labels'`),
   deletedAt: timestamp("deleted_at", { withTimezone: true }),

@@ -1,10 +1,10 @@
 import { sql } from "drizzle-orm";
-import { recordOutsideAudits, recordOutsideDeletions } from "../../audit/index.ts";
+import { recordExternalAudits, recordExternalDeletions } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../../events/emit.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
 import { type Batch, type Observation, toBatches } from "./batches.ts";
-import { auditsOfCreation, findOutsideDeletions, isNewlyDeleted } from "./outside-audits.ts";
+import { auditsOfCreation, findExternalDeletions, isNewlyDeleted } from "./external-audits.ts";
 import { clusterIdOf, isPool, type ProjectedObject, statusMessageOf } from "./project.ts";
 import {
   closeRecords,
@@ -100,7 +100,7 @@ async function upsert(
     const stored = storedByUid.get(object.uid);
     return mayWrite(object, stored, authoritative) ? [{ object, stored, first }] : [];
   });
-  const { writable: upserts, foreign, unrecorded } = await takeOutForeignPools(tx, kind, found, written);
+  const { writable: upserts, foreign, unrecorded } = await separateForeignPools(tx, kind, found, written);
   const introduced = upserts.filter(needsRecord);
   const records = await upsertRecords(tx, kind, introduced.map(toObject));
   for (const { object } of introduced)
@@ -116,13 +116,13 @@ async function upsert(
   );
   await writeRows(tx, kind, accepted.map(toObject));
   const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
-  await recordOutsideAudits(
+  await recordExternalAudits(
     tx,
     accepted
       .filter((one) => needsRecord(one) && records.get(one.object.id) === "created")
       .flatMap(({ object, first }) => auditsOfCreation(object, first)),
   );
-  await recordOutsideDeletions(tx, await findOutsideDeletions(tx, deleted.map(toObject)), {
+  await recordExternalDeletions(tx, await findExternalDeletions(tx, deleted.map(toObject)), {
     isAwaited: isDeleterAwaited,
   });
   const { events: webhookEvents, missed } = await recordTransitions(
@@ -147,7 +147,7 @@ async function upsert(
  * A pool that is new or comes under another cluster is compared with the record of that cluster. `written` are the
  * records that this transaction has written.
  */
-async function takeOutForeignPools(
+async function separateForeignPools(
   tx: Queryable,
   kind: Batch["kind"],
   upserts: readonly Upsert[],
@@ -258,7 +258,7 @@ async function remove(
   const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
     object.metadata.deletionTimestamp !== undefined;
   const unseen = deleted.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object));
-  await recordOutsideDeletions(tx, await findOutsideDeletions(tx, unseen), { isAwaited: isDeleterAwaited });
+  await recordExternalDeletions(tx, await findExternalDeletions(tx, unseen), { isAwaited: isDeleterAwaited });
   const { events } = await recordTransitions(
     tx,
     deleted.map((object) => ({ object, entries: [deletedEntry(new Date())] })),

@@ -5,7 +5,7 @@ import type { NodePool } from "../../../shared/crd/node-pool.ts";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 import { UNKNOWN_MANAGER } from "../../audit/index.ts";
 import { type AuditedState, toAuditedState } from "./audited-state.ts";
-import type { OutsideChange } from "./project.ts";
+import type { ExternalChange } from "./project.ts";
 
 /** One field that differs between two versions. */
 interface FieldChange {
@@ -23,7 +23,7 @@ interface FieldChange {
  * writer the manager, also in the second of another write. What REST writes has its own audit rows, and a new request
  * id.
  */
-export function findVersionChanges(before: AuditedState, next: Cluster | NodePool): OutsideChange[] {
+export function findVersionChanges(before: AuditedState, next: Cluster | NodePool): ExternalChange[] {
   const after = toAuditedState(next);
   const isOfRest = after.requestId !== before.requestId;
   const byManager = Map.groupBy(compare(before, after), (change) => findWriter(next, change, isOfRest));
@@ -100,8 +100,8 @@ function findWriter(
  */
 function findRemover(entries: readonly ManagedFieldsEntry[], part: FieldChange["part"]): string | undefined {
   const latest = entries.filter(({ time }) => time === entries.at(-1)?.time);
-  const outside = latest.find(({ manager }) => !manager.startsWith(MANAGER_PREFIX));
-  if (outside !== undefined) return outside.manager;
+  const external = latest.find(({ manager }) => !manager.startsWith(MANAGER_PREFIX));
+  if (external !== undefined) return external.manager;
   const isOfOperator = part === "annotations" && latest.some(({ manager }) => manager === MANAGER_OPERATOR);
   return isOfOperator ? undefined : UNKNOWN_MANAGER;
 }

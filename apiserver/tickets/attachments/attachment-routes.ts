@@ -42,7 +42,7 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
       body: createAttachmentBody,
       responses: {
         201: {
-          description: "Announced; nobody but the caller sees it until a message has it.",
+          description: "Announced; only the caller sees it until a message has it.",
           body: newAttachmentRecord,
           headers: ["Location"],
         },
@@ -176,7 +176,7 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
       body: createAttachmentBody,
       responses: {
         201: {
-          description: "Announced; nobody but the caller sees it until a message has it.",
+          description: "Announced; only the caller sees it until a message has it.",
           body: newAttachmentRecord,
           headers: ["Location"],
         },

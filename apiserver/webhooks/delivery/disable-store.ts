@@ -77,7 +77,7 @@ async function review(tx: Queryable, id: string): Promise<void> {
   if (webhook?.enabled !== true || queue === undefined) return;
   const { orgId, nowMs } = webhook;
   const failingSince = queue.failingSince?.toISOString() ?? null;
-  const verdict = classifyFailure(
+  const consequence = classifyFailure(
     {
       failingSinceMs: queue.failingSince?.getTime() ?? null,
       failureReportedAtMs: queue.failureReportedAt?.getTime() ?? null,
@@ -85,8 +85,8 @@ async function review(tx: Queryable, id: string): Promise<void> {
     },
     nowMs,
   );
-  if (verdict === "disable") await disableFailing(tx, [id]);
-  if (verdict !== "report") return;
+  if (consequence === "disable") await disableFailing(tx, [id]);
+  if (consequence !== "report") return;
   await tx
     .update(webhookQueues)
     .set({ failureReportedAt: new Date(nowMs) })

@@ -86,6 +86,6 @@ test.each([
     "that failed for one event only",
     { failingSinceMs: NOW_MS - 9 * DAY_MS, exhaustedEvents: 1, failureReportedAtMs: 1 },
   ],
-] as const)("to %s an endpoint %s", (verdict, _, health) => {
-  expect(classifyFailure({ ...HEALTHY, ...health }, NOW_MS)).toBe(verdict);
+] as const)("to %s an endpoint %s", (consequence, _, health) => {
+  expect(classifyFailure({ ...HEALTHY, ...health }, NOW_MS)).toBe(consequence);
 });

@@ -50,8 +50,8 @@ test("with a rate limit the burst passes and the rest is limited, but never the 
   onTestFinished(() => cluster.patch({ network: { apiServerRateLimit: null } }));
   await cluster.patch({ network: { apiServerRateLimit: { maxConnectionsPerSecond: 1, burst: 5 } } });
   const flood = async (source: string) => {
-    const verdicts = await Promise.all(Array.from({ length: 20 }, () => knock(source)));
-    return verdicts.filter((verdict) => verdict === "open").length;
+    const results = await Promise.all(Array.from({ length: 20 }, () => knock(source)));
+    return results.filter((result) => result === "open").length;
   };
   await waitFor("the limit to apply", async () => (await flood("127.0.0.2")) < 20);
   // The bucket refills in six seconds.

@@ -216,7 +216,7 @@ const accesses: Attempt[] = [
   ...(["engineer", "breakGlass", "restore", "admin"] as const).flatMap((who): Attempt[] => [
     [
       who,
-      "removes the verdict about an access",
+      "removes an access's confirmation",
       merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, null)),
       CONFIRMED,
     ],
@@ -227,16 +227,16 @@ const accesses: Attempt[] = [
       CONFIRMED,
     ],
   ]),
-  ["engineer", "replaces an access without the verdict about it", replace("clusteraccesses/joe"), CONFIRMED],
+  ["engineer", "replaces an access without its confirmation", replace("clusteraccesses/joe"), CONFIRMED],
   [
     "engineer",
-    "changes the verdict about an access",
+    "changes an access's confirmation",
     merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, "known")),
     "are set by Marina alone",
   ],
   [
     "operator",
-    "removes the verdict about an access",
+    "removes an access's confirmation",
     merge("clusteraccesses/joe", annotate(ANNOTATION_IDENTITY, null)),
   ],
   ...Object.keys({ ...HOLDER, ...REGISTRATION }).map(

@@ -10,33 +10,33 @@ const rules = (changes: Partial<AccessRules>): AccessRules => ({
 
 describe("who may connect", () => {
   test.each([
-    { name: "without a list any source may", allowed: undefined, source: "127.0.0.2", verdict: "admitted" },
-    { name: "a listed source may", allowed: ["127.0.0.2/32"], source: "127.0.0.2", verdict: "admitted" },
+    { name: "without a list any source may", allowed: undefined, source: "127.0.0.2", result: "admitted" },
+    { name: "a listed source may", allowed: ["127.0.0.2/32"], source: "127.0.0.2", result: "admitted" },
     {
       name: "a source in a listed network may",
       allowed: ["10.0.0.0/8"],
       source: "10.9.8.7",
-      verdict: "admitted",
+      result: "admitted",
     },
-    { name: "another source may not", allowed: ["127.0.0.2/32"], source: "127.0.0.3", verdict: "refused" },
-    { name: "an empty list refuses", allowed: [], source: "127.0.0.2", verdict: "refused" },
-    { name: "the platform may in spite of it", allowed: [], source: "127.0.0.1", verdict: "admitted" },
-    { name: "a worker may in spite of it", allowed: [], source: "10.64.3.20", verdict: "admitted" },
-    { name: "a listed IPv6 network may", allowed: ["fd00::/8"], source: "fd12::1", verdict: "admitted" },
+    { name: "another source may not", allowed: ["127.0.0.2/32"], source: "127.0.0.3", result: "refused" },
+    { name: "an empty list refuses", allowed: [], source: "127.0.0.2", result: "refused" },
+    { name: "the platform may in spite of it", allowed: [], source: "127.0.0.1", result: "admitted" },
+    { name: "a worker may in spite of it", allowed: [], source: "10.64.3.20", result: "admitted" },
+    { name: "a listed IPv6 network may", allowed: ["fd00::/8"], source: "fd12::1", result: "admitted" },
     {
       name: "an unlisted IPv6 source may not",
       allowed: ["fd00::/8"],
       source: "2001:db8::1",
-      verdict: "refused",
+      result: "refused",
     },
     {
       name: "an IPv4 source in IPv6 form counts as IPv4",
       allowed: ["127.0.0.2/32"],
       source: "::ffff:127.0.0.2",
-      verdict: "admitted",
+      result: "admitted",
     },
-  ])("$name", ({ allowed, source, verdict }) => {
-    expect(createAdmission(rules({ allowed }), 0).judge(source, 0)).toBe(verdict);
+  ])("$name", ({ allowed, source, result }) => {
+    expect(createAdmission(rules({ allowed }), 0).admit(source, 0)).toBe(result);
   });
 
   test("an invalid CIDR is an error, not open access", () => {
@@ -49,7 +49,7 @@ describe("how often", () => {
 
   test("the burst passes, the rest is limited, and tokens refill every second", () => {
     const admission = createAdmission(rules({ limit }), 0);
-    const at = (ms: number) => admission.judge("127.0.0.2", ms);
+    const at = (ms: number) => admission.admit("127.0.0.2", ms);
     expect([at(0), at(0), at(0), at(0)]).toEqual(["admitted", "admitted", "admitted", "limited"]);
     expect([at(499), at(500), at(501)]).toEqual(["limited", "admitted", "limited"]);
     expect([at(60_000), at(60_000), at(60_000), at(60_000)]).toEqual([
@@ -62,13 +62,13 @@ describe("how often", () => {
 
   test("the platform takes no token and is never limited", () => {
     const admission = createAdmission(rules({ limit }), 0);
-    for (let i = 0; i < 10; i++) expect(admission.judge("127.0.0.1", 0)).toBe("admitted");
-    expect(admission.judge("127.0.0.2", 0)).toBe("admitted");
+    for (let i = 0; i < 10; i++) expect(admission.admit("127.0.0.1", 0)).toBe("admitted");
+    expect(admission.admit("127.0.0.2", 0)).toBe("admitted");
   });
 
   test("a refused source takes no token", () => {
     const admission = createAdmission(rules({ limit, allowed: ["127.0.0.2/32"] }), 0);
-    for (let i = 0; i < 10; i++) expect(admission.judge("127.0.0.3", 0)).toBe("refused");
-    expect(admission.judge("127.0.0.2", 0)).toBe("admitted");
+    for (let i = 0; i < 10; i++) expect(admission.admit("127.0.0.3", 0)).toBe("refused");
+    expect(admission.admit("127.0.0.2", 0)).toBe("admitted");
   });
 });

@@ -10,11 +10,11 @@ export interface AccessRules {
   limit?: { maxConnectionsPerSecond: number; burst: number } | undefined;
 }
 
-export type Verdict = "admitted" | "refused" | "limited";
+export type AdmissionResult = "admitted" | "refused" | "limited";
 
 export interface Admission {
   /** Decides about one new connection; `nowMs` is monotonic. An admitted one takes a token. */
-  judge(source: string, nowMs: number): Verdict;
+  admit(source: string, nowMs: number): AdmissionResult;
 }
 
 /** Throws for an invalid CIDR. */
@@ -46,7 +46,7 @@ export function createAdmission(rules: AccessRules, nowMs: number): Admission {
   const allowed = rules.allowed === undefined ? undefined : toBlockList(rules.allowed);
   const takeToken = rules.limit === undefined ? undefined : createLimiter(rules.limit, nowMs);
   return {
-    judge(source, atMs) {
+    admit(source, atMs) {
       const family = isIPv6(source) ? "ipv6" : "ipv4";
       if (trusted.check(source, family)) return "admitted";
       if (allowed !== undefined && !allowed.check(source, family)) return "refused";

@@ -60,9 +60,9 @@ export async function listen(first: FrontSpec): Promise<Listener> {
   let spec = first;
   let admission = createAdmission(first.rules, performance.now());
   const server: Server = createServer({ noDelay: true }, (client) => {
-    const verdict = admission.judge(client.remoteAddress ?? "", performance.now());
-    counts[verdict] += 1;
-    if (verdict !== "admitted") drop(client);
+    const result = admission.admit(client.remoteAddress ?? "", performance.now());
+    counts[result] += 1;
+    if (result !== "admitted") drop(client);
     else if (spec.held) hold(client);
     else join(client, spec.targetPort, open);
   });

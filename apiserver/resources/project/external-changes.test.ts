@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
-import { findOutsideCreation, outsideWritersOf } from "./project.ts";
+import { externalWritersOf, findExternalCreation } from "./project.ts";
 
 function anEntry(
   manager: string,
@@ -26,16 +26,16 @@ describe("who writes past REST", () => {
     ["not who writes the status", [anEntry("a", ["x"], { subresource: "status" })], []],
     ["not who holds nothing of the spec", [anEntry("a", [], { fieldsV1: { "f:metadata": {} } })], []],
   ])("is %s", (_, managedFields, managers) => {
-    expect(outsideWritersOf(managedFields).map(({ manager }) => manager)).toEqual(managers);
+    expect(externalWritersOf(managedFields).map(({ manager }) => manager)).toEqual(managers);
   });
 });
 
 test("a creation outside REST is attributed to its first writer, with the fields that it set", () => {
   const entries = [anEntry("kubectl", ["maxNodes"]), anEntry("kubectl-edit", ["desiredNodes"], later)];
-  expect(findOutsideCreation({ writers: outsideWritersOf(entries), spec })).toEqual({
+  expect(findExternalCreation({ writers: externalWritersOf(entries), spec })).toEqual({
     manager: "kubectl",
     before: {},
     after: { maxNodes: 5 },
   });
-  expect(findOutsideCreation({ writers: [], spec })).toBeUndefined();
+  expect(findExternalCreation({ writers: [], spec })).toBeUndefined();
 });

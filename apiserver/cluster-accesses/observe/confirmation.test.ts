@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../../shared/crd/cluster-access.ts";
 import { LABEL_ID, LABEL_ORG_ID, LABEL_USER_ID } from "../../../shared/crd/names.ts";
-import { decideAccessVerdict, type KnownOfAccess } from "./verdict.ts";
+import { decideAccessConfirmation, type KnownOfAccess } from "./confirmation.ts";
 
 const [ORG, OTHER_ORG, USER, OTHER_USER, ID] = [1, 2, 3, 4, 5].map(
   (digit) => `00000000-0000-7000-8000-00000000000${digit}`,
@@ -63,7 +63,7 @@ test.each<[string, ClusterAccess, Partial<KnownOfAccess>, string]>([
     { recorded: record("ci") },
     "known",
   ],
-])("an access by kubectl that names %s", (_name, access, known, verdict) => {
+])("an access by kubectl that names %s", (_name, access, known, result) => {
   const facts = { orgId: ORG, recorded: undefined, isRevoked: false, mayHold: true, ...known };
-  expect(decideAccessVerdict(access, facts, NOW)).toBe(verdict);
+  expect(decideAccessConfirmation(access, facts, NOW)).toBe(result);
 });

@@ -1,14 +1,14 @@
 import { sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
-import type { OutsideAudit, OutsideDeletion } from "../../audit/index.ts";
+import type { ExternalAudit, ExternalDeletion } from "../../audit/index.ts";
 import { auditLog, awaitedDeletions } from "../../audit/table.ts";
 import type { Queryable } from "../../db/client.ts";
 import { writeIntents } from "../table.ts";
 import {
   clusterIdOf,
-  findOutsideCreation,
+  externalWritersOf,
+  findExternalCreation,
   isPool,
-  outsideWritersOf,
   type ProjectedObject,
 } from "./project.ts";
 import { projectedClusters } from "./table.ts";
@@ -17,13 +17,16 @@ import { projectedClusters } from "./table.ts";
  * The audit of an object observed for the first time, unless it was created (and audited) by REST. `first` is how it
  * was created, if a version before the observed one was seen.
  */
-export function auditsOfCreation(object: ProjectedObject, first?: ProjectedObject["object"]): OutsideAudit[] {
+export function auditsOfCreation(
+  object: ProjectedObject,
+  first?: ProjectedObject["object"],
+): ExternalAudit[] {
   if (object.object.metadata.annotations?.[ANNOTATION_REQUEST_ID] !== undefined) return [];
   const creation =
     first === undefined
-      ? findOutsideCreation({ writers: object.outsideWriters, spec: { ...object.object.spec } })
-      : findOutsideCreation({
-          writers: outsideWritersOf(first.metadata.managedFields),
+      ? findExternalCreation({ writers: object.externalWriters, spec: { ...object.object.spec } })
+      : findExternalCreation({
+          writers: externalWritersOf(first.metadata.managedFields),
           spec: { ...first.spec },
         });
   if (creation === undefined) return [];
@@ -60,10 +63,10 @@ export function isNewlyDeleted(
  * intent, and then its audit row in the intent's place. A pool that ends with its cluster is not among them, nor what
  * waits for the name of its deleter.
  */
-export async function findOutsideDeletions(
+export async function findExternalDeletions(
   tx: Queryable,
   objects: readonly ProjectedObject[],
-): Promise<OutsideDeletion[]> {
+): Promise<ExternalDeletion[]> {
   if (objects.length === 0) return [];
   const deletions = objects.map((object) => ({
     id: object.id,
@@ -90,10 +93,10 @@ export async function findOutsideDeletions(
   return objects.filter(({ id }) => found.has(id)).map((object) => toDeletion(object, seenAt));
 }
 
-function toDeletion(object: ProjectedObject, seenAt: Date): OutsideDeletion {
+function toDeletion(object: ProjectedObject, seenAt: Date): ExternalDeletion {
   const kind = isPool(object) ? "node_pool" : "cluster";
   const { metadata, spec } = object.object;
-  const lastWriter = object.outsideWriters.at(-1)?.manager;
+  const lastWriter = object.externalWriters.at(-1)?.manager;
   return {
     orgId: object.orgId,
     resource: isPool(object) ? "nodepools" : "clusters",

@@ -1,11 +1,11 @@
 import {
   type ClusterAccess,
   clusterAccessKind,
-  composeAccessVerdict,
+  composeAccessConfirmation,
   confirmationOf,
   isUserId,
 } from "../../../shared/crd/cluster-access.ts";
-import type { IdentityVerdict } from "../../../shared/crd/identity.ts";
+import type { ConfirmationResult } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, LABEL_ORG_ID, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
@@ -18,7 +18,7 @@ import { accessIdOf } from "../present.ts";
 import { findRights } from "../rights.ts";
 import { findRecorded, listUnended, type RecordedAccess } from "./store.ts";
 
-/** What the records know of an access that waits for their verdict. */
+/** What the records know of an access that waits for their confirmation. */
 export interface KnownOfAccess {
   orgId: string;
   /** An access of the same id that was seen before; undefined where there is none, or no id. */
@@ -29,7 +29,7 @@ export interface KnownOfAccess {
   mayHold: boolean;
 }
 
-/** Whether an access must not be recorded: its verdict is due, or it is refused. */
+/** Whether an access must not be recorded: its confirmation is due, or it is refused. */
 export function lacksConfirmation(access: ClusterAccess): boolean {
   return confirmationOf(access) !== "confirmed";
 }
@@ -38,7 +38,11 @@ export function lacksConfirmation(access: ClusterAccess): boolean {
  * What may be issued: to a member, and of what came with an id, as from a backup, only what was there before in the same place
  * and has neither expired nor been revoked. An access of a user has the labels by which it is revoked.
  */
-export function decideAccessVerdict(access: ClusterAccess, known: KnownOfAccess, now: Date): IdentityVerdict {
+export function decideAccessConfirmation(
+  access: ClusterAccess,
+  known: KnownOfAccess,
+  now: Date,
+): ConfirmationResult {
   const { metadata, spec } = access;
   const { orgId, recorded, isRevoked, mayHold } = known;
   if (!mayHold) return "refused";
@@ -55,10 +59,10 @@ export function decideAccessVerdict(access: ClusterAccess, known: KnownOfAccess,
 }
 
 /**
- * Writes on an access the verdict of the records. One that has changed meanwhile comes again. Returns whether nothing is left to
+ * Writes on an access what the records say of it. One that has changed meanwhile comes again. Returns whether nothing is left to
  * do: false while it is open how an earlier access of its id has ended.
  */
-export async function writeAccessVerdict(deps: Deps, access: ClusterAccess): Promise<boolean> {
+export async function writeAccessConfirmation(deps: Deps, access: ClusterAccess): Promise<boolean> {
   if (confirmationOf(access) === "refused" || access.metadata.deletionTimestamp !== undefined) return true;
   const { db, kube, log } = deps;
   const { namespace = "", name, resourceVersion } = access.metadata;
@@ -69,8 +73,8 @@ export async function writeAccessVerdict(deps: Deps, access: ClusterAccess): Pro
   if (!(await findKnownOrganizations(db, [orgId])).has(orgId)) return true;
   if (await isEndOpen(deps, access, orgId)) return false;
   const known = await readKnown(deps, access, orgId);
-  const verdict = decideAccessVerdict(access, known, deps.now());
-  const value = verdict === "refused" ? verdict : composeAccessVerdict(access, known.recorded?.expiresAt);
+  const result = decideAccessConfirmation(access, known, deps.now());
+  const value = result === "refused" ? result : composeAccessConfirmation(access, known.recorded?.expiresAt);
   const patch = { metadata: { resourceVersion, annotations: { [ANNOTATION_IDENTITY]: value } } };
   try {
     await kube.mergePatch(clusterAccessKind, namespace, name, patch, { fieldManager: MANAGER_APISERVER });
@@ -78,7 +82,7 @@ export async function writeAccessVerdict(deps: Deps, access: ClusterAccess): Pro
     if (!(error instanceof KubeError && (error.isConflict || error.isNotFound))) throw error;
     return true;
   }
-  if (verdict === "refused") log.warn({ orgId, name }, "an access of no member, or one that has ended");
+  if (result === "refused") log.warn({ orgId, name }, "an access of no member, or one that has ended");
   return true;
 }
 

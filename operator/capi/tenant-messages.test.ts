@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { findTenantTextFault } from "../../e2e/contract/seen/message-forms.ts";
-import { clipForeignText, explain, explainRejection, toTenantWords } from "./tenant-words.ts";
+import { clipForeignText, explain, explainRejection, toTenantMessage } from "./tenant-messages.ts";
 
 test.each([
   [
@@ -47,8 +47,8 @@ test.each([
   ["Waiting for status.availableReplicas set", "its nodes are not counted yet"],
   ["nodes/proxy is read and/or written", "nodes/proxy is read and/or written"],
 ])("%j is to tenants %j", (text, words) => {
-  expect(toTenantWords(text)).toBe(words);
-  expect(findTenantTextFault(toTenantWords(text))).toBeUndefined();
+  expect(toTenantMessage(text)).toBe(words);
+  expect(findTenantTextFault(toTenantMessage(text))).toBeUndefined();
 });
 
 test("a condition of which nothing concerns tenants is its reason", () => {
@@ -94,7 +94,7 @@ test.each(HOSTILE)(
     expect(read.length).toBeLessThanOrEqual(4_000);
     expect(read).not.toMatch(/[^\S\n]{2}|\t/);
     expect(clipForeignText(read)).toBe(read);
-    expect(toTenantWords(text).length).toBeLessThanOrEqual(4_000);
+    expect(toTenantMessage(text).length).toBeLessThanOrEqual(4_000);
   },
 );
 
@@ -106,7 +106,7 @@ test.each(HOSTILE)("what tenants read of a text with many %j has at most 500 cha
 });
 
 test("a text is read whatever white space is between its words", () => {
-  expect(toTenantWords("no machine\t \t(uid: 7205b06a-a404-49fb-bc96-844d27d421e3)\u00a0left")).toBe(
+  expect(toTenantMessage("no machine\t \t(uid: 7205b06a-a404-49fb-bc96-844d27d421e3)\u00a0left")).toBe(
     "no machine left",
   );
 });

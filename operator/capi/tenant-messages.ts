@@ -66,7 +66,7 @@ const PLACES: readonly [RegExp, string][] = [
  * A text of Cluster API or of Kubernetes in the words of tenants: without finalizers, uids, Namespaces, objects that Cluster
  * API makes for itself, and what it tries again by itself: at most 4,000 characters. Empty when nothing else is left.
  */
-export function toTenantWords(text: string): string {
+export function toTenantMessage(text: string): string {
   const clauses = clipForeignText(text)
     .replaceAll("; please apply", ", please apply")
     .split(/; |\n/)
@@ -91,7 +91,7 @@ export function explain(condition: CapiCondition): string {
     .filter((line) => line !== "")
     .join("; ")
     .replaceAll(":; ", ": ");
-  return shorten(toTenantWords(text) || condition.reason);
+  return shorten(toTenantMessage(text) || condition.reason);
 }
 
 /**
@@ -102,7 +102,7 @@ export function explainRejection(message: string): string {
   const core = clipForeignText(message)
     .replace(/^.*?denied the request: /s, "")
     .replace(/^\S+ "[^"]*" is (invalid|forbidden): /s, "");
-  const why = toTenantWords(core.replace(/\s+/g, " "));
+  const why = toTenantMessage(core.replace(/\s+/g, " "));
   return shorten(why || "it cannot be carried out");
 }
 
