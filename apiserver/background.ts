@@ -6,7 +6,7 @@ import { expiryJobs } from "./clusters/index.ts";
 import type { Deps } from "./deps.ts";
 import { idempotencyJobs } from "./http/idempotency/jobs.ts";
 import { groupMembershipJobs } from "./members/index.ts";
-import { organizationJobs } from "./organizations/index.ts";
+import { keepProtection, organizationJobs } from "./organizations/index.ts";
 import { listRegistryUsage, registryJobs, startImageScanner } from "./registry/index.ts";
 import { projectionJobs } from "./resources/project/jobs.ts";
 import { startProjector } from "./resources/project/projector.ts";
@@ -43,7 +43,9 @@ export async function startBackground(deps: Deps, signal: AbortSignal): Promise<
     ];
     loops.push(
       runPeriodically({ sql, log, signal }, jobs),
-      startProjector(deps, signal).stopped,
+      startProjector(deps, signal, {
+        keepProtection: (namespace, objects) => keepProtection(deps, namespace, objects),
+      }).stopped,
       startAccessObserver(deps, signal).stopped,
     );
   }

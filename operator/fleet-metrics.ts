@@ -3,6 +3,7 @@ import type { Cluster } from "../shared/crd/cluster.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import { Gauge, type Registry } from "../shared/program/metrics.ts";
 import type { Caches } from "./caches.ts";
+import { countLeftInDeleted } from "./expiry/expiry.ts";
 import { findOrphanedClusters, findUnrecordedMachines } from "./orphans/unrecorded.ts";
 
 /** `<prefix>_clusters` and `<prefix>_node_pools` by phase, counted from the caches at each scrape. */
@@ -31,7 +32,7 @@ export function observeFleet(registry: Registry, prefix: string, caches: Caches)
   observeUnrecorded(registry, prefix, caches);
 }
 
-/** Counts what runs and is in no record of Marina, and what has no id of its own: each should be 0. */
+/** Counts what runs and is in no record of Marina, what has no id of its own, and what has lost its Namespace: each should be 0. */
 function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): void {
   const gauges = [
     {
@@ -47,7 +48,12 @@ function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): 
     {
       name: "refused_objects",
       help: "Clusters and node pools whose id belongs to another object.",
-      count: () => [...caches.clusters.list(), ...caches.nodePools.list()].filter(isRefused).length,
+      count: () => listAll(caches).filter(isRefused).length,
+    },
+    {
+      name: "protected_objects_in_deleted_namespaces",
+      help: "Clusters and node pools that are protected from deletion, in Namespaces that are being deleted.",
+      count: () => countLeftInDeleted(listAll(caches), caches.namespaces),
     },
   ];
   for (const { name, help, count } of gauges) {
@@ -60,6 +66,10 @@ function observeUnrecorded(registry: Registry, prefix: string, caches: Caches): 
       },
     });
   }
+}
+
+function listAll({ clusters, nodePools }: Caches): (Cluster | NodePool)[] {
+  return [...clusters.list(), ...nodePools.list()];
 }
 
 function isRefused({ status }: Cluster | NodePool): boolean {

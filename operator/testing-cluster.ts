@@ -39,6 +39,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
   const observed: ObservedCluster = {
     cluster,
     organization: { kind: "known", id: ORG },
+    namespace: { isMarked: true, isDeleting: false },
     olderDuplicate: undefined,
     blocker: undefined,
     candidateId: CLUSTER_ID,

@@ -3,6 +3,7 @@ import { ANNOTATION_HOLD, ANNOTATION_IDENTITY, LABEL_ID } from "../shared/crd/na
 import { createStore } from "../shared/kube/store.ts";
 import type { AddOnState } from "./add-ons/observe.ts";
 import type { ClassCapabilities } from "./capi/cluster-class.ts";
+import type { NamespaceState } from "./expiry/expiry.ts";
 import { findDuplicateName, indexByName } from "./identity/identity.ts";
 import { INDEX_NAME } from "./indexes.ts";
 import { aPool, type PoolFixture, UPGRADING } from "./node-pool/testing.ts";
@@ -20,6 +21,9 @@ const busy = (fixture: ClusterFixture, change: object) =>
   });
 const failed = (kind: "rejected" | "unavailable", message: string) => ({ applyFailure: { kind, message } });
 const ENDED = { expiresAt: "2020-01-01T00:00:00Z" };
+const PROTECTED = ready().withSpec({ deletionProtection: true });
+const inNamespace = (fixture: ClusterFixture, namespace: Partial<NamespaceState>) =>
+  fixture.with({ namespace: { ...fixture.observed.namespace, ...namespace } });
 const held = (fixture: ClusterFixture) => {
   const { cluster } = fixture.observed;
   const metadata = { ...cluster.metadata, annotations: { [ANNOTATION_HOLD]: "a legal hold" } };
@@ -104,6 +108,8 @@ export const clusters: [string, ClusterFixture][] = [
   ["QuotaExceeded", aCluster().with({ blocker: overQuota })],
   ["Expired", aCluster(ENDED)],
   ["DeletionProtected", ready().withSpec({ ...ENDED, deletionProtection: true })],
+  ["ProtectionPending", inNamespace(PROTECTED, { isMarked: false })],
+  ["NamespaceDeleting", inNamespace(PROTECTED, { isDeleting: true })],
   ["Held", held(ready().withSpec(ENDED))],
   ["Restored", restored(ready().withSpec(ENDED))],
   ["NetworksOverlap", aCluster().withSpec({ clusterNetwork: { services: ["10.64.0.0/10"] } })],
@@ -118,6 +124,8 @@ export const pools: [string, PoolFixture][] = [
       .reconciled()
       .withSpec({ ...ENDED, deletionProtection: true }),
   ],
+  ["ProtectionPending", protectedPool({ isMarked: false })],
+  ["NamespaceDeleting", protectedPool({ isDeleting: true })],
   ["Scaling", aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 4 })],
   ["RollingOut", aPool().withNodes(2).reconciled().withCapi({ desired: 2, nodes: 3, rollingOut: true })],
   ["Deleting", aPool().withNodes(2).deleting()],
@@ -153,6 +161,7 @@ const withAttempts = (attempts: ClusterFixture["observed"]["access"]["attempts"]
 export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [string, PoolFixture][] } = {
   clusters: [
     ["Available", ready()],
+    ["Protected", PROTECTED],
     ["NoNodePools", aCluster().ready()],
     ["PrivateEndpoint", ready().withSpec({ publicEndpoint: false })],
     ["Applied", ready()],
@@ -172,6 +181,7 @@ export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [s
     ["AddOnNotFound", withAddOn("foreign")],
   ],
   pools: [
+    ["Protected", aPool({ deletionProtection: true }).withNodes(2).reconciled()],
     ["Enabled", autoscaled({ status: "True", message: "" })],
     [
       "WaitingForAutoscaler",
@@ -181,6 +191,11 @@ export const inConditionsOnly: { clusters: [string, ClusterFixture][]; pools: [s
     ],
   ],
 };
+
+function protectedPool(namespace: Partial<NamespaceState>): PoolFixture {
+  const pool = aPool({ deletionProtection: true }).withNodes(2).reconciled();
+  return pool.with({ namespace: { ...pool.observed.namespace, ...namespace } });
+}
 
 function withAddOn(state: AddOnState["state"]): ClusterFixture {
   return ready().with({ addOns: [{ name: "cilium", state, manifests: ["ConfigMap cilium"] }] });

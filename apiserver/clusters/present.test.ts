@@ -39,6 +39,7 @@ describe("the cluster record", () => {
       name: "first-abcde",
       labels: {},
       deletion_protection: false,
+      deletion_protection_state: "off",
       expires_at: null,
       status: "provisioning",
       status_message: "The request was accepted and is carried out within moments.",

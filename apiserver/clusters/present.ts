@@ -8,6 +8,7 @@ import {
 } from "../../shared/crd/kubernetes-version.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
 import { toTimestamp } from "../http/contract/fields.ts";
+import { presentDeletion } from "../node-pools/index.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
 import { desiredVersionOf, findInstalling, withoutPrefix } from "./kubernetes-version.ts";
 import type { clusterRecord } from "./schema.ts";
@@ -27,8 +28,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     org_id: cluster.orgId,
     name: cluster.displayName,
     labels: spec.labels ?? {},
-    deletion_protection: spec.deletionProtection ?? false,
-    expires_at: toTimestamp(spec.expiresAt),
+    ...presentDeletion(cluster.object),
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),
     conditions: presentConditions(status?.conditions),

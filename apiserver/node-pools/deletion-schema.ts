@@ -12,6 +12,11 @@ export const deletionFields = {
     description: "Whether a deletion is refused, by REST and by every other way. Set it to false first.",
     example: false,
   }),
+  deletion_protection_state: z.enum(["off", "pending", "on"]).openapi({
+    description:
+      "Whether deletion_protection holds in every way: pending until the place where the platform keeps it is protected too, which takes moments.",
+    example: "off",
+  }),
   expires_at: timestampField(END).nullable(),
 };
 

@@ -42,6 +42,7 @@ test("a new pool has no optional setting, and null for what has not happened", (
     name: "general-abcde",
     labels: {},
     deletion_protection: false,
+    deletion_protection_state: "off",
     expires_at: null,
     vcpus: 2,
     memory_gb: 4,

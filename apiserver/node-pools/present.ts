@@ -1,5 +1,7 @@
 import type { z } from "@hono/zod-openapi";
-import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
+import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { NODE_POOL_WIRE_NAMES, toRestWords } from "../../shared/crd/rest-words.ts";
 import { toTimestamp } from "../http/contract/fields.ts";
@@ -22,8 +24,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     cluster_id: pool.clusterId,
     name: pool.displayName,
     labels: spec.labels ?? {},
-    deletion_protection: spec.deletionProtection ?? false,
-    expires_at: toTimestamp(spec.expiresAt),
+    ...presentDeletion(pool.object),
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
     disk_gb: spec.diskGB,
@@ -54,6 +55,17 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     created_at: toTimestamp(metadata.creationTimestamp) ?? pool.updatedAt.toISOString(),
     updated_at: pool.updatedAt.toISOString(),
   };
+}
+
+/** What holds back the deletion of a cluster or a pool, and when it happens by itself. */
+export function presentDeletion({ spec, status }: Cluster | NodePool) {
+  const isProtected = spec.deletionProtection ?? false;
+  const holds = findCondition(status?.conditions, "DeletionProtected")?.status === "True";
+  return {
+    deletion_protection: isProtected,
+    deletion_protection_state: isProtected ? (holds ? "on" : "pending") : "off",
+    expires_at: toTimestamp(spec.expiresAt),
+  } as const;
 }
 
 /** The settings of a pool in an audit row, by wire name; only `fields` where they are given. */

@@ -11,6 +11,7 @@ export {
 } from "./namespace.ts";
 export { updateQuotas } from "./namespace-store.ts";
 export { presentOrganization } from "./present.ts";
+export { keepProtection } from "./protection.ts";
 export { billingEmailSchema, organizationPage, vatIdSchema } from "./schema.ts";
 export {
   countOrganizationsCreatedBy,

@@ -17,6 +17,7 @@ import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "..
 import { nameCaSecret } from "../capi/secrets.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { findTenantFailure, type TenantFailure } from "../cluster-access/status.ts";
+import { type NamespaceState, observeNamespace } from "../expiry/expiry.ts";
 import { findDuplicateName, findOlderDuplicate } from "../identity/identity.ts";
 import { findCapi, findPoolObjects, type OwnCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER, INDEX_LOCK_OWNER } from "../indexes.ts";
@@ -77,6 +78,7 @@ export interface ApplyFailure {
 export interface ObservedCluster {
   cluster: Cluster;
   organization: Organization;
+  namespace: NamespaceState;
   /** An older cluster with the same id. */
   olderDuplicate: string | undefined;
   /** Why the cluster may not be created: a quota, or a duplicate name; undefined = it may. */
@@ -153,6 +155,7 @@ export function observeCluster(
   return {
     cluster,
     organization: findNamespaceOrganization(caches.namespaces, cluster.metadata.namespace),
+    namespace: observeNamespace(caches.namespaces, cluster.metadata.namespace),
     olderDuplicate: findOlderDuplicate(caches.clusters, cluster),
     blocker:
       capi === undefined ? (findDuplicateName(caches.clusters, cluster) ?? overQuota.cluster) : undefined,

@@ -18,7 +18,7 @@ import {
 import { clipStatusMessage, EXPIRED, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
-import { findEndWaitMs, findExpiryHeld, isExpiredPool } from "../expiry/expiry.ts";
+import { decideProtection, findEndWaitMs, findExpiryHeld, isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { measurePool } from "../node-pool/progress.ts";
@@ -151,7 +151,9 @@ function composeConditions(
   const addOns = facts.observed.addOns.length === 0 ? [] : (decideAddOns(facts.observed) ?? []);
   const held = facts.problem?.reason === EXPIRED ? undefined : findExpiryHeld("cluster", cluster, now);
   const expiry = held ? [clusterCondition("ExpiryHeld", "True", held.reason, held.message)] : [];
-  const decided = [decideClusterConditions(facts), access, registered, addOns, expiry].flat();
+  const { namespace } = facts.observed;
+  const protection = cluster.spec.deletionProtection ? decideProtection("cluster", cluster, namespace) : [];
+  const decided = [decideClusterConditions(facts), access, registered, addOns, protection, expiry].flat();
   const details = setConditions(before, decided, now, generation);
   const unhealthyNodes = facts.pools.flatMap((pool) =>
     pool.progress.unhealthy.map((machine) => machine.node ?? machine.name),
@@ -236,11 +238,14 @@ function countNodes(pools: readonly ClusterPool[]): { total: number; ready: numb
 
 /** One sentence while something has failed or has waited for long; otherwise nothing. */
 function composeMessage(conditions: Conditions, settings: WaitSettings, now: Date): string | undefined {
+  const protection = findCondition(conditions, "DeletionProtected");
+  if (protection?.reason === "NamespaceDeleting") return protection.message;
   const stalled = findCondition(conditions, "Stalled");
   if (stalled?.status === "True") return stalled.message;
   if (isDegraded(conditions)) return findCondition(conditions, "Ready")?.message;
   const reconciling = findCondition(conditions, "Reconciling");
-  if (reconciling?.status !== "True") return findCondition(conditions, "ExpiryHeld")?.message;
+  const pending = protection?.status === "False" ? protection.message : undefined;
+  if (reconciling?.status !== "True") return findCondition(conditions, "ExpiryHeld")?.message ?? pending;
   if (reconciling.reason === "Suspended") return reconciling.message;
   return findReportWaitMs(conditions, settings, now) === undefined ? reconciling.message : undefined;
 }

@@ -227,6 +227,7 @@ export function observeBlue(
   return {
     cluster: aCluster(),
     organization: ORGANIZATION,
+    namespace: { isMarked: true, isDeleting: false },
     olderDuplicate: undefined,
     blocker: undefined,
     candidateId: CLUSTER_ID,

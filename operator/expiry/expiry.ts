@@ -1,9 +1,12 @@
-import type { Problem } from "../../shared/controller/conditions.ts";
+import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { EXPIRED } from "../../shared/crd/conditions.ts";
 import { isPastEnd, isRestoredAfterEnd } from "../../shared/crd/expiry.ts";
-import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
+import { ANNOTATION_HOLD, LABEL_PROTECTED } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import type { Namespace } from "../../shared/kube/core-kinds.ts";
+import type { Store } from "../../shared/kube/store.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";
 
 type Expiring = Cluster | NodePool;
@@ -64,4 +67,48 @@ export function findExpiryHeld(
 export function findEndWaitMs({ spec: { expiresAt } }: Expiring, now: Date): number | undefined {
   const leftMs = Date.parse(expiresAt ?? "") - now.getTime();
   return leftMs > 0 ? Math.min(leftMs, LONGEST_WAIT_MS) : undefined;
+}
+
+/** The Namespace of an object, as far as a deletion is concerned. */
+export interface NamespaceState {
+  /** The API server has marked it: a deletion of it is refused. */
+  isMarked: boolean;
+  isDeleting: boolean;
+}
+
+/** Reads it from the cache. */
+export function observeNamespace(namespaces: Pick<Store<Namespace>, "get">, name = ""): NamespaceState {
+  const { labels, deletionTimestamp } = namespaces.get(name)?.metadata ?? {};
+  return { isMarked: labels?.[LABEL_PROTECTED] !== undefined, isDeleting: deletionTimestamp !== undefined };
+}
+
+const isProtected = (object: Expiring) => object.spec.deletionProtection === true && !isDeleting(object);
+
+/** Whether the protection of an object holds in every way, its Namespace included; none where it has none. */
+export function decideProtection(
+  noun: Noun,
+  object: Expiring,
+  namespace: NamespaceState,
+): NewCondition<"DeletionProtected">[] {
+  if (!isProtected(object)) return [];
+  const type = "DeletionProtected";
+  const subject = `The ${noun} ${displayNameOf(object)}`;
+  if (namespace.isDeleting) {
+    const message = `${subject} stays, for it is protected from deletion, but what it consists of is being deleted and is not made again. ${ADVICE_BY_REASON.NamespaceDeleting.kubectl}`;
+    return [{ type, status: "False", reason: "NamespaceDeleting", message }];
+  }
+  if (namespace.isMarked)
+    return [{ type, status: "True", reason: "Protected", message: `${subject} is deleted in no way.` }];
+  const message = `${subject} is protected from deletion, but not in every way yet. ${ADVICE_BY_REASON.ProtectionPending.kubectl}`;
+  return [{ type, status: "False", reason: "ProtectionPending", message }];
+}
+
+/** How many of these are protected in Namespaces that are being deleted. */
+export function countLeftInDeleted(
+  objects: readonly Expiring[],
+  namespaces: Pick<Store<Namespace>, "get">,
+): number {
+  const isLeft = (object: Expiring) =>
+    isProtected(object) && observeNamespace(namespaces, object.metadata.namespace).isDeleting;
+  return objects.filter(isLeft).length;
 }

@@ -11,6 +11,7 @@ import { isDeletedBySet, isMarkedUnhealthy } from "../capi/events.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { type LivePool, readLivePools } from "../capi/worker-pool.ts";
+import { type NamespaceState, observeNamespace } from "../expiry/expiry.ts";
 import { displayNameOf, findDuplicateName, findOlderDuplicate, isSuspended } from "../identity/identity.ts";
 import { findCapi, findPoolObjects } from "../identity/ownership.ts";
 import { INDEX_NAMESPACE } from "../indexes.ts";
@@ -20,6 +21,7 @@ import { findPoolOverQuota } from "../quota/observe.ts";
 export interface ObservedPool {
   pool: NodePool;
   organization: Organization;
+  namespace: NamespaceState;
   /** An older pool with the same id. */
   olderDuplicate: string | undefined;
   /** Why it may not be as specified: a quota, or a duplicate name; undefined = it may. */
@@ -95,6 +97,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
   return {
     pool,
     organization: findNamespaceOrganization(caches.namespaces, namespace),
+    namespace: observeNamespace(caches.namespaces, namespace),
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
     blocker: isKnown
       ? findPoolOverQuota(caches, pool)

@@ -18,7 +18,7 @@ import {
   type NodePoolTransition,
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
-import { findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
+import { decideProtection, findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";
 import { decidePoolConditions, type PoolCondition, poolCondition } from "./conditions.ts";
@@ -47,7 +47,11 @@ export function composePoolStatus(
   const generation = pool.metadata.generation ?? 0;
   const conditions = setConditions<NodePoolConditionType>(
     last?.conditions ?? [],
-    [...decidePoolConditions(observed, progress, problem), ...decideExpiryHeld(observed, problem, now)],
+    [
+      decidePoolConditions(observed, progress, problem),
+      pool.spec.deletionProtection ? decideProtection("node pool", pool, observed.namespace) : [],
+      decideExpiryHeld(observed, problem, now),
+    ].flat(),
     now,
     generation,
   );
@@ -148,6 +152,8 @@ function findTransitions(
 
 /** One sentence while something has failed or has waited for long; otherwise nothing. */
 function composeMessage(conditions: Conditions, reportsWaits: boolean): string | undefined {
+  const protection = findCondition(conditions, "DeletionProtected");
+  if (protection?.reason === "NamespaceDeleting") return protection.message;
   const stalled = findCondition(conditions, "Stalled");
   if (stalled?.status === "True") return stalled.message;
   const ready = findCondition(conditions, "Ready");
@@ -159,7 +165,8 @@ function composeMessage(conditions: Conditions, reportsWaits: boolean): string |
   if (isMissing) return autoscaling?.message;
   const scaling = findCondition(conditions, "Scaling");
   if (scaling?.reason === "CountReleased") return scaling.message;
-  return findCondition(conditions, "ExpiryHeld")?.message;
+  const pending = protection?.status === "False" ? protection.message : undefined;
+  return findCondition(conditions, "ExpiryHeld")?.message ?? pending;
 }
 
 /** In how many ms the message reports what is in progress; undefined = it does already, or nothing is. */

@@ -43,6 +43,7 @@ export const clusterConditionTypes = [
   "Upgrading",
   "ClusterAPIPaused",
   "Suspended",
+  "DeletionProtected",
   "ExpiryHeld",
   "Reconciling",
   "Stalled",

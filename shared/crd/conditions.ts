@@ -32,6 +32,7 @@ export const CONDITION_REASONS = {
     "NoNodePools",
     "Applied",
     "Enabled",
+    "Protected",
   ],
   /** A change is being made. */
   progressing: ["Provisioning", "Scaling", "Updating", "Upgrading", "RollingOut", "Suspending", "Deleting"],
@@ -51,6 +52,9 @@ export const CONDITION_REASONS = {
     "Paused",
     "Suspended",
     "DeletionProtected",
+    "ProtectionPending",
+    // The Namespace of what is protected from deletion is being deleted all the same.
+    "NamespaceDeleting",
     "Held",
     "Restored",
     "ClusterAPIUnavailable",

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { ObjectMeta } from "../kube/kind.ts";
 import { KUBERNETES_VERSION_PATTERN } from "./kubernetes-version.ts";
 import { UUID_PATTERN } from "./names.ts";
 import { type Rule, withRules } from "./rule.ts";
@@ -41,6 +42,38 @@ export function deletionProtection(noun: string) {
     .meta({
       description: `Whether no deletion of the ${noun} is accepted, by whichever way: set it to false first. Absent means false.`,
     });
+}
+
+/** A Cluster or NodePool, as far as its protection from deletion needs it. */
+export interface Protectable {
+  metadata: Pick<ObjectMeta, "name" | "namespace" | "deletionTimestamp">;
+  spec?: { deletionProtection?: boolean | undefined; clusterName?: string };
+}
+
+/** How the label of the Namespace names a node pool. */
+export const NODE_POOL_PREFIX = "node-pool.";
+const CLUSTER_PREFIX = "cluster.";
+
+/** Whether deletions of the object are refused, and so is that of its Namespace. One that is being deleted is not protected any more. */
+export function isProtected({ metadata, spec }: Protectable): boolean {
+  return spec?.deletionProtection === true && metadata.deletionTimestamp === undefined;
+}
+
+/** The value of LABEL_PROTECTED that names an object: `cluster.<name>` or `node-pool.<name>`, at most 50 characters. */
+export function nameProtected({ metadata, spec }: Protectable): string {
+  return `${spec?.clusterName === undefined ? CLUSTER_PREFIX : NODE_POOL_PREFIX}${metadata.name}`;
+}
+
+/**
+ * The value of LABEL_PROTECTED for a Namespace with these protected objects: what it is as long as it names one of them, else a
+ * cluster before a node pool. Undefined = no label.
+ */
+export function chooseProtectedLabel(
+  current: string | undefined,
+  objects: readonly Protectable[],
+): string | undefined {
+  const names = objects.filter(isProtected).map(nameProtected).sort();
+  return current !== undefined && names.includes(current) ? current : names[0];
 }
 
 export function integer(minimum: number, maximum: number, description: string) {

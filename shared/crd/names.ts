@@ -59,6 +59,8 @@ export const OBJECT_ANNOTATIONS: readonly string[] = [
 
 /** On an organization's Namespace: its slug, by which people find it. */
 export const LABEL_ORG_SLUG = "cloud.marina.dev/org-slug";
+/** On a Namespace that holds what is protected from deletion: one of these objects (protection.ts). */
+export const LABEL_PROTECTED = "cloud.marina.dev/protected";
 /** On an organization's Namespace: its name. */
 export const ANNOTATION_ORG_NAME = "cloud.marina.dev/org-name";
 /** On an organization's Namespace: its limits (quota.ts), written by the API server and enforced by the operator. */

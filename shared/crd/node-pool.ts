@@ -32,6 +32,7 @@ export const nodePoolConditionTypes = [
   "Scaling",
   "UpToDate",
   "Autoscaling",
+  "DeletionProtected",
   "ExpiryHeld",
   "Reconciling",
   "Stalled",

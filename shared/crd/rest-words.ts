@@ -113,6 +113,16 @@ export const ADVICE_BY_REASON = {
     kubectl: `Set spec.desiredNodes: a server-side apply sets any number, scaling one other than ${DEFAULT_NODES}, which is stored already.`,
     rest: `Set desired_nodes to another number than ${DEFAULT_NODES}, which is stored already.`,
   },
+  ProtectionPending: {
+    kubectl:
+      "Its Namespace can still be deleted until the API server marks it, which it does automatically; if this lasts, look at the API server of the platform.",
+    rest: "That is done automatically; if this lasts, ask the platform's operator to look at it.",
+  },
+  NamespaceDeleting: {
+    kubectl:
+      "Its Namespace is being deleted, which cannot be taken back: save what is needed, then set spec.deletionProtection to false to let it go.",
+    rest: "Ask the platform's operator, who has begun that; save what is needed, then set deletion_protection to false to let it go.",
+  },
   Suspended: {
     kubectl: "Remove spec.suspend to resume it, or ask the platform's operator.",
     rest: "Ask the platform's operator to resume it.",

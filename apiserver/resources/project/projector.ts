@@ -1,5 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
+import { isProtected, type Protectable } from "../../../shared/crd/fields.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
@@ -28,17 +29,23 @@ export interface Projector {
   stopped: Promise<void>;
 }
 
+/** What slices do when what the projector follows changes. */
+export interface ProjectorHooks {
+  /** Called for a Namespace of an organization with the Clusters and NodePools in it when what is protected there may have changed; retried until it resolves. */
+  keepProtection?: (namespace: Namespace, objects: readonly Protectable[]) => Promise<void>;
+}
+
 /**
  * Keeps the projection equal to the Kubernetes API: one process of all replicas watches Clusters and NodePools and
  * writes every change to the database. Runs until the signal aborts; after lost leadership it campaigns again.
  */
-export function startProjector(deps: Deps, signal: AbortSignal): Projector {
+export function startProjector(deps: Deps, signal: AbortSignal, hooks: ProjectorHooks = {}): Projector {
   let synced = false;
   const stopped = runAsLeader(
     { sql: deps.sql, log: deps.log, name: "projector", signal },
     async (leading) => {
       try {
-        await lead(deps, leading, () => {
+        await lead(deps, leading, hooks, () => {
           synced = true;
         });
       } finally {
@@ -49,7 +56,12 @@ export function startProjector(deps: Deps, signal: AbortSignal): Projector {
   return { synced: () => synced, stopped };
 }
 
-async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Promise<void> {
+async function lead(
+  deps: Deps,
+  signal: AbortSignal,
+  hooks: ProjectorHooks,
+  onSynced: () => void,
+): Promise<void> {
   const caches: Caches = {
     namespaces: createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization }),
     clusters: createStore<Cluster>({ namespace: ({ metadata }) => [metadata.namespace ?? ""] }),
@@ -68,8 +80,30 @@ async function lead(deps: Deps, signal: AbortSignal, onSynced: () => void): Prom
     signal,
   });
   observeFailing(deps.metrics, queue);
-  await follow(deps, { caches, queue, versions }, signal, onSynced);
-  await queue.stopped;
+  const whole = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => whole.resolve(), { once: true });
+  const protection = createBatchQueue<string>({
+    name: "namespace-protection",
+    batchSize: 1,
+    keyOf: (namespace) => namespace,
+    run: async ([name = ""]) => {
+      await whole.promise;
+      const namespace = caches.namespaces.get(name);
+      if (namespace !== undefined && !signal.aborted)
+        await hooks.keepProtection?.(namespace, listObjects(caches, name));
+    },
+    log: deps.log,
+    signal,
+  });
+  await follow(deps, { caches, queue, versions, protection }, signal, () => {
+    whole.resolve();
+    onSynced();
+  });
+  await Promise.all([queue.stopped, protection.stopped]);
+}
+
+function listObjects({ clusters, nodePools }: Caches, namespace: string): Protectable[] {
+  return [...clusters.byIndex("namespace", namespace), ...nodePools.byIndex("namespace", namespace)];
 }
 
 /**
@@ -93,6 +127,8 @@ interface Term {
   caches: Caches;
   queue: BatchQueue<Work>;
   versions: VersionLog;
+  /** The Namespaces whose mark of what is protected in them may have to change. */
+  protection: Pick<BatchQueue<string>, "add">;
 }
 
 /** Namespaces first, since they determine the organization; then clusters, then pools, which belong to clusters. */
@@ -117,10 +153,14 @@ async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () 
   });
 }
 
-function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflector[] {
+function createReflectors(deps: Deps, { caches, queue, versions, protection }: Term): Reflector[] {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const onRelist = (epoch: number) => {
     if (epoch > 1) queue.add({ kind: "missing" });
+  };
+  const addProtection = ({ object, previous }: Change<Cluster | NodePool>) => {
+    if ([object, previous].some((one) => one !== undefined && isProtected(one)))
+      protection.add(object.metadata.namespace ?? "");
   };
   return [
     createReflector({
@@ -130,7 +170,10 @@ function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflec
       kind: namespaceKind,
       store: caches.namespaces,
       labelSelector: LABEL_ORG_ID,
-      onChange: ({ object }) => addNamespace(caches, object.metadata.name, queue),
+      onChange({ object }) {
+        addNamespace(caches, object.metadata.name, queue);
+        protection.add(object.metadata.name);
+      },
     }),
     createReflector({
       client,
@@ -142,6 +185,7 @@ function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflec
       onChange(change) {
         if (change.type !== "deleted") versions.add(change.object, change.previous);
         onClusterChange(caches, change, queue);
+        addProtection(change);
       },
       onRelist,
     }),
@@ -152,9 +196,11 @@ function createReflectors(deps: Deps, { caches, queue, versions }: Term): Reflec
       kind: nodePoolKind,
       store: caches.nodePools,
       keepManagedFields: true,
-      onChange({ type, object, previous }) {
+      onChange(change) {
+        const { type, object, previous } = change;
         if (type !== "deleted") versions.add(object, previous);
         queue.add(type === "deleted" ? { deleted: object } : { kind: "NodePool", key: objectKey(object) });
+        addProtection(change);
       },
       onRelist,
     }),

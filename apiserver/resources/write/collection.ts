@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
-import { describeDeletionProtection } from "../../../shared/crd/fields.ts";
+import { describeDeletionProtection, isProtected, type Protectable } from "../../../shared/crd/fields.ts";
 import { ANNOTATION_HOLD } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { withWireNames } from "../../../shared/crd/rest-words.ts";
@@ -160,10 +160,10 @@ export function requireNotHeld({ object }: ProjectedCluster): void {
 
 /** Throws 409 deletion_protected for an object that is protected and not being deleted already. */
 export function requireUnprotected(
-  { object, displayName }: ProjectedCluster | ProjectedNodePool,
+  { object, displayName }: { object: Protectable; displayName: string },
   noun: string,
 ): void {
-  if (object.spec.deletionProtection !== true || object.metadata.deletionTimestamp !== undefined) return;
+  if (!isProtected(object)) return;
   throw new ApiError("deletion_protected", withWireNames(describeDeletionProtection(noun, displayName)));
 }
 

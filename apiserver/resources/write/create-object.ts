@@ -1,4 +1,5 @@
 import { randomInt } from "node:crypto";
+import { isProtected } from "../../../shared/crd/fields.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
@@ -29,6 +30,7 @@ import {
   resumeCreate,
 } from "./intents.ts";
 import { createOrAdopt, isNotApplied, toRefusal } from "./kube-write.ts";
+import { protectNamespace } from "./protection.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;
 
@@ -155,7 +157,8 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
 }
 
 /**
- * Creates the objects in their order, or finds that they exist. Throws 409 conflict for a part that is being deleted.
+ * Creates the objects in their order, or finds that they exist. Throws 409 conflict for a part that is being deleted, and what
+ * `protectNamespace` throws.
  */
 async function createAll(
   kube: KubeClient,
@@ -163,6 +166,8 @@ async function createAll(
   { dryRun }: { dryRun: boolean },
 ): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
+  const guarded = planned.findLast(({ object }) => object !== null && isProtected(object))?.object;
+  if (guarded && !dryRun) await protectNamespace(kube, guarded);
   for (const [index, { kind, object }] of planned.entries()) {
     if (object === null) throw new Error("an intent without the object to create");
     const created = await createOrAdopt(kube, kindOf({ kind }), object, { dryRun });

@@ -12,7 +12,7 @@ export {
   saveProjection,
 } from "./collection.ts";
 export { createObject, createObjectName } from "./create-object.ts";
-export { hasPendingCreates, isWriteIntended } from "./intents.ts";
+export { hasPendingCreates, isProtectionIntended, isWriteIntended } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export { isNotApplied } from "./kube-write.ts";
 export { changeObject, deleteObject } from "./write-object.ts";

@@ -243,6 +243,19 @@ export async function isWriteIntended(
   return rows.length > 0;
 }
 
+/** Whether a write is under way after which an object in this Namespace may be protected from deletion. */
+export async function isProtectionIntended(db: Queryable, namespace: string): Promise<boolean> {
+  const wanted = sql`coalesce(${writeIntents.object} #>> '{spec,deletionProtection}', ${writeIntents.entry} #>> '{after,deletion_protection}')`;
+  const rows = await db
+    .select({ id: writeIntents.id })
+    .from(writeIntents)
+    .where(
+      and(eq(writeIntents.namespace, namespace), ne(writeIntents.verb, "delete"), sql`${wanted} = 'true'`),
+    )
+    .limit(1);
+  return rows.length > 0;
+}
+
 /** Whether a cluster of the organization is being created right now, or was left unfinished. */
 export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
   const rows = await db

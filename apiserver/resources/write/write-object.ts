@@ -19,6 +19,7 @@ import {
   requireUnmanaged,
   toRefusal,
 } from "./kube-write.ts";
+import { protectNamespace } from "./protection.ts";
 import { beingChanged, withWriteLock } from "./write-lock.ts";
 
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
@@ -132,6 +133,7 @@ async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
     objectId: known.id,
     metadata: live.metadata,
     async apply(options) {
+      if (spec.deletionProtection === true && !options.dryRun) await protectNamespace(deps.kube, live);
       const manager = { fieldManager: request.fieldManager };
       const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
       return object && { object };

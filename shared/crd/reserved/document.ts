@@ -18,7 +18,8 @@ const CLOSING = `
 On the Namespace of an organization, labels and annotations of \`cloud.marina.dev\` need \`update\` on \`clusters/identity\` in all
 Namespaces. Only \`cloud.marina.dev/allowed-registration\`, which says what \`spec.registration\` may have there, may also be set by who
 has \`clusters/registration\` in all Namespaces: a RoleBinding in one of them is not enough. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
-These write no Namespaces but those of organizations (\`org-*\`).
+These write no Namespaces but those of organizations (\`org-*\`), and in others that belong to one the label
+\`cloud.marina.dev/protected\`, with which nobody else deletes a Namespace.
 
 Who may change a cluster or node pool and not delete it has no end date delete it, as by REST: setting \`spec.expiresAt\` of an existing one, bringing it
 forward, and lifting \`spec.deletionProtection\` of one that has an end date take the verb \`delete\` on that object, which \`marina-restore\` has not. A later

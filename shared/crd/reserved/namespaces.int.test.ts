@@ -1,12 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, expect, test } from "vitest";
-import { ANNOTATION_ALLOWED_REGISTRATION, ANNOTATION_QUOTAS, LABEL_ORG_ID } from "../names.ts";
+import {
+  ANNOTATION_ALLOWED_REGISTRATION,
+  ANNOTATION_QUOTAS,
+  LABEL_ORG_ID,
+  LABEL_PROTECTED,
+} from "../names.ts";
 import { openWorld, type RawRequest, WRITERS, type Writer } from "./testing.ts";
 import type { World } from "./testing-attempts.ts";
 
 const ORG = randomUUID();
 const NAME = `org-${ORG}`;
 const LABELLED = `team-${ORG}`;
+/** Namespaces of other organizations that hold what is protected. */
+const MARKED = { cluster: `org-${randomUUID()}`, pool: `org-${randomUUID()}`, other: `org-${randomUUID()}` };
 
 let world: World;
 
@@ -17,6 +24,9 @@ beforeAll(async () => {
   for (const metadata of [
     { name: NAME, annotations: { [ANNOTATION_QUOTAS]: "{}" } },
     { name: LABELLED, labels: { [LABEL_ORG_ID]: ORG } },
+    { name: MARKED.cluster, labels: { [LABEL_PROTECTED]: "cluster.shop" } },
+    { name: MARKED.pool, labels: { [LABEL_PROTECTED]: "node-pool.web" } },
+    { name: MARKED.other, labels: { [LABEL_PROTECTED]: "true" } },
   ]) {
     const made = await world.send("admin", {
       method: "POST",
@@ -37,7 +47,11 @@ beforeAll(async () => {
   });
   if (bound.status !== 201) throw new Error(bound.body.message);
   return async () => {
-    for (const name of [NAME, LABELLED])
+    for (const name of Object.values(MARKED)) {
+      const { query: _dryRun, ...unmark } = merge(name, mark(null));
+      await world.send("admin", unmark);
+    }
+    for (const name of [NAME, LABELLED, ...Object.values(MARKED)])
       await world.send("admin", { method: "DELETE", path: `/api/v1/namespaces/${name}` });
     await opened.close();
   };
@@ -70,6 +84,8 @@ const quotas = { annotations: { [ANNOTATION_QUOTAS]: '{"clusters":1000}' } };
 const CREDENTIALS = "decides which credentials of clusters are handed out";
 const allowed = { annotations: { [ANNOTATION_ALLOWED_REGISTRATION]: "fluxSecret" } };
 const team = { labels: { "example.com/team": "a" }, annotations: { "example.com/cost-center": "1" } };
+
+const mark = (value: string | null) => ({ labels: { [LABEL_PROTECTED]: value } });
 
 const attempts: [Writer, string, RawRequest, string?][] = [
   [
@@ -136,6 +152,40 @@ const attempts: [Writer, string, RawRequest, string?][] = [
   ["apiserver", "changes another Namespace", merge("kube-system", team), PROGRAMS],
   ["apiserver", "changes a Namespace with the label alone", merge(LABELLED, quotas), PROGRAMS],
   ["apiserver", "deletes another Namespace", remove(LABELLED), PROGRAMS],
+  ["apiserver", "marks the Namespace of an organization as protected", merge(NAME, mark("cluster.shop"))],
+  ["apiserver", "marks a Namespace with the label", merge(LABELLED, mark("cluster.shop"))],
+  [
+    "apiserver",
+    "marks a Namespace with the label, and changes it besides",
+    merge(LABELLED, { ...mark("cluster.shop"), annotations: team.annotations }),
+    PROGRAMS,
+  ],
+  ["apiserver", "marks another Namespace", merge("kube-system", mark("cluster.shop")), PROGRAMS],
+  ...(["landlord", "registrar"] as const).flatMap((who): typeof attempts => [
+    [who, "marks the Namespace of an organization", merge(NAME, mark("cluster.shop")), ALONE],
+    [who, "takes the mark away", merge(MARKED.cluster, mark(null)), ALONE],
+  ]),
+  ["engineer", "takes the mark away", merge(MARKED.cluster, mark(null)), "attack:engineer"],
+  ["gitops", "takes the mark away", merge(MARKED.cluster, mark(null)), "attack:gitops"],
+  [
+    "admin",
+    "deletes a Namespace with a protected cluster",
+    remove(MARKED.cluster),
+    "The cluster shop is protected from deletion: set spec.deletionProtection to false first.",
+  ],
+  [
+    "admin",
+    "deletes a Namespace with a protected node pool",
+    remove(MARKED.pool),
+    "The node pool web is protected from deletion: set spec.deletionProtection to false first.",
+  ],
+  [
+    "admin",
+    "deletes a Namespace that somebody has marked",
+    remove(MARKED.other),
+    "It holds what is protected from deletion: set spec.deletionProtection to false there first.",
+  ],
+  ["apiserver", "deletes an organization's Namespace that is marked", remove(MARKED.cluster)],
 ];
 
 test.each(attempts)("%s %s", async (who, _what, request, refused) => {

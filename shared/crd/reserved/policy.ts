@@ -1,5 +1,12 @@
-import { describeDeletionProtection } from "../fields.ts";
-import { ANNOTATION_ALLOWED_REGISTRATION, ANNOTATION_HOLD, GROUP, LABEL_ORG_ID, VERSION } from "../names.ts";
+import { describeDeletionProtection, NODE_POOL_PREFIX } from "../fields.ts";
+import {
+  ANNOTATION_ALLOWED_REGISTRATION,
+  ANNOTATION_HOLD,
+  GROUP,
+  LABEL_ORG_ID,
+  LABEL_PROTECTED,
+  VERSION,
+} from "../names.ts";
 import { changes, changesOwn, listOf, objectVariables } from "./cel.ts";
 import { type ReservedWrite, reservations } from "./table.ts";
 
@@ -103,14 +110,40 @@ function buildNamespacePolicy(users: readonly string[]) {
   });
 }
 
-/** Kubernetes cannot limit the right to create Namespaces by their names: the API server has it for those of organizations. */
+/** Whether an update of an object changes none of its metadata but this label; without variables, which a match condition has none of. */
+function changesLabelAlone(label: string): string {
+  const both = [
+    ["labels", "labelsBefore"],
+    ["labelsBefore", "labels"],
+  ].map(
+    ([one, other]) =>
+      `variables.${one}.all(key, key == '${label}' || (key in variables.${other} && variables.${one}[key] == variables.${other}[key]))`,
+  );
+  const others = ["annotations", "finalizers", "owners"].map(
+    (name) => `variables.${name} == variables.${name}Before`,
+  );
+  const expressions = new Map(objectVariables.map(({ name, expression }) => [name, expression]));
+  return [...both, ...others]
+    .join(" && ")
+    .replaceAll(/variables\.(\w+)/g, (_variable, name: string) => `(${expressions.get(name)})`);
+}
+
+/**
+ * Kubernetes cannot limit the right to create Namespaces by their names: the API server has it for those of organizations. Of others that
+ * belong to an organization it says that they hold what is protected.
+ */
 function buildProgramPolicy(users: readonly string[]) {
+  const isOwned = `object != null && oldObject != null && has(oldObject.metadata.labels) && '${LABEL_ORG_ID}' in oldObject.metadata.labels`;
   return bind(`programs.${GROUP}`, {
     matchConstraints: match([""], "v1", ["CREATE", "UPDATE", "DELETE"], ["namespaces"]),
     matchConditions: [
       {
         name: "is-a-program-of-marina",
         expression: `request.userInfo.username in ${listOf(users)}`,
+      },
+      {
+        name: "is-more-than-the-mark-of-what-is-protected",
+        expression: `!(${isOwned} && ${changesLabelAlone(LABEL_PROTECTED)})`,
       },
     ],
     validations: [
@@ -197,6 +230,29 @@ function buildProtectionPolicy(users: readonly string[]) {
   });
 }
 
+/** A Namespace takes along what is in it, so it stays as long as one of the objects in it is protected. The label names that. */
+function buildNamespaceProtectionPolicy(users: readonly string[]) {
+  const label = `oldObject.metadata.labels['${LABEL_PROTECTED}']`;
+  const noun = `(${label}.startsWith('${NODE_POOL_PREFIX}') ? 'node pool' : 'cluster')`;
+  const sentence = describeDeletionProtection(`' + ${noun} + '`, `' + ${label}.split('.')[1] + '`);
+  return bind(`namespace-protection.${GROUP}`, {
+    matchConstraints: {
+      ...match([""], "v1", ["DELETE"], ["namespaces"]),
+      objectSelector: { matchExpressions: [{ key: LABEL_PROTECTED, operator: "Exists" }] },
+    },
+    matchConditions: [isNoProgram(users)],
+    validations: [
+      {
+        expression: "has(oldObject.metadata.deletionTimestamp)",
+        message:
+          "It holds what is protected from deletion: set spec.deletionProtection to false there first.",
+        messageExpression: `'${sentence}'`,
+        reason: "Forbidden",
+      },
+    ],
+  });
+}
+
 /**
  * The ValidatingAdmissionPolicies with their bindings that keep what is reserved to those who may write it
  * (docs/operators/reserved.md), Marina's own programs to the Namespaces of organizations, and what is protected from deletion. `users`: those that the programs are.
@@ -208,5 +264,6 @@ export function buildReservedPolicies(users: readonly string[] = PROGRAM_USERS) 
     ...buildProgramPolicy(users),
     ...buildHoldPolicy(),
     ...buildProtectionPolicy(users),
+    ...buildNamespaceProtectionPolicy(users),
   ];
 }

@@ -1,0 +1,65 @@
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { chooseProtectedLabel, isProtected, type Protectable } from "../../shared/crd/fields.ts";
+import { LABEL_ORG_ID, LABEL_PROTECTED, MANAGER_APISERVER } from "../../shared/crd/names.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { Deps } from "../deps.ts";
+import { ApiError } from "../http/errors.ts";
+import { isProtectionIntended } from "../resources/write/index.ts";
+import { findKnownOrganizations, lockOrganization } from "./store.ts";
+
+/** A change in the organization waits no longer for the removal of a label. */
+const TIMEOUT_MS = 5_000;
+
+/**
+ * Has the Namespace of an organization say what is protected from deletion in it: `objects` are its Clusters and NodePools, perhaps
+ * as they were a moment ago. The label is removed under the lock that a write by REST takes before its own (`protectNamespace`),
+ * after a live look, so that no request that protects something is answered without it. Throws a KubeError, and an error
+ * while such a write is under way: call it again then.
+ */
+export async function keepProtection(
+  deps: Pick<Deps, "db" | "kube">,
+  namespace: Namespace,
+  objects: readonly Protectable[],
+): Promise<void> {
+  const { name, labels = {}, deletionTimestamp } = namespace.metadata;
+  const current = labels[LABEL_PROTECTED];
+  const wanted = chooseProtectedLabel(current, objects);
+  if (wanted === current || deletionTimestamp !== undefined) return;
+  const orgId = labels[LABEL_ORG_ID] ?? "";
+  if (!(await findKnownOrganizations(deps.db, [orgId])).has(orgId)) return;
+  if (wanted === undefined) await removeLabel(deps, orgId, name);
+  else await setLabel(deps.kube, name, wanted);
+}
+
+async function removeLabel(
+  { db, kube }: Pick<Deps, "db" | "kube">,
+  orgId: string,
+  namespace: string,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    try {
+      await lockOrganization(tx, orgId);
+    } catch (error) {
+      // The Namespace of a deleted organization is removed as a whole.
+      if (error instanceof ApiError && error.code === "not_found") return;
+      throw error;
+    }
+    if (await isProtectionIntended(tx, namespace))
+      throw new Error(`a write that protects something in ${namespace} is under way`);
+    const options = { namespace, timeoutMs: TIMEOUT_MS };
+    const live = await Promise.all([kube.listAll(clusterKind, options), kube.listAll(nodePoolKind, options)]);
+    if (!live.flat().some(isProtected)) await setLabel(kube, namespace, null);
+  });
+}
+
+/** Null removes it. Does nothing where the Namespace is gone. */
+async function setLabel(kube: KubeClient, namespace: string, value: string | null): Promise<void> {
+  const patch = { metadata: { labels: { [LABEL_PROTECTED]: value } } };
+  const options = { fieldManager: MANAGER_APISERVER, timeoutMs: TIMEOUT_MS };
+  await kube.mergePatch(namespaceKind, undefined, namespace, patch, options).catch((error: unknown) => {
+    if (!(error instanceof KubeError && error.isNotFound)) throw error;
+  });
+}
