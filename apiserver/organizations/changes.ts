@@ -10,6 +10,7 @@ import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
 import { slugOf } from "../http/contract/fields.ts";
 import { ApiError } from "../http/errors.ts";
+import { requireUnprotected } from "../resources/write/index.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { auditOrganization } from "./present.ts";
 import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
@@ -92,6 +93,12 @@ export async function updateOrganization(
 /** Far below the lease of a deletion, which must not end before the clusters are listed. */
 const LIST_TIMEOUT_MS = 10_000;
 
+interface DeletionOptions {
+  orgId: string;
+  preconditions: Preconditions | undefined;
+  dryRun?: boolean;
+}
+
 export interface DeletionHooks {
   /** Whether a cluster is being created that the Kubernetes API does not list yet. */
   hasPendingCreates(tx: Queryable, orgId: string): Promise<boolean>;
@@ -102,30 +109,31 @@ export interface DeletionHooks {
 }
 
 /**
- * Deletes an organization that has neither clusters nor images. First it is closed to changes, under the row lock that every change
+ * Deletes an organization that has neither clusters nor images; a dry run makes every check alone. First it is closed to changes, under the row lock that every change
  * inside it takes too; then its clusters are listed live; then it is marked as deleted, so that invoices and audit log
- * remain. Throws 409 organization_not_empty, 412, and 503 without the Kubernetes API; it is open to changes again then.
+ * remain. Throws 409 deletion_protected and organization_not_empty, 412, and 503 without the Kubernetes API; it is open to changes again then.
  */
 export async function deleteOrganization(
   deps: Deps,
   caller: Caller,
   hooks: DeletionHooks,
-  { orgId, preconditions }: { orgId: string; preconditions: Preconditions | undefined },
+  { orgId, preconditions, dryRun = false }: DeletionOptions,
 ): Promise<void> {
   const { author } = caller;
   const deletingAt = await transactAs(deps.db, caller, async (tx) => {
     const organization = await lockOrganization(tx, orgId);
     requireMatch(preconditions, versionTag(organization.version));
     if (await hooks.hasPendingCreates(tx, orgId)) throw notEmpty("clusters");
-    return beginDeletion(tx, orgId);
+    return dryRun ? undefined : beginDeletion(tx, orgId);
   });
   try {
     await requireEmpty(deps, orgId);
     if (await hooks.hasImages(orgId)) throw notEmpty("repositories");
   } catch (error) {
-    await cancelDeletion(deps.db, orgId, deletingAt);
+    if (deletingAt !== undefined) await cancelDeletion(deps.db, orgId, deletingAt);
     throw error;
   }
+  if (deletingAt === undefined) return;
   await deps.db.transaction(async (tx) => {
     const organization = await markDeleted(tx, orgId, deletingAt);
     if (organization === undefined)
@@ -142,12 +150,16 @@ export async function deleteOrganization(
 }
 
 async function requireEmpty({ kube }: Deps, orgId: string): Promise<void> {
-  const options = { namespace: organizationNamespace(orgId), limit: 1, timeoutMs: LIST_TIMEOUT_MS };
+  const options = { namespace: organizationNamespace(orgId), timeoutMs: LIST_TIMEOUT_MS };
   const [clusters, nodePools] = await Promise.all([
-    kube.list(clusterKind, options),
-    kube.list(nodePoolKind, options),
+    kube.listAll(clusterKind, options),
+    kube.listAll(nodePoolKind, options),
   ]);
-  if (clusters.items.length + nodePools.items.length > 0) throw notEmpty("clusters");
+  for (const object of [...clusters, ...nodePools]) {
+    const displayName = object.spec.displayName ?? object.metadata.name;
+    requireUnprotected({ object, displayName }, "clusterName" in object.spec ? "node pool" : "cluster");
+  }
+  if (clusters.length + nodePools.length > 0) throw notEmpty("clusters");
 }
 
 function notEmpty(what: "clusters" | "repositories"): ApiError {

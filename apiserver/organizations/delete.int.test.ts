@@ -79,6 +79,38 @@ describe("DELETE organization", () => {
     await waitFor("the deletion to be taken", async () => (await remove(org)).status === 204);
   });
 
+  test.each([
+    ["cluster", "The cluster racer", { deletion_protection: true }],
+    ["node pool", "The node pool web", { node_pools: [{ ...POOL, deletion_protection: true }] }],
+  ])(
+    "and its dry run are 409 deletion_protected for a %s that is, which they name",
+    async (_kind, subject, body) => {
+      const org = await makeOrganization(api, issuer);
+      expect((await createCluster(org, { plan: "scale", ...body })).status).toBe(202);
+      for (const query of ["?dry_run=true", ""]) {
+        const refused = await api.request("DELETE", `${org.path}${query}`, { token: org.owner.token });
+        const { code, message } = refused.body.error;
+        expect([refused.status, code, message]).toEqual([
+          409,
+          "deletion_protected",
+          `${subject} is protected from deletion: set deletion_protection to false first.`,
+        ]);
+      }
+      expect((await put(org, { name: "Still here" })).status).toBe(200);
+    },
+  );
+
+  test("as a dry run says whether it may be deleted, and changes nothing", async () => {
+    const org = await makeOrganization(api, issuer);
+    const dryRun = () => api.request("DELETE", `${org.path}?dry_run=true`, { token: org.owner.token });
+    const { status, body } = await dryRun();
+    expect([status, body.id]).toEqual([200, org.id]);
+    expect((await put(org, { name: "Still here" })).status).toBe(200);
+    await makeCluster(org.id);
+    expect((await dryRun()).body.error.code).toBe("organization_not_empty");
+    expect(await actionsOn(org.id)).toEqual(["organization.create", "organization.update"]);
+  });
+
   test("is 409 while a cluster is being created", async () => {
     const org = await makeOrganization(api, issuer);
     const clusterId = createId();
@@ -172,10 +204,12 @@ describe("DELETE organization", () => {
   });
 });
 
-function createCluster(org: TestOrganization) {
+const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
+
+function createCluster(org: TestOrganization, settings: object = {}) {
   return api.request("POST", `${org.path}/clusters`, {
     token: org.owner.token,
-    body: { name: "racer", k8s_version: "1.34.2" },
+    body: { name: "racer", k8s_version: "1.34.2", ...settings },
   });
 }
 

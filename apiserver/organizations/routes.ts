@@ -8,6 +8,7 @@ import { isNotModified, readPreconditions, versionTag } from "../http/contract/e
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { invalidField } from "../http/errors.ts";
+import { dryRunQuery } from "../resources/write/index.ts";
 import {
   createOrganization,
   type DeletionHooks,
@@ -173,14 +174,19 @@ function addDelete(router: Router, deps: Deps, hooks: DeletionHooks): void {
       tag,
       summary: "Delete an organization",
       description:
-        "Refused while it has clusters or container images; the container registry is needed only for an organization that was given a token to push. Its memberships, invitations and API tokens stop working immediately.",
+        "Refused while it has clusters or container images, of which a cluster or node pool that is protected from deletion is named; the container registry is needed only for an organization that was given a token to push. Its memberships, invitations and API tokens stop working immediately.",
       access: "organization:delete",
-      responses: { 204: { description: "Deleted." } },
-      errors: ["organization_not_empty", "conflict", "precondition_failed"],
+      query: dryRunQuery,
+      responses: {
+        200: { description: "A dry run: the organization, which can be deleted.", body: organizationRecord },
+        204: { description: "Deleted." },
+      },
+      errors: ["deletion_protected", "organization_not_empty", "conflict", "precondition_failed"],
     },
-    async (c, { orgId, caller }) => {
-      await deleteOrganization(deps, caller, hooks, { orgId, preconditions: readPreconditions(c) });
-      return c.body(null, 204);
+    async (c, { orgId, caller, query: { dry_run: dryRun } }) => {
+      await deleteOrganization(deps, caller, hooks, { orgId, preconditions: readPreconditions(c), dryRun });
+      if (!dryRun) return c.body(null, 204);
+      return c.json(presentOrganization(await requireOrganization(deps.db, orgId)), 200);
     },
   );
 }
