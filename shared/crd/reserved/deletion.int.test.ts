@@ -131,18 +131,22 @@ describe.each([
   ["nodepools", "The node pool kept"],
 ])("one of the %s that is protected", (resource, subject) => {
   const target = `${resource}/kept`;
-  const all: Request = ({ namespace }) => ({
-    method: "DELETE",
-    path: pathOf(resource, namespace),
-    query: { dryRun: "All", fieldSelector: "metadata.name=kept" },
-  });
+  const ofCollection =
+    (propagationPolicy: string): Request =>
+    ({ namespace }) => ({
+      method: "DELETE",
+      path: pathOf(resource, namespace),
+      query: { dryRun: "All", fieldSelector: "metadata.name=kept", propagationPolicy },
+    });
+  const cascades = ["Background", "Foreground", "Orphan"];
   const lift = { spec: { deletionProtection: false } };
 
-  test("is deleted by nobody but Marina's programs until its protection is lifted", async () => {
+  test("is deleted by nobody but Marina's programs until its protection is lifted, alone or as a collection and with every cascade", async () => {
     await make(world, target, { finalizers: [FINALIZER], spec: { deletionProtection: true } });
     for (const who of ["gitops", "engineer", "breakGlass", "admin", "namespaceController"] as const) {
       const mayDeleteAll = who === "admin" || who === "namespaceController";
-      for (const request of mayDeleteAll ? [remove(target), all] : [remove(target)]) {
+      const single = cascades.map((cascade) => remove(target, cascade));
+      for (const request of mayDeleteAll ? [...single, ...cascades.map(ofCollection)] : single) {
         const { status, body } = await attempt(world, who, request);
         expect([who, status]).toEqual([who, 403]);
         expect(body.message).toContain(
@@ -159,7 +163,7 @@ describe.each([
     const lifted = await world.send("gitops", lifting);
     expect([lifted.status, lifted.body.spec.deletionProtection]).toEqual([200, false]);
     expect((await attempt(world, "gitops", remove(target))).status).toBe(200);
-    expect((await attempt(world, "namespaceController", all)).status).toBe(200);
+    expect((await attempt(world, "namespaceController", ofCollection("Background"))).status).toBe(200);
   });
 
   test("is not protected any more once its deletion has begun", async () => {
