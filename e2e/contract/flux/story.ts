@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { ANNOTATION_ALLOWED_REGISTRATION } from "../../../shared/crd/names.ts";
@@ -12,6 +13,7 @@ import { playOrganizationJob } from "../../testing/organization-job.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { startControllers } from "./controllers.ts";
 import { type GitRepository, serveRepository } from "./git-server.ts";
+import { waitForSync } from "./sync.ts";
 
 const EXAMPLES = join(ROOT, "examples", "gitops");
 const NAMESPACE = "flux-clusters";
@@ -36,48 +38,8 @@ afterAll(async () => {
   for (const stop of stops.reverse()) await stop();
 });
 
-interface Sync {
-  metadata: { generation: number };
-  status?: {
-    observedGeneration?: number;
-    lastHandledReconcileAt?: string;
-    lastAttemptedRevision?: string;
-    conditions?: {
-      type: string;
-      status: string;
-      reason: string;
-      message: string;
-      observedGeneration: number;
-    }[];
-  };
-}
-
-async function readSync(): Promise<Sync> {
-  const { stdout } = await kubectl(["get", ...SYNC, "-o", "json"]);
-  return JSON.parse(stdout);
-}
-
-/** Until Flux has applied, or tried, what the repository has now, and says so with this status of Ready. */
-async function waitForSync(status: "True" | "False", message: RegExp): Promise<void> {
-  const now = new Date().toISOString();
-  for (const name of ["gitrepository/clusters", "kustomization/clusters"])
-    await kubectl([
-      "annotate",
-      name,
-      "-n",
-      NAMESPACE,
-      `reconcile.fluxcd.io/requestedAt=${now}`,
-      "--overwrite",
-    ]);
-  const revision = `main@sha1:${await repository.revision()}`;
-  await waitFor(`Ready=${status} of ${revision}`, async () => {
-    const { metadata, status: found } = await readSync();
-    const ready = found?.conditions?.find(({ type }) => type === "Ready");
-    const isTried =
-      found?.lastAttemptedRevision === revision && ready?.observedGeneration === metadata.generation;
-    return isTried && ready.status === status && message.test(ready.message);
-  });
-}
+const sync = (status: "True" | "False", message: RegExp) =>
+  waitForSync(NAMESPACE, repository, status, message);
 
 const CLUSTERS = ["production", "staging"] as const;
 const WORKLOADS = CLUSTERS.flatMap((name) => [`${name}-add-ons`, `${name}-web`]);
@@ -113,7 +75,7 @@ test("two clusters come from a repository made of the examples by their page alo
   engineer = await createEngineer(stack, orgID, { tolerated: /it calls Staging staging-cluster$/ });
   stops.push(() => engineer.close());
   await waitFor("the synchronization", async () => (await kubectl(["get", ...SYNC])).stdout !== "");
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   for (const name of ["production-cluster", "staging-cluster"])
     expect((await engineer.getCluster(name)).status).toMatchObject({ phase: "Ready", version: "1.34.2" });
   expect((await engineer.getPool("production-workers")).status).toMatchObject({
@@ -130,7 +92,7 @@ test("the pipeline that made the clusters deploys an add-on and a Deployment int
   await kubectl(["apply", "-f", "-"], { stdin: sync.replaceAll("${namespace}", namespace) });
   const addComponent = (text: string) => `${text}components:\n  - ../registration\n`;
   for (const name of CLUSTERS) await repository.commit(`clusters/${name}/kustomization.yaml`, addComponent);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   for (const name of WORKLOADS)
     await kubectl([
       "wait",
@@ -160,7 +122,7 @@ test("REST refuses what Git owns and names Flux, changes what Git does not name,
   expect(refused).toMatchObject({ status: 409, body: { error: { code: "managed_elsewhere" } } });
   expect(JSON.stringify(refused.body)).toContain("kustomize-controller");
   expectStatus(200, await alice.call("updateCluster", { orgID, clusterID, body: { name: "Staging" } }));
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   expect((await engineer.getCluster("staging-cluster")).spec.displayName).toBe("Staging");
 });
 
@@ -174,7 +136,7 @@ test("what was changed by hand is put back, unless the synchronization is suspen
       `--replicas=${replicas}`,
     ]);
   await scale(3);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   expect((await engineer.getPool("staging-workers")).spec.desiredNodes).toBe(1);
   const suspend = (value: boolean) =>
     kubectl(["patch", ...SYNC, "--type=merge", "-p", JSON.stringify({ spec: { suspend: value } })]);
@@ -185,7 +147,7 @@ test("what was changed by hand is put back, unless the synchronization is suspen
     async () => (await engineer.getPool("staging-workers")).status?.readyNodes === 2,
   );
   await suspend(false);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   expect((await engineer.getPool("staging-workers")).spec.desiredNodes).toBe(1);
 });
 
@@ -211,23 +173,23 @@ test("a number of nodes that Git leaves to another manager or a tenant survives 
   };
   const readPool = () => engineer.getPool("staging-workers");
   await setCount(1);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   await count(1);
   await setCount(undefined);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   // Flux writes nothing where nothing differs, and so keeps a field that its manifest names no more.
   await expect(count(2)).rejects.toThrow("kustomize-controller");
   await setCount(undefined, "counter");
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   await count(2);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   expect((await readPool()).spec.desiredNodes).toBe(2);
 
   await setCount(3);
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   expect((await readPool()).status).toMatchObject({ readyNodes: 3 });
   await setCount(undefined, "the tenant");
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   const released = await readPool();
   expect(released).toMatchObject({ spec: { desiredNodes: 1 }, status: { readyNodes: 3 } });
   expect(conditionOf(released, "Scaling")?.reason).toBe("CountReleased");
@@ -236,29 +198,29 @@ test("a number of nodes that Git leaves to another manager or a tenant survives 
   const { items: pools } = expectStatus(200, await alice.call("listNodePools", { orgID, clusterID }));
   const place = { orgID, clusterID, poolID: pools[0]?.id ?? "" };
   expectStatus(200, await alice.call("updateNodePool", { ...place, body: { desired_nodes: 2 } }));
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   expect(await readPool()).toMatchObject({ spec: { desiredNodes: 2 }, status: { readyNodes: 2 } });
 });
 
 test("a version that is not offered stalls the cluster, and the reason is in the Kustomization; nothing else changes", async () => {
   await commit("base/cluster.yaml", '"1.34"', '"1.35.9"');
-  await waitForSync("False", /stalled|failed early/i);
+  await sync("False", /stalled|failed early/i);
   expect((await engineer.getCluster("production-cluster")).status).toMatchObject({ version: "1.34.2" });
   await commit("base/cluster.yaml", '"1.35.9"', '"1.34"');
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
 });
 
 test("what is refused shows Marina's reason in the Kustomization", async () => {
   await commit("base/node-pool.yaml", "vcpus: 2", "vcpus: 0");
-  await waitForSync("False", /vcpus/);
+  await sync("False", /vcpus/);
   expect((await engineer.getPool("production-workers")).spec.vcpus).toBe(2);
   await commit("base/node-pool.yaml", "vcpus: 0", "vcpus: 2");
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
 });
 
 test("an upgrade is a commit, and ready when the last node has it", async () => {
   await commit("base/cluster.yaml", '"1.34"', '"1.35"');
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   for (const name of ["production", "staging"]) {
     expect((await engineer.getCluster(`${name}-cluster`)).status).toMatchObject({ version: "1.35.1" });
     expect((await engineer.getPool(`${name}-workers`)).status).toMatchObject({ version: "1.35.1" });
@@ -280,9 +242,40 @@ test("what was deployed goes with its Kustomizations, and stays where they stay"
     await kubectl(["delete", `kustomization/${name}`, "-n", namespace]);
 });
 
+/** Has Git protect staging, with its pool, from deletion, or not. */
+function setProtection(value: boolean): Promise<void> {
+  const patch = JSON.stringify([{ op: "add", path: "/spec/deletionProtection", value }]);
+  const target = { kind: "Cluster|NodePool" };
+  return repository.commit("clusters/staging/kustomization.yaml", (text) => {
+    const { patches = [], ...rest } = parse(text);
+    const others = patches.filter((one: { target: object }) => !isDeepStrictEqual(one.target, target));
+    return stringify({ ...rest, patches: [...others, { target, patch }] });
+  });
+}
+
+test("what is protected stays when it is removed from the repository, and the Kustomization says so until Git lifts that", async () => {
+  await setProtection(true);
+  await sync("True", /^Applied revision/);
+  await commit("kustomization.yaml", "  - staging\n", "");
+  await sync(
+    "False",
+    /The cluster staging-cluster is protected from deletion: set spec.deletionProtection to false first/,
+  );
+  const [cluster, pool] = [
+    await engineer.getCluster("staging-cluster"),
+    await engineer.getPool("staging-workers"),
+  ];
+  expect([cluster, pool].map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined, undefined]);
+  expect(conditionOf(cluster, "DeletionProtected")?.status).toBe("True");
+  // The rest of the repository is still applied, and the next synchronization tries the prune again.
+  await commit("kustomization.yaml", "  - production\n", "  - production\n  - staging\n");
+  await setProtection(false);
+  await sync("True", /^Applied revision/);
+});
+
 test("what is removed from the repository is deleted whole, and so is the rest with the Kustomization", async () => {
   await commit("kustomization.yaml", "  - staging\n", "");
-  await waitForSync("True", /^Applied revision/);
+  await sync("True", /^Applied revision/);
   const listed = async () => expectStatus(200, await alice.call("listClusters", { orgID })).items;
   await waitFor("one cluster", async () => (await listed()).length === 1);
   await kubectl(["delete", "kustomization/synchronization", "-n", NAMESPACE]);
