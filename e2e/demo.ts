@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   };
   const onWait: Waiting["onWait"] = ({ what, seconds, seen }) =>
     console.log(`    waiting for ${what} ${seconds.toFixed(0).padStart(6)} s   ${seen}${describeBuilds()}`);
-  await runTenantStory(stack, onStep, { onWait, deadlineSeconds: DEADLINE_SECONDS });
+  await runTenantStory(stack, onStep, { onWait, deadlineSeconds: DEADLINE_SECONDS, hasRealClusters: true });
   const seconds = (performance.now() - started) / 1000;
   lastSeconds.add({ demo: Math.round(seconds) });
   console.log(

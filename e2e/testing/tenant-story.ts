@@ -40,15 +40,16 @@ type ClusterPlace = { orgID: string; clusterID: string };
 
 /**
  * The first hour of a tenant, at full speed: an organization, a cluster with two pools watched on the live feed,
- * its kubeconfig, `kubectl get nodes`, a scale-up and the deletion. Throws at the first step that fails.
+ * its kubeconfig, `kubectl get nodes`, a scale-up, where clusters are real the dry run of an upgrade, and the deletion, which is
+ * held back first. Throws at the first step that fails.
  */
 export async function runTenantStory(
   stack: StoryStack,
   onStep: OnStep,
-  waiting: Waiting = {},
+  options: Waiting & { hasRealClusters?: boolean } = {},
 ): Promise<StoryOutcome> {
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);
-  const until = createUntil(describeSeen, waiting);
+  const until = createUntil(describeSeen, options);
   const step = timeSteps(onStep);
 
   const organization = expectStatus(201, await alice.call("createOrganization", { body: { name: "Demo" } }));
@@ -90,6 +91,9 @@ export async function runTenantStory(
     await until("4 nodes", () => get(alice, place), isRunningWith(4));
     const nodesAfterScaling = await getNodes(stack.kubectl, alice, place);
     step("pool scaled from 2 to 3", nodesAfterScaling.join(", "));
+
+    if (options.hasRealClusters) await checkUpgrade(stack.kubectl, alice, place, step);
+    await holdDeletion(alice, place, step);
 
     expectStatus(202, await alice.call("deleteCluster", place));
     await until(
@@ -142,14 +146,69 @@ function isRunningWith(nodes: number) {
     cluster.status === "running" && cluster.nodes.ready === nodes && cluster.nodes.total === nodes;
 }
 
+/** Protects the cluster, has its deletion refused, and lifts the protection. */
+async function holdDeletion(alice: Tenant, place: ClusterPlace, step: Step): Promise<void> {
+  const protect = async (value: boolean) =>
+    expectStatus(200, await alice.call("updateCluster", { ...place, body: { deletion_protection: value } }));
+  await protect(true);
+  const { error } = expectStatus(409, await alice.call("deleteCluster", place));
+  await protect(false);
+  step("deletion held back", error.message);
+}
+
+/** A webhook that refuses all new pods, for nobody answers it. */
+const DEAD_WEBHOOK = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "ValidatingWebhookConfiguration",
+  metadata: { name: "policy" },
+  webhooks: [
+    {
+      name: "policy.example.com",
+      clientConfig: { service: { namespace: "default", name: "policy" } },
+      rules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+      sideEffects: "None",
+      admissionReviewVersions: ["v1"],
+    },
+  ],
+};
+
+/** A dry run of an upgrade that something in the cluster stands in the way of. */
+async function checkUpgrade(kubectl: string, alice: Tenant, place: ClusterPlace, step: Step): Promise<void> {
+  await runKubectl(kubectl, alice, place, ["apply", "-f"], JSON.stringify(DEAD_WEBHOOK));
+  const path = `/organizations/${place.orgID}/clusters/${place.clusterID}/upgrade?dry_run=true`;
+  const { status, body } = await alice.request<ClusterRecord>("POST", path, { target_version: "1.35" });
+  if (status !== 200) throw new Error(`the dry run of an upgrade is ${status}: ${JSON.stringify(body)}`);
+  const { checks = [], nodes_replaced: nodes } = body.effects ?? {};
+  const [check] = Array.isArray(checks) ? checks : [];
+  if (check === undefined) throw new Error(`the dry run found nothing: ${JSON.stringify(checks)}`);
+  step(
+    "upgrade tried as dry run",
+    `${nodes} nodes replaced; ${check.severity}: ${check.message} ${check.fix}`,
+  );
+}
+
 async function getNodes(kubectl: string, tenant: Tenant, place: ClusterPlace): Promise<string[]> {
+  const workers = ["get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "name"];
+  const stdout = await runKubectl(kubectl, tenant, place, workers);
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+/** What kubectl prints with the kubeconfig of the cluster; the name of a file with the manifest is its last argument. */
+async function runKubectl(
+  kubectl: string,
+  tenant: Tenant,
+  place: ClusterPlace,
+  args: readonly string[],
+  manifest?: string,
+): Promise<string> {
   const kubeconfig = expectStatus(200, await tenant.call("getKubeconfig", place));
   const folder = await mkdtemp(join(tmpdir(), "marina-kubeconfig-"));
+  const [config, file] = ["config", "manifest.json"].map((name) => join(folder, name)) as [string, string];
   try {
-    await writeFile(join(folder, "config"), kubeconfig, { mode: 0o600 });
-    const workers = ["get", "nodes", "-l", "!node-role.kubernetes.io/control-plane", "-o", "name"];
-    const { stdout } = await run(kubectl, ["--kubeconfig", join(folder, "config"), ...workers]);
-    return stdout.split("\n").filter((line) => line !== "");
+    await writeFile(config, kubeconfig, { mode: 0o600 });
+    if (manifest !== undefined) await writeFile(file, manifest);
+    const all = ["--kubeconfig", config, ...args, ...(manifest === undefined ? [] : [file])];
+    return (await run(kubectl, all)).stdout;
   } finally {
     await rm(folder, { recursive: true });
   }
@@ -167,6 +226,8 @@ function describeSeen(value: unknown): string {
   const ready = nodes === undefined ? "" : `, ${nodes.ready} of ${nodes.total} nodes ready`;
   return `${status}${ready}${message ? `: ${message}` : ""}`;
 }
+
+type Step = ReturnType<typeof timeSteps>;
 
 function timeSteps(onStep: OnStep) {
   let last = performance.now();
