@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../program/id.ts";
-import { FINALIZER, LABEL_ID } from "../names.ts";
+import { FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../names.ts";
 import { openWorld, pathOf, type Writer } from "./testing.ts";
 import {
   type Attempt,
@@ -94,6 +94,32 @@ test.each([
   async (resource, who, metadata, expected) => {
     const answer = await attemptAt(resource, metadata, { deleted: false, who, request: remove }, expected);
     expect(answer).toContain(expected);
+  },
+);
+
+test.each(["clusters", "nodepools", "clusteraccesses"])(
+  "each request of `clusterctl move` about one of the %s passes for an administrator, and those to the source in an emergency",
+  async (resource) => {
+    const target = `${resource}/moved`;
+    const [id, orgId] = [createId(), createId()];
+    const owned = { labels: { [LABEL_ID]: id, [LABEL_ORG_ID]: orgId }, finalizers: [FINALIZER] };
+    await make(world, target, owned);
+    const { body: live } = await world.send("admin", {
+      method: "GET",
+      path: pathOf(resource, world.namespace, "moved"),
+    });
+    const { finalizers, labels, annotations } = live.metadata;
+    const own = { manager: "marina-operator", operation: "Apply", apiVersion: live.apiVersion };
+    const managedFields = [...live.metadata.managedFields, { ...own, fieldsType: "FieldsV1", fieldsV1: {} }];
+    const owner = { apiVersion: live.apiVersion, kind: "Cluster", name: "moved", uid: createId() };
+    const moved = { finalizers, labels, annotations, managedFields, ownerReferences: [owner] };
+    await expectAnswer(world, ["admin", "creates it in the target", create(resource, moved)]);
+    const mark = { annotations: { "clusterctl.cluster.x-k8s.io/delete-for-move": "" } };
+    for (const who of ["admin", "breakGlass"] as const) {
+      await expectAnswer(world, [who, "marks it in the source", merge(target, { metadata: mark })]);
+      await expectAnswer(world, [who, "takes its finalizers", withNone(target)]);
+      await expectAnswer(world, [who, "deletes it", remove(target)]);
+    }
   },
 );
 
@@ -218,7 +244,7 @@ describe.each([
     await make(world, at("kept"), { spec: { expiresAt: END, deletionProtection: true } });
   });
 
-  test.each([
+  test.each<Attempt>([
     ...scheduling.flatMap(([what, request, refused]): Attempt[] => [
       ["restore", what, request, refused],
       ...(["gitops", "engineer", "breakGlass", "admin"] as const).map((who): Attempt => [who, what, request]),
