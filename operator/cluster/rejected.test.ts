@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
+import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { aPool } from "../node-pool/testing.ts";
 import { makePool } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
@@ -74,5 +75,18 @@ describe("an apply that Cluster API does not accept", () => {
       capiFacts: { conditions: [{ ...late, lastTransitionTime: secondsAgo(seconds) }] },
     });
     expect(findCondition(statusAfter(observed).conditions, "Stalled")?.status).toBe(stalled);
+  });
+
+  test("it keeps its network, for it is retried, and gives it up with its deletion at once", () => {
+    const taken = aCluster().reconciled();
+    const refused = taken.with({
+      capi: undefined,
+      applyFailure: { kind: "rejected", message: "is invalid" },
+    });
+    expect(refused.plan()).toMatchObject({ apply: [], remove: [] });
+    const { remove, releaseFinalizer } = refused.deleting().plan();
+    const { name } = taken.observed.locks.own ?? {};
+    expect(remove).toContainEqual(expect.objectContaining({ verb: "delete", kind: configMapKind, name }));
+    expect([name, releaseFinalizer]).toEqual([expect.stringMatching(/^subnet-/), true]);
   });
 });
