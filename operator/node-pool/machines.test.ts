@@ -133,6 +133,16 @@ describe("a machine that goes", () => {
     expect(scaled.status()?.goneMachines).toHaveLength(MAX_GONE_MACHINES);
     expect(goneIn(scaled.with({ machines: [] }))?.at(-1)).toMatchObject({ uid: "uid-m-0" });
   });
+
+  test("gives way to none that was never billed, however many of those come and go", () => {
+    const never = (n: number) => makeMachine(`never-${n}`, { nodeRef: undefined } as never);
+    const failed = Array.from({ length: MAX_GONE_MACHINES + 1 }, (_, n) => never(n));
+    const pool = later.reconciled().with({ machines: failed }).reconciled();
+    const gone = goneIn(pool.with({ machines: [] })) ?? [];
+    expect(gone).toHaveLength(MAX_GONE_MACHINES);
+    expect(gone.filter(({ hadNode }) => hadNode).map(({ uid }) => uid)).toEqual(["uid-a", "uid-b"]);
+    expect(gone.at(-1)?.uid).toBe(`uid-never-${MAX_GONE_MACHINES}`);
+  });
 });
 
 test("the last status of a deleted pool lists its last machines as gone, before the finalizer is released", () => {

@@ -45,8 +45,15 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
   const added = [...lastByUID.values()].filter(({ uid }) => !present.has(uid) && !known.has(uid));
   return {
     machines: listed,
-    gone: [...kept, ...added.map((machine) => toGone(machine, now))].slice(-MAX_GONE_MACHINES),
+    gone: limitGone([...kept, ...added.map((machine) => toGone(machine, now))]),
   };
+}
+
+/** Where there are too many, those that are not billed make room, then those that went first. */
+function limitGone(gone: GoneMachine[]): GoneMachine[] {
+  const excess = gone.slice(MAX_GONE_MACHINES).length;
+  const dropped = new Set(gone.filter(({ hadNode }) => !hadNode).slice(0, excess));
+  return gone.filter((machine) => !dropped.has(machine)).slice(-MAX_GONE_MACHINES);
 }
 
 function presentMachine(

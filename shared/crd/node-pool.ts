@@ -237,7 +237,8 @@ export const nodePoolStatusSchema = z
       .max(MAX_GONE_MACHINES)
       .optional()
       .meta({
-        description: "The machines that went within the last day, the last ones of many.",
+        description:
+          "The machines that went within the last day; of many the last ones, and first those that are billed.",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["uid"],
       }),
