@@ -117,7 +117,7 @@ async function readPreviousSources(dir: string): Promise<string> {
 }
 
 /** What of a release may be a version behind while the rest is new. */
-export type Behind = "apiserver" | "operator" | "policies";
+export type Behind = "apiserver" | "operator" | "programs" | "policies";
 
 /** A copy of this tree's chart in which this part is that of the previous version. Returns its folder. */
 export function writeMixedChart(dir: string, behind: Behind): string {
@@ -132,11 +132,13 @@ export function writeMixedChart(dir: string, behind: Behind): string {
       cpSync(join(previous, "charts", "marina", file), join(chart, file), { dereference: true });
     return chart;
   }
-  const file = join(chart, "templates", behind, "deployment.yaml");
-  const text = readFileSync(file, "utf8");
   const image = `image: marina/marina:${PREVIOUS_VERSION}`;
-  const mixed = text.replace('image: {{ include "marina.image" . | quote }}', image);
-  if (mixed === text) throw new Error(`${file} names its image in another way`);
-  writeFileSync(file, mixed);
+  for (const program of behind === "programs" ? ["apiserver", "operator"] : [behind]) {
+    const file = join(chart, "templates", program, "deployment.yaml");
+    const text = readFileSync(file, "utf8");
+    const mixed = text.replace('image: {{ include "marina.image" . | quote }}', image);
+    if (mixed === text) throw new Error(`${file} names its image in another way`);
+    writeFileSync(file, mixed);
+  }
   return chart;
 }

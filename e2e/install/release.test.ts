@@ -143,11 +143,12 @@ describe("an installed release, with a tenant's cluster", () => {
   test.each([
     ["API server is", "apiserver", { operator: VERSION, apiserver: PREVIOUS_VERSION }],
     ["operator is", "operator", { operator: PREVIOUS_VERSION, apiserver: VERSION }],
+    ["programs, and not the admission policies, are", "programs", bothOf(PREVIOUS_VERSION)],
     ["admission policies are", "policies", bothOf(VERSION)],
   ] as const)("works while the %s a version behind", async (_, behind, versions) => {
     await release.upgrade(storyValues(stack), writeMixedChart(dirname(stack.kubeconfig), behind));
     await expectVersions(versions);
-    expect(await clusters.createScaleAndDelete(`with older ${behind}`)).toEqual(["kept"]);
+    expect(await clusters.createScaleAndDeleteInAllWays(`older-${behind}`)).toEqual(["kept"]);
     expect(await clusters.listMachines()).toEqual(machines);
   });
 
