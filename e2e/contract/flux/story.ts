@@ -87,9 +87,9 @@ test("two clusters come from a repository made of the examples by their page alo
 test("the pipeline that made the clusters deploys an add-on and a Deployment into both, and they are ready when Flux says so", async () => {
   const { namespace } = engineer;
   await kubectl(["annotate", "namespace", namespace, `${ANNOTATION_ALLOWED_REGISTRATION}=fluxSecret`]);
-  const sync = readFileSync(join(EXAMPLES, "workloads", "sync.yaml"), "utf8");
+  const manifest = readFileSync(join(EXAMPLES, "workloads", "sync.yaml"), "utf8");
   // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder of the example
-  await kubectl(["apply", "-f", "-"], { stdin: sync.replaceAll("${namespace}", namespace) });
+  await kubectl(["apply", "-f", "-"], { stdin: manifest.replaceAll("${namespace}", namespace) });
   const addComponent = (text: string) => `${text}components:\n  - ../registration\n`;
   for (const name of CLUSTERS) await repository.commit(`clusters/${name}/kustomization.yaml`, addComponent);
   await sync("True", /^Applied revision/);
