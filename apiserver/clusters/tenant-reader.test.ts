@@ -1,77 +1,29 @@
-import { Buffer } from "node:buffer";
 import type { RequestListener } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { composeKubeconfig } from "../../shared/kube/kubeconfig.ts";
 import { createTestServers } from "../../shared/tenant/testing-server.ts";
-import type { Deps } from "../deps.ts";
-import type { ProjectedCluster } from "../resources/project/index.ts";
 import { readLeftovers } from "./leftovers.ts";
-import { createTenantReader, toTenantConnection } from "./tenant-reader.ts";
-
-const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
-/** More than a slow machine needs. */
-const PATIENT = 60_000;
+import { toTenantConnection } from "./tenant-reader.ts";
+import {
+  aCluster,
+  aKubeconfig,
+  createReader,
+  json,
+  large,
+  listOf,
+  PATIENT,
+  slowBytes,
+} from "./testing-tenant.ts";
 
 const { authority, serve, listen, stopAll } = await createTestServers();
 afterEach(stopAll);
 
-const aCluster = (apiServerURL: string) =>
-  ({
-    orgId: "one",
-    status: "running",
-    object: { status: { firstReadyAt: "2026-11-21T09:00:00Z", apiServerURL } },
-  }) as ProjectedCluster;
-
-const aKubeconfig = (server: string) =>
-  composeKubeconfig({
-    cluster: "first",
-    user: "admin",
-    server,
-    ca: authority.certificate,
-    credential: { token: "secret" },
-  });
-
-/** A reader of clusters whose Secrets have this kubeconfig. */
-function createReader(kubeconfig: string, allMs = PATIENT) {
-  const value = Buffer.from(kubeconfig).toString("base64");
-  const deps = { kube: { get: async () => ({ data: { value } }) } } as unknown as Deps;
-  return createTenantReader(deps, { allMs, callMs: allMs });
-}
+const kubeconfigOf = (server: string) => aKubeconfig(server, authority.certificate);
 
 /** What the dry run says of the cluster at this address; `kubeconfig` is that of the operator's Secret. */
-const read = (url: string, { allMs = PATIENT, kubeconfig = aKubeconfig(url) } = {}) =>
+const read = (url: string, { allMs = PATIENT, kubeconfig = kubeconfigOf(url) } = {}) =>
   readLeftovers(createReader(kubeconfig, allMs), aCluster(url));
-
-const json =
-  (body: unknown, status = 200): RequestListener =>
-  (_request, response) => {
-    response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-  };
-const listOf = (items: unknown, metadata: unknown = {}) => ({ kind: "List", metadata, items });
-
-/** Writes so many MiB, as fast as they are taken. */
-const large =
-  (megabytes: number): RequestListener =>
-  (_request, response) => {
-    let left = megabytes;
-    response.writeHead(200, { "content-type": "application/json" });
-    const write = () => {
-      while (left > 0 && !response.destroyed && response.write(MEGABYTE)) left -= 1;
-      if (left <= 0) response.end();
-    };
-    response.on("drain", () => {
-      left -= 1;
-      write();
-    });
-    write();
-  };
-const slowBytes: RequestListener = (_request, response) => {
-  response.writeHead(200, { "content-type": "application/json" });
-  const timer = setInterval(() => response.write(" "), 50);
-  response.on("close", () => clearInterval(timer));
-};
 
 describe("what a cluster leaves behind is unknown, with the reason, and never an empty list, when its API server", () => {
   test.each<[string, RequestListener, RegExp]>([
@@ -130,7 +82,7 @@ describe("what a cluster leaves behind is unknown, with the reason, and never an
       ),
     );
     const [url = "", other = ""] = urls;
-    const kubeconfig = aKubeconfig(other);
+    const kubeconfig = kubeconfigOf(other);
     expect(await read(url, { kubeconfig })).toEqual({ unknown: "The cluster's kubeconfig cannot be used." });
     expect(called).toBe(0);
   });
@@ -168,7 +120,10 @@ test.each([
   ["is no YAML", "clusters: [\n"],
   ["is nothing", ""],
   ["refers to itself without end", "a: &a [*a, *a]\nclusters: *a"],
-  ["has a CA that is none", aKubeconfig("https://127.0.0.1:1").replace(/(authority-data: ).*/, "$1bm9uZQ==")],
+  [
+    "has a CA that is none",
+    kubeconfigOf("https://127.0.0.1:1").replace(/(authority-data: ).*/, "$1bm9uZQ=="),
+  ],
 ])("what a cluster leaves behind is unknown when its kubeconfig %s", async (_name, kubeconfig) => {
   expect(await read("https://127.0.0.1:1", { kubeconfig })).toEqual({
     unknown: expect.stringMatching(/kubeconfig cannot be used|could not be read/),
@@ -177,7 +132,7 @@ test.each([
 
 test("two reads of one organization take turns", async () => {
   const url = await serve(() => undefined);
-  const reader = createReader(aKubeconfig(url));
+  const reader = createReader(kubeconfigOf(url));
   let running = 0;
   let most = 0;
   const one = () =>
@@ -193,7 +148,7 @@ test("two reads of one organization take turns", async () => {
 test("a read that has no turn in its time says so, and the next one of its organization has one", async () => {
   const url = await serve(() => undefined);
   // How long the fifth one waits for a turn, and how long the last one may take, also on a slow machine.
-  const reader = createReader(aKubeconfig(url), 3_000);
+  const reader = createReader(kubeconfigOf(url), 3_000);
   const hanging = Promise.withResolvers<void>();
   const others = ["a", "b", "c", "d"].map((orgId) =>
     reader.read({ ...aCluster(url), orgId }, () => hanging.promise),
@@ -209,7 +164,7 @@ test("a proxy, another server name and no verification in a kubeconfig do not co
   const url = "https://127.0.0.1:6443";
   const others =
     'proxy-url: "http://127.0.0.1:1"\n      tls-server-name: "other"\n      insecure-skip-tls-verify: true';
-  const kubeconfig = aKubeconfig(url).replace("      server:", `      ${others}\n      server:`);
+  const kubeconfig = kubeconfigOf(url).replace("      server:", `      ${others}\n      server:`);
   expect(kubeconfig).toContain("proxy-url");
   expect(Object.keys(toTenantConnection(kubeconfig, url) ?? {})).toEqual(["server", "ca", "readHeaders"]);
 });

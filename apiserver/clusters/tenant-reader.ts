@@ -39,6 +39,7 @@ const DEADLINE_MS = 5_000;
 const LIMITS = {
   callMs: DEADLINE_MS,
   allMs: DEADLINE_MS,
+  maxStreamBytes: 16 * 1024 * 1024,
   maxTotalBytes: 64 * 1024 * 1024,
 };
 

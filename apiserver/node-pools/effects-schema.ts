@@ -51,10 +51,19 @@ const MAX_CHECKS = 500;
 
 const upgradeCheckRecord = z
   .object({
-    check: z.enum(["pods_not_evictable", "webhook_without_endpoint", "removed_api", "unknown"]).openapi({
-      description:
-        "What was found: pods that no drain can evict, a webhook that refuses what it is asked about, an API in use that the version no longer has, or what could not be read.",
-    }),
+    check: z
+      .enum([
+        "pods_not_evictable",
+        "webhook_without_endpoint",
+        "removed_api",
+        "version_skew",
+        "certificate_ends",
+        "unknown",
+      ])
+      .openapi({
+        description:
+          "What was found: pods that no drain can evict, a webhook that refuses what it is asked about, an API in use that the version no longer has, a node whose kubelet the version does not support, a certificate of the control plane that ends soon, or what could not be read.",
+      }),
     severity: z.enum(["blocking", "warning"]).openapi({
       description:
         "blocking: the upgrade waits for it, or something no longer works after it, until somebody acts.",

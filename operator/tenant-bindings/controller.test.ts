@@ -16,7 +16,8 @@ const endless: TenantClient = {
   listPage: () => Promise.resolve({ items: [], next: "more" }),
   create: () => Promise.resolve(),
   delete: () => Promise.resolve(),
-  read: unused,
+  readLines: () => expect.unreachable(),
+  readCertificates: unused,
   send: unused,
 };
 

@@ -28,7 +28,11 @@ beforeEach(async () => {
   const transport = createTransport({ connection: loadConnection(process.env.MARINA_TEST_KUBECONFIG) });
   close = () => transport.close();
   stop = new AbortController();
-  tenant = createTenantClient(transport, { signal: stop.signal, mayWrite: () => true });
+  tenant = createTenantClient(transport, {
+    signal: stop.signal,
+    mayWrite: () => true,
+    certificates: () => expect.unreachable(),
+  });
 });
 afterEach(async () => {
   await close();

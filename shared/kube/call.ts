@@ -217,21 +217,27 @@ export async function readResponse(
   return { status: response.statusCode, headers, body: parseBody(text, headers["content-type"]) };
 }
 
-/** Reads bodies until all of them together are too large: a KubeError then, reason "TooLarge". */
-export function createBodyReader(maxTotalBytes: number): (body: Body) => Promise<string> {
+/** Passes bodies on until all of them together are too large: a KubeError then, reason "TooLarge". */
+export function createByteLimit(maxTotalBytes: number): (body: Body) => AsyncIterable<Buffer> {
   let left = maxTotalBytes;
-  return async (body) => {
-    const chunks: Buffer[] = [];
+  return async function* (body) {
     for await (const chunk of body as AsyncIterable<Buffer>) {
       left -= chunk.length;
-      if (left < 0) {
-        const kubeMessage = `the responses are larger than ${maxTotalBytes} bytes together`;
-        throw new KubeError({ status: 0, reason: "TooLarge", kubeMessage });
-      }
-      chunks.push(chunk);
+      if (left < 0) throw tooLarge(`the responses are larger than ${maxTotalBytes} bytes together`);
+      yield chunk;
     }
-    return Buffer.concat(chunks).toString();
   };
+}
+
+/** The text of a body. */
+export async function collectText(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const read: Buffer[] = [];
+  for await (const chunk of chunks) read.push(chunk);
+  return Buffer.concat(read).toString();
+}
+
+function tooLarge(kubeMessage: string): KubeError {
+  return new KubeError({ status: 0, reason: "TooLarge", kubeMessage });
 }
 
 function parseBody(text: string, contentType: string | undefined): unknown {
@@ -245,12 +251,14 @@ function parseBody(text: string, contentType: string | undefined): unknown {
 
 /**
  * The lines of a byte stream without their newline; a last line without newline is included. Calls `onIdle`, which must
- * end the stream, when no byte arrives for `idleTimeoutMs` while a line is awaited.
+ * end the stream, when no byte arrives for `idleTimeoutMs` while a line is awaited. A line of more characters than
+ * `maxLength` is a KubeError, reason "TooLarge".
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
   idleTimeoutMs: number,
   onIdle: () => void,
+  maxLength = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<string> {
   const iterator = chunks[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
@@ -262,6 +270,8 @@ export async function* readLines(
       if (done) break;
       const parts = decoder.decode(value, { stream: true }).split("\n");
       parts[0] = rest + parts[0];
+      if (parts.some(({ length }) => length > maxLength))
+        throw tooLarge(`a line has more than ${maxLength} characters`);
       rest = parts.pop() ?? "";
       yield* parts.filter((line) => line !== "");
     }

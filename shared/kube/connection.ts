@@ -1,7 +1,10 @@
+import type { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { RequestOptions } from "node:https";
 import path from "node:path";
+import { TLSSocket } from "node:tls";
 import { bufferFromFileOrString, KubeConfig, type User } from "@kubernetes/client-node";
+import { Agent, buildConnector, type Dispatcher, ProxyAgent } from "undici";
 import { parse as parseYaml } from "yaml";
 import { sleep } from "./sleep.ts";
 
@@ -147,4 +150,53 @@ async function readHeaders(config: KubeConfig): Promise<Record<string, string>> 
 
 function readPem(file: string | undefined, base64: string | undefined): string | undefined {
   return bufferFromFileOrString(file, base64)?.toString();
+}
+
+interface DispatcherOptions {
+  connection: KubeConnection;
+  /** A longer body of a response ends its request (default: no limit). */
+  maxResponseBytes?: number | undefined;
+  /** Called with the server's certificate after each TLS handshake; never through a proxy. */
+  onCertificate?: ((certificate: X509Certificate) => void) | undefined;
+}
+
+/** The pool of connections to an API server. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { connection, maxResponseBytes = -1, onCertificate } = options;
+  const pool = {
+    allowH2: false,
+    connections: 128,
+    pipelining: 1,
+    // Below the 90 s after which a Go server closes an idle connection.
+    keepAliveTimeout: 30_000,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxResponseSize: maxResponseBytes,
+  };
+  const connect = {
+    timeout: 10_000,
+    rejectUnauthorized: connection.insecureSkipTlsVerify !== true,
+    ...(connection.ca !== undefined && { ca: connection.ca }),
+    ...(connection.cert !== undefined && { cert: connection.cert }),
+    ...(connection.key !== undefined && { key: connection.key }),
+    ...(connection.tlsServerName !== undefined && { servername: connection.tlsServerName }),
+  };
+  const { proxyUrl } = connection;
+  if (proxyUrl !== undefined) return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect });
+  if (onCertificate === undefined) return new Agent({ ...pool, connect });
+  return new Agent({ ...pool, connect: observeCertificates(connect, onCertificate) });
+}
+
+function observeCertificates(
+  connect: buildConnector.BuildOptions,
+  onCertificate: (certificate: X509Certificate) => void,
+): buildConnector.connector {
+  const connector = buildConnector({ ...connect, allowH2: false });
+  return (options, callback) =>
+    connector(options, (...outcome) => {
+      const [, socket] = outcome;
+      const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+      if (certificate !== undefined) onCertificate(certificate);
+      callback(...outcome);
+    });
 }

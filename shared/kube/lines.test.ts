@@ -25,3 +25,11 @@ test("a stream from which no byte arrives in time is ended by its reader", async
   const lines = readLines(silent, 1, () => reject(new Error("idle")));
   await expect(lines.next()).rejects.toThrow("idle");
 });
+
+test("a line that is longer than a reader takes ends its stream, before it is complete", async () => {
+  async function* endless() {
+    for (;;) yield new TextEncoder().encode("a".repeat(10));
+  }
+  const lines = readLines(endless(), 60_000, neverIdle, 100);
+  await expect(lines.next()).rejects.toMatchObject({ name: "KubeError", reason: "TooLarge" });
+});

@@ -1,8 +1,10 @@
-import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import type { X509Certificate } from "node:crypto";
+import type { Dispatcher } from "undici";
 import { currentTenant } from "../program/tenant-context.ts";
 import {
   type Call,
-  createBodyReader,
+  collectText,
+  createByteLimit,
   createRateLimiter,
   readLines,
   readResponse,
@@ -10,7 +12,7 @@ import {
   startCall,
   type TransportResponse,
 } from "./call.ts";
-import type { KubeConnection } from "./connection.ts";
+import { createDispatcher, type KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
 import { sleep } from "./sleep.ts";
 
@@ -38,6 +40,8 @@ export interface TransportRequest {
 export interface StreamRequest extends Omit<TransportRequest, "method" | "body" | "contentType"> {
   /** Without a byte for this long, the stream ends with a KubeError (default 150 000: bookmarks come every minute). */
   idleTimeoutMs?: number | undefined;
+  /** A line of more characters ends the stream with a KubeError, reason "TooLarge" (default: no limit). */
+  maxLineLength?: number | undefined;
 }
 
 export interface RequestInfo {
@@ -58,9 +62,13 @@ export interface TransportOptions {
   timeoutMs?: number | undefined;
   /** A longer body of a response ends its call with a KubeError (default: no limit). */
   maxResponseBytes?: number | undefined;
+  /** The same of a stream, which is not held as a whole (default `maxResponseBytes`). */
+  maxStreamBytes?: number | undefined;
   /** The bodies of all responses together; the byte after them ends its call with a KubeError, reason "TooLarge". */
   maxTotalBytes?: number | undefined;
   userAgent?: string | undefined;
+  /** Called with the server's certificate after each TLS handshake; never through a proxy. */
+  onCertificate?: ((certificate: X509Certificate) => void) | undefined;
   /** Called once per attempt; for a stream when its headers arrived. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
 }
@@ -84,24 +92,40 @@ export function createTransport(options: TransportOptions): Transport {
   const server = new URL(connection.server);
   const basePath = server.pathname.replace(/\/+$/, "");
   const rateLimiter = createRateLimiter({ perSecond: options.qps ?? 100, burst: options.burst ?? 200 });
-  const dispatcher = createDispatcher(connection, options.maxResponseBytes);
-  const readBody = options.maxTotalBytes === undefined ? undefined : createBodyReader(options.maxTotalBytes);
+  const { maxStreamBytes, maxTotalBytes } = options;
+  const dispatcher = createDispatcher(options);
+  const streams =
+    maxStreamBytes === undefined
+      ? dispatcher
+      : createDispatcher({ ...options, maxResponseBytes: maxStreamBytes });
+  const limit = maxTotalBytes === undefined ? undefined : createByteLimit(maxTotalBytes);
+  const readBody = limit && ((body: Dispatcher.ResponseData["body"]) => collectText(limit(body)));
 
-  async function send(request: TransportRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async function send(
+    request: TransportRequest,
+    signal: AbortSignal,
+    through = dispatcher,
+  ): Promise<Dispatcher.ResponseData> {
     if (!(await rateLimiter.wait(signal, currentTenant()))) throw signal.reason;
-    const first = await sendOnce(request, signal, false);
+    const sendOnce = (refresh: boolean) => sendThrough(through, request, signal, refresh);
+    const first = await sendOnce(false);
     if (first.statusCode !== 401 || connection.readHeaders === undefined) return first;
     await first.body.dump();
-    return sendOnce(request, signal, true);
+    return sendOnce(true);
   }
 
-  async function sendOnce(request: TransportRequest, signal: AbortSignal, refresh: boolean) {
+  async function sendThrough(
+    through: Dispatcher,
+    request: TransportRequest,
+    signal: AbortSignal,
+    refresh: boolean,
+  ) {
     const authentication = await connection.readHeaders?.(refresh);
     if (request.mayStillSend?.() === false) throw notAllowed(request);
     const startedAt = performance.now();
     let status = 0;
     try {
-      const sent = dispatcher.request({
+      const sent = through.request({
         origin: server.origin,
         method: request.method,
         path: basePath + request.path + toQueryString(request.query),
@@ -151,42 +175,21 @@ export function createTransport(options: TransportOptions): Transport {
       const get = { ...request, method: "GET" as const };
       const call = startCall(request, request.timeoutMs ?? defaultTimeoutMs);
       try {
-        const response = await send(get, call.signal);
-        if (response.statusCode !== 200) throw toKubeError(await readResponse(response), describe(get));
+        const response = await send(get, call.signal, streams);
+        if (response.statusCode !== 200)
+          throw toKubeError(await readResponse(response, readBody), describe(get));
         call.clearDeadline();
-        return streamLines(response.body, call, get, request.idleTimeoutMs ?? 150_000);
+        return streamLines(limit?.(response.body) ?? response.body, call, request);
       } catch (error) {
         call.end();
         throw call.toError(error, describe(get));
       }
     },
 
-    close: () => dispatcher.destroy(),
+    async close() {
+      await Promise.all([dispatcher.destroy(), streams.destroy()]);
+    },
   };
-}
-
-function createDispatcher(connection: KubeConnection, maxResponseBytes = -1): Dispatcher {
-  const pool = {
-    allowH2: false,
-    connections: 128,
-    pipelining: 1,
-    // Below the 90 s after which a Go server closes an idle connection.
-    keepAliveTimeout: 30_000,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxResponseSize: maxResponseBytes,
-  };
-  const connect = {
-    timeout: 10_000,
-    rejectUnauthorized: connection.insecureSkipTlsVerify !== true,
-    ...(connection.ca !== undefined && { ca: connection.ca }),
-    ...(connection.cert !== undefined && { cert: connection.cert }),
-    ...(connection.key !== undefined && { key: connection.key }),
-    ...(connection.tlsServerName !== undefined && { servername: connection.tlsServerName }),
-  };
-  const { proxyUrl } = connection;
-  if (proxyUrl === undefined) return new Agent({ ...pool, connect });
-  return new ProxyAgent({ ...pool, uri: proxyUrl, requestTls: connect });
 }
 
 /** Undici ends a request that waits for its connection only when that is made or has failed, up to 10 s later. */
@@ -221,24 +224,25 @@ async function attemptRequest(
 }
 
 async function* streamLines(
-  body: Dispatcher.ResponseData["body"],
+  body: AsyncIterable<Uint8Array>,
   call: Call,
-  request: TransportRequest,
-  idleTimeoutMs: number,
+  request: StreamRequest,
 ): AsyncGenerator<string> {
+  const { idleTimeoutMs = 150_000, maxLineLength } = request;
+  const description = describe({ ...request, method: "GET" });
   const onIdle = () =>
     call.abort(
       new KubeError({
         status: 0,
         reason: "Idle",
         kubeMessage: `no data for ${idleTimeoutMs} ms`,
-        request: describe(request),
+        request: description,
       }),
     );
   try {
-    yield* readLines(body, idleTimeoutMs, onIdle);
+    yield* readLines(body, idleTimeoutMs, onIdle, maxLineLength);
   } catch (error) {
-    throw call.toError(error, describe(request));
+    throw call.toError(error, description);
   } finally {
     call.end();
   }

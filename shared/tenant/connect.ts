@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import type { KubeConnection } from "../kube/connection.ts";
 import { KubeError } from "../kube/errors.ts";
 import { createTransport } from "../kube/transport.ts";
@@ -11,6 +12,8 @@ export interface TenantDeadlines {
   allMs: number;
   /** One response; default 4 MiB. */
   maxResponseBytes?: number;
+  /** One response that is read line by line; default as for others. */
+  maxStreamBytes?: number;
   /** All responses together; default no limit. */
   maxTotalBytes?: number;
 }
@@ -26,29 +29,44 @@ const TENANT_DEADLINE_MS = 10_000;
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
 /**
+ * Calls a second: no share of the management cluster's, of which a dry run has 17. Time and bytes are bounded, and the server
+ * is the tenant's own.
+ */
+const RATE = { qps: 1_000, burst: 1_000 };
+
+/**
  * Runs `use` with a client of a tenant's API server, and closes it. Ends within its deadlines, however that server
  * responds; redirects are not followed. Rejects with a KubeError.
  */
 export async function connectTenant<Result>(
   connection: KubeConnection,
-  { signal, mayWrite }: TenantClientOptions,
+  { signal, mayWrite }: Pick<TenantClientOptions, "signal" | "mayWrite">,
   use: (client: TenantClient) => Promise<Result>,
-  { callMs, allMs, maxResponseBytes, maxTotalBytes }: TenantDeadlines = {
+  { callMs, allMs, maxResponseBytes, maxStreamBytes, maxTotalBytes }: TenantDeadlines = {
     callMs: CALL_TIMEOUT_MS,
     allMs: TENANT_DEADLINE_MS,
   },
 ): Promise<Result> {
+  let server: X509Certificate | undefined;
   const transport = createTransport({
+    ...RATE,
     connection,
+    onCertificate(certificate) {
+      server = certificate;
+    },
     timeoutMs: callMs,
     maxResponseBytes: maxResponseBytes ?? MAX_RESPONSE_BYTES,
+    maxStreamBytes,
     maxTotalBytes,
   });
   const deadline = AbortSignal.timeout(allMs);
+  const options = {
+    signal: AbortSignal.any([signal, deadline]),
+    mayWrite,
+    certificates: () => ({ authorities: readAuthorities(connection.ca), server }),
+  };
   try {
-    return await use(
-      createTenantClient(transport, { signal: AbortSignal.any([signal, deadline]), mayWrite }),
-    );
+    return await use(createTenantClient(transport, options));
   } catch (error) {
     throw deadline.aborted && !signal.aborted ? toDeadlineError(error, allMs) : error;
   } finally {
@@ -59,4 +77,11 @@ export async function connectTenant<Result>(
 function toDeadlineError(cause: unknown, deadlineMs: number): KubeError {
   const kubeMessage = `not done within ${deadlineMs / 1000} s`;
   return new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage, cause });
+}
+
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
+/** Of a file in which each was read by TLS: there is none that cannot be read after a handshake. */
+function readAuthorities(ca: string | undefined): X509Certificate[] {
+  return (ca?.match(CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
 }

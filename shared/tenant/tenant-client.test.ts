@@ -1,10 +1,11 @@
+import { X509Certificate } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { serviceAccountKind } from "../kube/core-kinds.ts";
 import { listAllPages, tenantList } from "./tenant-client.ts";
 import { createTestServers } from "./testing-server.ts";
 
-const { serve, connect, stopAll } = await createTestServers();
+const { authority, serve, connect, stopAll } = await createTestServers();
 afterEach(stopAll);
 
 /** Reads a page of so many empty objects; `checked` counts those that the schema has seen. */
@@ -71,4 +72,16 @@ test("of a million wrong entries the first one is an issue, also in a list of li
   ])
     expect(result.error?.issues.map(({ message }) => message)).toEqual(["has no name"]);
   expect(checked).toBe(2);
+});
+
+test("the certificates are those of the kubeconfig and of the server's handshake", async () => {
+  const url = await serve((_request, response) =>
+    response.writeHead(200, { "content-type": "application/json" }).end('{"gitVersion": "v1.34.2"}'),
+  );
+  const { authorities, server } = await connect(url, (client) => client.readCertificates());
+  const { fingerprint256 } = new X509Certificate(authority.certificate);
+  expect([...authorities, server].map((one) => one?.fingerprint256)).toEqual([
+    fingerprint256,
+    fingerprint256,
+  ]);
 });

@@ -1,3 +1,4 @@
+import type { X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { MANAGER_OPERATOR } from "../crd/names.ts";
 import { KubeError, networkCodeOf, toKubeError } from "../kube/errors.ts";
@@ -43,10 +44,22 @@ export interface TenantClient {
     namespace?: string,
     resourceVersion?: string,
   ): Promise<void>;
-  /** GET of a path that is of no object. */
-  read<T>(path: string, schema: z.ZodType<T>): Promise<T>;
+  /**
+   * The lines of the text at a path that is of no object, of at most 16 384 characters each, while they arrive. One
+   * attempt, which ends with all calls.
+   */
+  readLines(path: string): AsyncIterable<string>;
+  /** After a response of the server. */
+  readCertificates(): Promise<TenantCertificates>;
   /** A request whose answer counts, as a subresource or a review: POST creates one, PATCH merges. */
   send<T>(method: "POST" | "PATCH", path: string, body: object, schema: z.ZodType<T>): Promise<T>;
+}
+
+export interface TenantCertificates {
+  /** Those that the server is verified by. */
+  authorities: X509Certificate[];
+  /** Of the server in the latest TLS handshake. */
+  server: X509Certificate | undefined;
 }
 
 export interface TenantPage<T> {
@@ -60,6 +73,7 @@ export interface TenantClientOptions {
   signal: AbortSignal;
   /** Checked right before every attempt of a write. */
   mayWrite: () => boolean;
+  certificates: () => TenantCertificates;
 }
 
 /**
@@ -68,6 +82,8 @@ export interface TenantClientOptions {
  */
 const PAGE_SIZES = [250, 10];
 const SMALLEST_PAGE = 1;
+/** A sample of a metric is some hundred characters long. */
+const MAX_LINE_LENGTH = 16_384;
 /** Longer texts of a tenant are cut: they end up in a status and in the log. */
 const MAX_MESSAGE_LENGTH = 300;
 
@@ -112,7 +128,7 @@ export async function listAllPages<T>(
 }
 
 export function createTenantClient(transport: Transport, options: TenantClientOptions): TenantClient {
-  const { signal, mayWrite } = options;
+  const { signal, mayWrite, certificates } = options;
 
   async function call<T>(request: TransportRequest, schema: z.ZodType<T>): Promise<T> {
     const mayStillSend = request.method === "GET" ? undefined : mayWrite;
@@ -166,7 +182,18 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       const path = collectionPath(kind, metadataOf(object).namespace, true);
       await call({ method: "POST", path, query: { fieldManager }, body: object }, z.unknown());
     },
-    read: (path, schema) => call({ method: "GET", path }, schema),
+    async *readLines(path) {
+      try {
+        const request = { path, accept: "text/plain", maxLineLength: MAX_LINE_LENGTH };
+        yield* await transport.openStream({ ...request, signal });
+      } catch (error) {
+        throw limitMessage(error, `GET ${path}`);
+      }
+    },
+    async readCertificates() {
+      await call({ method: "GET", path: "/version" }, z.object({ gitVersion: z.string() }));
+      return certificates();
+    },
     send(method, path, body, schema) {
       const contentType = method === "PATCH" ? MERGE_PATCH : undefined;
       const query = { fieldManager: MANAGER_OPERATOR };

@@ -9,16 +9,9 @@ import {
 } from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 import { withoutPrefix } from "../kubernetes-version.ts";
+import { listNodes } from "./node-checks.ts";
 
 const count = z.int().min(0).max(2_147_483_647).default(0);
-
-const nodeKind = defineTenantKind(
-  { group: "", version: "v1", kind: "Node", plural: "nodes", namespaced: false },
-  z.object({
-    metadata: z.object({ name: tenantName }),
-    status: z.object({ nodeInfo: z.object({ kubeletVersion: z.string() }) }),
-  }),
-);
 
 const podKind = defineTenantKind(
   { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true },
@@ -83,7 +76,7 @@ export async function* readBudgetChecks(
   client: Pick<TenantClient, "listPage">,
   target: string,
 ): AsyncGenerator<UpgradeCheck> {
-  const nodes = await listAllPages(client, nodeKind);
+  const nodes = await listNodes(client);
   const replaced = new Set(
     nodes
       .filter(({ status }) => withoutPrefix(status.nodeInfo.kubeletVersion) !== withoutPrefix(target))

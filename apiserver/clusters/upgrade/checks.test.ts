@@ -8,17 +8,34 @@ import { readUpgradeChecks } from "./checks.ts";
 /** What the paths with these ends answer: a body, an error, or undefined for 500. */
 type Answers = Record<string, unknown>;
 const NO_METRICS = { "/metrics": "apiserver_x 1\n" };
+const VERSION = { "/version": { gitVersion: "v1.34.2" } };
 
 /** The checks of an upgrade to 1.35.1 of a cluster with these answers, and else empty lists. */
 async function read(answers: Answers) {
-  const request = async ({ path }: { path: string }) => {
-    const [, body] = Object.entries(answers).find(([end]) => path.endsWith(end)) ?? ["", { items: [] }];
+  const answerOf = (path: string) => {
+    const all = { ...(!("" in answers) && VERSION), ...answers };
+    const [, body] = Object.entries(all).find(([end]) => path.endsWith(end)) ?? ["", { items: [] }];
     if (body instanceof Error) throw body;
+    return body;
+  };
+  const request = async ({ path }: { path: string }) => {
+    const body = answerOf(path);
     if (typeof body !== "object") return { status: body === undefined ? 500 : 200, headers: {}, body };
     return { status: 200, headers: {}, body: { metadata: {}, ...body } };
   };
-  const transport = { request } as unknown as Parameters<typeof createTenantClient>[0];
-  const options = { signal: new AbortController().signal, mayWrite: () => false };
+  const openStream = async ({ path }: { path: string }) => {
+    const body = answerOf(path);
+    if (body === undefined) throw new KubeError({ status: 500, reason: "", kubeMessage: "" });
+    return (async function* () {
+      yield* (typeof body === "string" ? body : "").split("\n");
+    })();
+  };
+  const transport = { request, openStream } as unknown as Parameters<typeof createTenantClient>[0];
+  const options = {
+    signal: new AbortController().signal,
+    mayWrite: () => false,
+    certificates: () => ({ authorities: [], server: undefined }),
+  };
   const reader: TenantReader = { read: (_cluster, use) => use(createTenantClient(transport, options)) };
   return (await readUpgradeChecks(reader, {} as ProjectedCluster, "1.35.1")).checks;
 }
@@ -76,18 +93,15 @@ test("blocking checks come first, and what did not answer in time is unknown bes
     expect.objectContaining({ check: "removed_api" }),
     unknown("poddisruptionbudgets.v1.policy", message),
     unknown("webhookconfigurations.v1.admissionregistration.k8s.io", message),
+    unknown("nodes.v1", message),
+    unknown("/version", message),
   ]);
 });
 
 test.each<[string, Answers, string]>([
   ["budgets that cannot be read", { "/poddisruptionbudgets": undefined }, "poddisruptionbudgets.v1.policy"],
   ["metrics that are a page", { "/metrics": "<html>" }, "/metrics"],
-  ["metrics that are an object", { "/metrics": {} }, "/metrics"],
-  [
-    "nodes without a version",
-    { "/nodes": { items: [{ metadata: { name: "a" } }] } },
-    "poddisruptionbudgets.v1.policy",
-  ],
+  ["a version that is none", { "/version": {} }, "/version"],
   [
     "webhooks without a name",
     { "/validatingwebhookconfigurations": { items: [{ metadata: { name: "a" }, webhooks: [{}] }] } },
@@ -95,6 +109,11 @@ test.each<[string, Answers, string]>([
   ],
 ])("%s are unknown, never no check", async (_name, answers, name) => {
   expect(await read({ ...NO_METRICS, ...answers })).toEqual([unknown(name)]);
+});
+
+test("nodes without a version are unknown, and so are the pods on them", async () => {
+  const checks = await read({ ...NO_METRICS, "/nodes": { items: [{ metadata: { name: "a" } }] } });
+  expect(checks).toEqual([unknown("poddisruptionbudgets.v1.policy"), unknown("nodes.v1")]);
 });
 
 test.each<[string, Answers]>([

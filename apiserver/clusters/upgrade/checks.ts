@@ -1,11 +1,12 @@
-import { z } from "zod";
-import { compareKubernetesVersions } from "../../../shared/crd/kubernetes-version.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
 import type { Effects, UpgradeCheck } from "../../node-pools/index.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
 import { describeTenantError, type TenantReader } from "../tenant-reader.ts";
 import { readBudgetChecks } from "./budget-checks.ts";
+import { readCertificateChecks } from "./certificate-checks.ts";
+import { readSkewChecks } from "./node-checks.ts";
+import { readRemovedApis } from "./removed-api-checks.ts";
 import { readWebhookChecks } from "./webhook-checks.ts";
 
 /** Of each read; more are one check `unknown`. */
@@ -24,6 +25,8 @@ const READS: readonly {
     read: readWebhookChecks,
   },
   { kind: "NonResourceURL", name: "/metrics", read: readRemovedApis },
+  { kind: "APIResource", name: "nodes.v1", read: readSkewChecks },
+  { kind: "NonResourceURL", name: "/version", read: readCertificateChecks },
 ];
 
 /**
@@ -73,32 +76,4 @@ async function collect(
 function toUnknownCheck({ kind, name }: { kind: string; name: string }, message: string): UpgradeCheck {
   const fix = "Look at it in the cluster yourself before you upgrade.";
   return { check: "unknown", severity: "warning", object: { kind, namespace: null, name }, message, fix };
-}
-
-/** An API server always has metrics of its requests. */
-const metricsSchema = z.string().regex(/^apiserver_/m);
-
-/** The labels of this metric are stable, and in the order of their names. Those of one that nobody removes do not match. */
-const REQUESTED =
-  /^apiserver_requested_deprecated_apis\{group="([\w.-]{0,150})",removed_release="([1-9]\d?\.[1-9]\d{0,2})",resource="([\w.-]{1,150})",subresource="[\w/-]{0,150}",version="(\w{1,150})"\} /gm;
-
-/**
- * The APIs that were requested since the API server started and that `target` no longer serves, by the metric
- * `apiserver_requested_deprecated_apis`.
- */
-async function* readRemovedApis(client: TenantClient, target: string): AsyncGenerator<UpgradeCheck> {
-  const metrics = await client.read("/metrics", metricsSchema);
-  const found = new Set<string>();
-  for (const [, group = "", release = "", resource = "", version = ""] of metrics.matchAll(REQUESTED)) {
-    const name = [resource, version, group].filter((part) => part !== "").join(".");
-    if (found.has(name) || compareKubernetesVersions(release, target) > 0) continue;
-    found.add(name);
-    yield {
-      check: "removed_api",
-      severity: "blocking",
-      object: { kind: "APIResource", namespace: null, name },
-      message: `This API was requested since the API server started, and is removed in Kubernetes ${release}.`,
-      fix: "Find who uses it, as the audit log or managedFields show, and move them to the version that replaces it.",
-    };
-  }
 }

@@ -1,0 +1,60 @@
+import type { X509Certificate } from "node:crypto";
+import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
+import type { UpgradeCheck } from "../../node-pools/index.ts";
+
+const DAY_MS = 24 * 3600 * 1000;
+/** An end within so many days is soon. */
+const SOON_DAYS = 60;
+/**
+ * Where less of a certificate's life is left, nobody renewed it: what renews certificates does so with a third left. One
+ * that lives for some days is not near its end all the time.
+ */
+const OVERDUE_SHARE = 1 / 4;
+
+type Validity = Pick<X509Certificate, "validFromDate" | "validToDate">;
+
+/** The certificates of the control plane, as its API server shows them, that end soon. */
+export async function* readCertificateChecks(
+  client: Pick<TenantClient, "readCertificates">,
+): AsyncGenerator<UpgradeCheck> {
+  yield* findEnding(await client.readCertificates(), new Date());
+}
+
+/** The first authority that ends within 60 days, and the server's certificate, unless it may yet be renewed in time. */
+export function findEnding(
+  { authorities, server }: { authorities: readonly Validity[]; server: Validity | undefined },
+  now: Date,
+): UpgradeCheck[] {
+  const soon = now.getTime() + SOON_DAYS * DAY_MS;
+  const ends = authorities.map(({ validToDate }) => validToDate.getTime());
+  const end = Math.min(...ends);
+  const checks: UpgradeCheck[] = [];
+  if (end <= soon)
+    checks.push({
+      ...toCheck("certificate-authority"),
+      message: `The certificate authority of the cluster ends on ${toText(end)}: afterwards none of its certificates is valid, and no upgrade renews it.`,
+      fix: "Ask the operators of the platform to renew it, or move to a new cluster, before that day.",
+    });
+  if (server !== undefined && isOverdue(server, soon, now))
+    checks.push({
+      ...toCheck("kube-apiserver"),
+      message: `The certificate of the API server ends on ${toText(server.validToDate.getTime())}, as those do that were issued with it. It was not renewed yet.`,
+      fix: "Upgrade before that day: new machines of the control plane have new certificates. Or ask the operators of the platform to renew them.",
+    });
+  return checks;
+}
+
+function isOverdue({ validFromDate, validToDate }: Validity, soon: number, now: Date): boolean {
+  const left = validToDate.getTime() - now.getTime();
+  const life = validToDate.getTime() - validFromDate.getTime();
+  return validToDate.getTime() <= soon && left < life * OVERDUE_SHARE;
+}
+
+function toCheck(name: string) {
+  const object = { kind: "Certificate", namespace: null, name };
+  return { check: "certificate_ends", severity: "warning", object } as const;
+}
+
+function toText(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
