@@ -32,7 +32,13 @@ export const json =
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   };
 
-export const listOf = (items: unknown, metadata: unknown = {}) => ({ kind: "List", metadata, items });
+/** A list, which is an empty table too. */
+export const listOf = (items: unknown, metadata: unknown = {}) => ({
+  kind: "List",
+  metadata,
+  columnDefinitions: [],
+  items,
+});
 
 const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
 

@@ -18,6 +18,7 @@ import { benchRegistry } from "./registry/main.ts";
 import { benchStart } from "./start.ts";
 import { benchStorage } from "./storage.ts";
 import { benchSupport } from "./support.ts";
+import { benchTenantReads } from "./tenant-reads.ts";
 import { benchWebhooks } from "./webhooks/main.ts";
 
 const benchmarks: Record<string, () => Promise<void>> = {
@@ -35,6 +36,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   clusters: benchClusters,
   storage: benchStorage,
   support: benchSupport,
+  "tenant-reads": benchTenantReads,
   webhooks: benchWebhooks,
   billing: benchBilling,
   registry: benchRegistry,

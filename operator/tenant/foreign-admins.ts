@@ -4,7 +4,7 @@ import {
   MAX_BINDING_NAME_LENGTH,
   MAX_FOREIGN_ADMIN_NAMES,
 } from "../../shared/crd/cluster.ts";
-import { copyClipped } from "../../shared/tenant/tenant-client.ts";
+import { copyClipped } from "../../shared/kube/errors.ts";
 import type { Subject } from "./subjects.ts";
 import { ACCOUNT_NAMESPACE, isOwnBinding } from "./subjects.ts";
 

@@ -169,7 +169,7 @@ describe("an API server of a tenant", () => {
       return [first, rest].map(({ items }) => items.map(({ metadata }) => metadata.name));
     });
     expect(read).toEqual([["0"], names.slice(1)]);
-    expect(limits).toEqual(["250", "10", "1", "250"]);
+    expect(limits).toEqual(["250", "50", "10", "1", "50"]);
   });
 
   test("that claims each binding to exist already gets two attempts to create it", async () => {

@@ -77,6 +77,11 @@ export class KubeError extends Error {
     return this.status === 422 || this.reason === "Invalid";
   }
 
+  /** The response is larger than a response may be. */
+  get isTooLarge(): boolean {
+    return networkCodeOf(this) === "UND_ERR_RES_EXCEEDED_MAX_SIZE";
+  }
+
   /** The resourceVersion is too old: relist. */
   get isGone(): boolean {
     return this.status === 410 || this.reason === "Expired" || this.reason === "Gone";
@@ -194,3 +199,30 @@ const STATUS_REASONS: Record<number, string> = {
   503: "ServiceUnavailable",
   504: "Timeout",
 };
+
+/** Longer texts of a tenant are cut: they end up in a status and in the log. */
+const MAX_CLIPPED_LENGTH = 300;
+
+/** What a call of an API server that is not trusted failed with, with short texts. */
+export function clipError(error: unknown, request: string): KubeError {
+  const fields =
+    error instanceof KubeError
+      ? { status: error.status, reason: error.reason, kubeMessage: error.kubeMessage }
+      : { status: 0, reason: "InvalidResponse", kubeMessage: String(error) };
+  return new KubeError({
+    status: fields.status,
+    reason: copyClipped(fields.reason, MAX_CLIPPED_LENGTH),
+    kubeMessage: copyClipped(fields.kubeMessage, MAX_CLIPPED_LENGTH),
+    request,
+    // An error is kept for a status: not with a response of some megabytes.
+    cause: error instanceof KubeError ? error.cause : error,
+  });
+}
+
+/**
+ * The first characters of a text of a tenant, as a separate string: a part of a string that V8 cuts out would keep the
+ * whole of it in memory. Half a surrogate pair at the end becomes U+FFFD.
+ */
+export function copyClipped(text: string, maxLength: number): string {
+  return Buffer.from(text.slice(0, maxLength)).toString();
+}

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
 import { serviceAccountKind } from "../kube/core-kinds.ts";
-import { listAllPages, tenantList } from "./tenant-client.ts";
+import { defineTenantKind, listAllPages, tenantList } from "./tenant-client.ts";
 import { createTestServers } from "./testing-server.ts";
 
 const { authority, serve, connect, stopAll } = await createTestServers();
@@ -84,4 +84,60 @@ test("the certificates are those of the kubeconfig and of the server's handshake
     fingerprint256,
     fingerprint256,
   ]);
+});
+
+const podTable = defineTenantKind(
+  { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true },
+  z.object({ metadata: z.object({ name: z.string() }), columns: z.object({ Node: z.string() }) }),
+  { asTable: true, fieldSelector: "status.phase!=Failed" },
+);
+
+/** Lists pods from a server that sends this page. */
+async function readTable(page: object) {
+  const asked: unknown[] = [];
+  const url = await serve((request, response) => {
+    const { searchParams } = new URL(request.url ?? "", "https://tenant");
+    asked.push(request.headers.accept, searchParams.get("fieldSelector"));
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(page));
+  });
+  return { asked, page: await connect(url, (client) => client.listPage(podTable, "")) };
+}
+
+const aTable = (change: object = {}) => ({
+  metadata: {},
+  columnDefinitions: [{ name: "Name" }, { name: "Node", type: "string" }],
+  rows: [{ cells: ["web-1", "a"], object: { metadata: { name: "web-1" }, spec: {} } }],
+  ...change,
+});
+
+test("a table has of each object its metadata, and what is printed of it by the names of the columns", async () => {
+  const { asked, page } = await readTable(aTable());
+  expect(page.items).toEqual([{ metadata: { name: "web-1" }, columns: { Node: "a" } }]);
+  expect(asked).toEqual(["application/json;as=Table;v=v1;g=meta.k8s.io", "status.phase!=Failed"]);
+});
+
+test.each<[string, object]>([
+  ["a list", { columnDefinitions: undefined }],
+  ["without a column", { columnDefinitions: [{ name: "Name" }] }],
+  ["with 65 columns", { columnDefinitions: Array.from({ length: 65 }, () => ({ name: "Node" })) }],
+  ["with columns that are none", { columnDefinitions: [null] }],
+  ["with a row that is none", { rows: [null] }],
+  ["with too few cells", { rows: [{ cells: ["a"], object: { metadata: { name: "a" } } }] }],
+  ["with cells that are none", { rows: [{ cells: "ab", object: { metadata: { name: "a" } } }] }],
+  ["with rows that are none", { rows: {} }],
+  ["with more rows than were asked for", { rows: Array.from({ length: 300_000 }, () => ({})) }],
+])("a table is not one %s", async (_name, change) => {
+  await expect(readTable(aTable(change))).rejects.toMatchObject({ reason: "InvalidResponse" });
+});
+
+test("a first page has as many objects as its kind says, and the next one as many as any", async () => {
+  const limits: (string | null)[] = [];
+  const url = await serve((request, response) => {
+    limits.push(new URL(request.url ?? "", "https://tenant").searchParams.get("limit"));
+    const page = { metadata: { continue: limits.length < 2 ? "more" : "" }, items: [] };
+    response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(page));
+  });
+  const kind = { kind: serviceAccountKind, schema: z.unknown(), firstPage: 10 };
+  await connect(url, (client) => listAllPages(client, kind));
+  expect(limits).toEqual(["10", "250"]);
 });

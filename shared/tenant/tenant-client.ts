@@ -1,7 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { MANAGER_OPERATOR } from "../crd/names.ts";
-import { KubeError, networkCodeOf, toKubeError } from "../kube/errors.ts";
+import { clipError, KubeError, toKubeError } from "../kube/errors.ts";
 import { apiVersionOf, defineKind, type Kind, type KubeObject } from "../kube/kind.ts";
 import { collectionPath, metadataOf, objectPath } from "../kube/object.ts";
 import type { Transport, TransportRequest } from "../kube/transport.ts";
@@ -10,11 +10,21 @@ import type { Transport, TransportRequest } from "../kube/transport.ts";
 export interface TenantKind<T> {
   kind: Kind<T>;
   schema: z.ZodType<T>;
+  /** A list has of each object `metadata` and in `columns` what kubectl prints of it: the rest may be much larger. */
+  asTable?: boolean;
+  /** Which objects are listed, in the notation of a query. */
+  fieldSelector?: string;
+  /** How many objects the first page has, for a list that may end with it; default 250. */
+  firstPage?: number;
 }
 
 /** A kind in tenant clusters, whose objects are what the schema takes of them. */
-export function defineTenantKind<T>(kind: Omit<Kind<unknown>, "_type">, schema: z.ZodType<T>): TenantKind<T> {
-  return { kind: defineKind<KubeObject & T>(kind), schema };
+export function defineTenantKind<T>(
+  kind: Omit<Kind<unknown>, "_type">,
+  schema: z.ZodType<T>,
+  listing: Omit<TenantKind<T>, "kind" | "schema"> = {},
+): TenantKind<T> {
+  return { kind: defineKind<KubeObject & T>(kind), schema, ...listing };
 }
 
 /**
@@ -78,31 +88,46 @@ export interface TenantClientOptions {
 
 /**
  * A page of bindings, each of about 1 KiB, is well within the largest response. A tenant may make them as large as etcd
- * takes them: a page that is too large is read in smaller ones.
+ * takes them: a page that is too large is read in smaller ones, and the next one is not tried with the first size again.
  */
-const PAGE_SIZES = [250, 10];
+const PAGE_SIZES = [250, 50, 10];
 const SMALLEST_PAGE = 1;
 /** A sample of a metric is some hundred characters long. */
 const MAX_LINE_LENGTH = 16_384;
-/** Longer texts of a tenant are cut: they end up in a status and in the log. */
-const MAX_MESSAGE_LENGTH = 300;
 
-/**
- * What is kept between two pages. Kubernetes puts the name of the last object into it, whose length it does not limit.
- */
+/** What is kept between two pages: Kubernetes puts the name of the last object into it, whose length it does not limit. */
 const MAX_CONTINUE_LENGTH = 65_536;
 
 const MERGE_PATCH = "application/merge-patch+json";
 
+const listMetadata = z.object({
+  continue: z
+    .string()
+    .max(MAX_CONTINUE_LENGTH, "a list does not go on after an object with so long a name; delete it")
+    .optional(),
+});
+
 const listSchema = z.object({
-  metadata: z.object({
-    continue: z
-      .string()
-      .max(MAX_CONTINUE_LENGTH, "a list does not go on after an object with so long a name; delete it")
-      .optional(),
-  }),
+  metadata: listMetadata,
   // Each is checked by itself, after their number.
   items: z.custom<unknown[]>(Array.isArray, "items is no list").nullish(),
+});
+
+const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io";
+/** Kinds have some ten. */
+const MAX_COLUMNS = 64;
+
+const tableSchema = z.object({
+  metadata: listMetadata,
+  columnDefinitions: z
+    .custom<unknown[]>((value) => Array.isArray(value) && value.length <= MAX_COLUMNS, "it has no columns")
+    .pipe(tenantList(z.object({ name: z.string() }))),
+  rows: listSchema.shape.items,
+});
+
+const rowSchema = z.object({
+  cells: z.custom<unknown[]>(Array.isArray, "cells is no list"),
+  object: z.object({ metadata: z.unknown() }),
 });
 
 /** More pages than this are read for no answer that a caller waits for. */
@@ -129,6 +154,7 @@ export async function listAllPages<T>(
 
 export function createTenantClient(transport: Transport, options: TenantClientOptions): TenantClient {
   const { signal, mayWrite, certificates } = options;
+  let sizes = PAGE_SIZES;
 
   async function call<T>(request: TransportRequest, schema: z.ZodType<T>): Promise<T> {
     const mayStillSend = request.method === "GET" ? undefined : mayWrite;
@@ -138,24 +164,44 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
       if (response.status >= 300) throw toKubeError(response, description);
       return parse(schema, response.body, description);
     } catch (error) {
-      throw limitMessage(error, description);
+      throw clipError(error, description);
     }
   }
 
   async function listOnce<T>(
-    { kind, schema }: TenantKind<T>,
+    of: TenantKind<T>,
     namespace: string | undefined,
     query: Record<string, string>,
     limit: number,
   ) {
-    const path = collectionPath(kind, namespace);
-    const request = `GET ${path}`;
-    const { metadata, items } = await call({ method: "GET", path, query: { ...query, limit } }, listSchema);
-    if (items != null && items.length > limit)
-      throw invalidResponse("a page has more objects than were asked for", request);
+    const path = collectionPath(of.kind, namespace);
+    const request = {
+      method: "GET",
+      path,
+      query: { ...query, fieldSelector: of.fieldSelector, limit },
+    } as const;
+    const { metadata, items } = await (of.asTable ? readRows(request) : readObjects(of.kind, request));
+    return {
+      items: parse(tenantList(of.schema), items, `GET ${path}`),
+      next: metadata.continue || undefined,
+    };
+  }
+
+  async function readObjects(kind: Kind<unknown>, request: ListRequest) {
+    const { metadata, items } = await call(request, listSchema);
     const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
-    const complete = (items ?? []).map((item) => (isRecord(item) ? { ...type, ...item } : item));
-    return { items: parse(tenantList(schema), complete, request), next: metadata.continue || undefined };
+    const complete = (item: unknown) => (item instanceof Object ? Object.assign({}, type, item) : item);
+    return { metadata, items: requireLimit(items, request).map(complete) };
+  }
+
+  async function readRows(request: ListRequest) {
+    const { metadata, columnDefinitions, rows } = await call({ ...request, accept: TABLE }, tableSchema);
+    const checked = parse(tenantList(rowSchema), requireLimit(rows, request), `GET ${request.path}`);
+    const items = checked.map(({ cells, object }) => ({
+      ...object,
+      columns: Object.fromEntries(columnDefinitions.map(({ name }, index) => [name, cells[index]])),
+    }));
+    return { metadata, items };
   }
 
   return {
@@ -169,11 +215,12 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     },
     async listPage(kind, labelSelector, next, namespace) {
       const query = { labelSelector, ...(next !== undefined && { continue: next }) };
-      for (const limit of PAGE_SIZES) {
+      for (const limit of next === undefined && kind.firstPage ? [kind.firstPage] : sizes) {
         try {
           return await listOnce(kind, namespace, query, limit);
         } catch (error) {
-          if (!isTooLarge(error)) throw error;
+          if (!(error instanceof KubeError && error.isTooLarge)) throw error;
+          sizes = PAGE_SIZES.slice(1);
         }
       }
       return listOnce(kind, namespace, query, SMALLEST_PAGE);
@@ -187,7 +234,7 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
         const request = { path, accept: "text/plain", maxLineLength: MAX_LINE_LENGTH };
         yield* await transport.openStream({ ...request, signal });
       } catch (error) {
-        throw limitMessage(error, `GET ${path}`);
+        throw clipError(error, `GET ${path}`);
       }
     },
     async readCertificates() {
@@ -210,11 +257,19 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
   };
 }
 
+type ListRequest = TransportRequest & { query: { limit: number } };
+
+function requireLimit(items: unknown[] | null | undefined, { path, query }: ListRequest): unknown[] {
+  if (items != null && items.length > query.limit)
+    throw invalidResponse("a page has more objects than were asked for", `GET ${path}`);
+  return items ?? [];
+}
+
 function parse<T>(schema: z.ZodType<T>, body: unknown, request: string): T {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalidResponse(`the response is not what Kubernetes specifies: ${issue?.message}`, request);
+  const { message } = parsed.error.issues[0] ?? {};
+  throw invalidResponse(`the response is not what Kubernetes specifies: ${message}`, request);
 }
 
 function invalidResponse(kubeMessage: string, request: string): KubeError {
@@ -242,35 +297,4 @@ export function tenantList<T>(entry: z.ZodType<T>) {
     }
     return checked;
   });
-}
-
-function limitMessage(error: unknown, request: string): KubeError {
-  const fields =
-    error instanceof KubeError
-      ? { status: error.status, reason: error.reason, kubeMessage: error.kubeMessage }
-      : { status: 0, reason: "InvalidResponse", kubeMessage: String(error) };
-  return new KubeError({
-    status: fields.status,
-    reason: copyClipped(fields.reason, MAX_MESSAGE_LENGTH),
-    kubeMessage: copyClipped(fields.kubeMessage, MAX_MESSAGE_LENGTH),
-    request,
-    // An error is kept for a status: not with a response of some megabytes.
-    cause: error instanceof KubeError ? error.cause : error,
-  });
-}
-
-function isTooLarge(error: unknown): boolean {
-  return networkCodeOf(error) === "UND_ERR_RES_EXCEEDED_MAX_SIZE";
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
-}
-
-/**
- * The first characters of a text of a tenant, as a separate string: a part of a string that V8 cuts out would keep the
- * whole of it in memory. Half a surrogate pair at the end becomes U+FFFD.
- */
-export function copyClipped(text: string, maxLength: number): string {
-  return Buffer.from(text.slice(0, maxLength)).toString();
 }

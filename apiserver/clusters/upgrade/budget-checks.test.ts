@@ -6,33 +6,49 @@ import { readBudgetChecks } from "./budget-checks.ts";
 const NODES = [
   ["old", "v1.34.2"],
   ["new", "v1.35.1"],
-].map(([name, kubeletVersion]) => ({ metadata: { name }, status: { nodeInfo: { kubeletVersion } } }));
+  ["silent", "v1.34.2"],
+].map(([name, Version]) => ({
+  metadata: { name },
+  columns: { Version, Status: name === "silent" ? "NotReady" : "Ready,SchedulingDisabled" },
+}));
 
 const budget = (status: object | undefined, spec: object = { selector: {} }) => ({
-  metadata: { name: "web", namespace: "shop" },
+  metadata: { name: "web", namespace: "shop", generation: 1 },
   spec,
   status,
 });
 const FULL = { disruptionsAllowed: 0, currentHealthy: 2, desiredHealthy: 2 };
 const SHORT = { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 2 };
+const EMPTY = { ...FULL, expectedPods: 0, observedGeneration: 1 };
+const changed = (status: object) => ({
+  ...budget(status),
+  metadata: { name: "web", namespace: "shop", generation: 2 },
+});
 const always = { selector: {}, unhealthyPodEvictionPolicy: "AlwaysAllow" };
 
-const pod = ({ metadata = {}, nodeName = "old", phase = "Running", ready = true } = {}) => ({
+const pod = ({ metadata = {}, node = "old", ready = "2/2", gates = "<none>" } = {}) => ({
   metadata,
-  spec: { nodeName },
-  status: { phase, conditions: [{ type: "Ready", status: ready ? "True" : "False" }] },
+  columns: { Node: node, Ready: ready, "Readiness Gates": gates },
 });
 const ofDaemonSet = { ownerReferences: [{ kind: "DaemonSet" }] };
 const ofKubelet = { annotations: { "kubernetes.io/config.mirror": "x" } };
 const terminating = { deletionTimestamp: "2026-11-28T09:00:00Z" };
 
-/** The checks of an upgrade to 1.35.1, and the selectors of pods that were asked for. */
+/** The checks of an upgrade to 1.35.1, and what was asked for of pods, of which a page has two. */
 async function check(one: object, pods: object[]) {
   const asked: (string | undefined)[] = [];
   const objects: Record<string, object[]> = { nodes: NODES, poddisruptionbudgets: [one], pods };
-  const listPage: TenantClient["listPage"] = async ({ kind, schema }, selector, _next, namespace) => {
-    if (kind.plural === "pods") asked.push(`${namespace} ${selector}`);
-    return { items: (objects[kind.plural] ?? []).map((item) => schema.parse(item)), next: undefined };
+  const listPage: TenantClient["listPage"] = async (
+    { kind, schema, fieldSelector },
+    selector,
+    next = "0",
+    namespace,
+  ) => {
+    if (kind.plural === "pods") asked.push(`${namespace} ${selector}`, `${fieldSelector}`);
+    const all = (objects[kind.plural] ?? []).map((item) => schema.parse(item));
+    if (kind.plural !== "pods") return { items: all, next: undefined };
+    const end = Number(next) + 2;
+    return { items: all.slice(Number(next), end), next: end < all.length ? `${end}` : undefined };
   };
   const checks: UpgradeCheck[] = [];
   for await (const one of readBudgetChecks({ listPage }, "1.35.1")) checks.push(one);
@@ -43,18 +59,33 @@ test.each<[string, object, object[], boolean]>([
   ["a ready pod on a node that is replaced is held", budget(FULL), [pod()], true],
   ["a pod of a budget that was not counted yet is held", budget(undefined), [pod()], true],
   ["a pod of a budget that allows an eviction is not", budget({ disruptionsAllowed: 1 }), [pod()], false],
-  ["a pod on a node that stays is not", budget(FULL), [pod({ nodeName: "new" })], false],
-  ["a pod on no node is not", budget(FULL), [pod({ nodeName: "" })], false],
+  ["a pod on a node that stays is not", budget(FULL), [pod({ node: "new" })], false],
+  ["a pod on no node is not", budget(FULL), [pod({ node: "<none>" })], false],
   ["a budget without pods holds nothing", budget(FULL), [], false],
   ["a budget without a selector holds nothing", budget(FULL, {}), [pod()], false],
   ["a pod of a DaemonSet is not drained", budget(FULL), [pod({ metadata: ofDaemonSet })], false],
   ["a static pod is not drained", budget(FULL), [pod({ metadata: ofKubelet })], false],
   ["a pod that is being deleted is not held", budget(FULL), [pod({ metadata: terminating })], false],
-  ["a pod that has ended is not held", budget(FULL), [pod({ phase: "Succeeded" })], false],
-  ["an unready pod is evicted while enough others are ready", budget(FULL), [pod({ ready: false })], false],
-  ["an unready pod is held while too few others are ready", budget(SHORT), [pod({ ready: false })], true],
-  ["an unready pod is held where no other has to be ready", budget({}), [pod({ ready: false })], true],
-  ["an unready pod is evicted by AlwaysAllow", budget(SHORT, always), [pod({ ready: false })], false],
+  ["a budget with no pod holds nothing", budget(EMPTY), [pod()], false],
+  ["a budget that was changed since it had no pod may hold one", changed(EMPTY), [pod()], true],
+  ["an unready gate is evicted while enough others are ready", budget(FULL), [pod({ gates: "0/1" })], false],
+  ["a ready gate is held", budget(FULL), [pod({ gates: "10/10" })], true],
+  [
+    "what runs on a silent node is evicted while others are ready",
+    budget(FULL),
+    [pod({ node: "silent" })],
+    false,
+  ],
+  [
+    "what runs on a silent node is held while too few are ready",
+    budget(SHORT),
+    [pod({ node: "silent" })],
+    true,
+  ],
+  ["an unready pod is evicted while enough others are ready", budget(FULL), [pod({ ready: "1/2" })], false],
+  ["an unready pod is held while too few others are ready", budget(SHORT), [pod({ ready: "1/2" })], true],
+  ["an unready pod is held where no other has to be ready", budget({}), [pod({ ready: "1/2" })], true],
+  ["an unready pod is evicted by AlwaysAllow", budget(SHORT, always), [pod({ ready: "1/2" })], false],
   ["a ready pod is held by AlwaysAllow too", budget(SHORT, always), [pod()], true],
 ])("%s", async (_name, one, pods, isHeld) => {
   const object = { kind: "PodDisruptionBudget", namespace: "shop", name: "web" };
@@ -62,14 +93,20 @@ test.each<[string, object, object[], boolean]>([
   expect((await check(one, pods)).checks).toEqual(isHeld ? [expected] : []);
 });
 
-test("the message counts the pods that are held", async () => {
-  const { checks } = await check(budget(FULL), [pod(), pod(), pod({ nodeName: "new" })]);
-  expect(checks.map(({ message }) => message)).toEqual([
-    expect.stringContaining("asks for 2 ready pods and has 2. Pods of it on nodes that are replaced: 2."),
-  ]);
+const stays = pod({ node: "new" });
+
+test.each<[string, object[], string, number]>([
+  ["all pods that are held", [pod(), pod()], "2", 1],
+  ["those of the last page", [stays, stays, pod(), stays], "1", 2],
+  ["those of the first page that has some, and asks for no other", [pod(), stays, pod()], "at least 1", 1],
+])("the message counts %s", async (_name, pods, count, pages) => {
+  const { checks, asked } = await check(budget(FULL), pods);
+  const message = `asks for 2 ready pods and has 2. Pods of it on nodes that are replaced: ${count}.`;
+  expect(checks.map((one) => one.message)).toEqual([expect.stringContaining(message)]);
+  expect(asked).toHaveLength(2 * pages);
 });
 
-test("pods are asked for by the selector of the budget, in its namespace", async () => {
+test("pods are asked for by the selector of the budget, in its namespace, and none that has ended", async () => {
   const matchExpressions = [
     { key: "a", operator: "In", values: ["b", "c"] },
     { key: "d", operator: "NotIn", values: ["e"] },
@@ -78,6 +115,7 @@ test("pods are asked for by the selector of the budget, in its namespace", async
   ];
   const selector = { matchLabels: { app: "web", tier: "a" }, matchExpressions };
   const { asked } = await check(budget(FULL, { selector }), []);
-  expect(asked).toEqual(["shop app=web,tier=a,a in (b,c),d notin (e),f,!g"]);
-  expect((await check(budget(FULL), [])).asked).toEqual(["shop "]);
+  const inPhase = "status.phase!=Pending,status.phase!=Succeeded,status.phase!=Failed";
+  expect(asked).toEqual(["shop app=web,tier=a,a in (b,c),d notin (e),f,!g", inPhase]);
+  expect((await check(budget(FULL), [])).asked).toEqual(["shop ", inPhase]);
 });

@@ -9,10 +9,17 @@ import {
 } from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 import { withoutPrefix } from "../kubernetes-version.ts";
-import { listNodes } from "./node-checks.ts";
+import { listNodes, type TenantNode } from "./node-checks.ts";
 
 const count = z.int().min(0).max(2_147_483_647).default(0);
 
+/** Pods of other phases are evicted whatever a budget says: `canIgnorePDB` of kube-apiserver. */
+const MAY_BE_HELD = ["Pending", "Succeeded", "Failed"].map((phase) => `status.phase!=${phase}`).join(",");
+
+/** How many of the containers, and of the readiness gates, are ready: as "1/2". */
+const ratio = z.string().max(32);
+
+/** A whole pod may be some hundred KiB. */
 const podKind = defineTenantKind(
   { group: "", version: "v1", kind: "Pod", plural: "pods", namespaced: true },
   z.object({
@@ -21,12 +28,9 @@ const podKind = defineTenantKind(
       deletionTimestamp: z.string().optional(),
       ownerReferences: tenantList(z.object({ kind: z.string() })).optional(),
     }),
-    spec: z.object({ nodeName: z.string().optional() }),
-    status: z.object({
-      phase: z.string().optional(),
-      conditions: tenantList(z.object({ type: z.string(), status: z.string() })).optional(),
-    }),
+    columns: z.object({ Node: z.string(), Ready: ratio, "Readiness Gates": ratio }),
   }),
+  { asTable: true, fieldSelector: MAY_BE_HELD, firstPage: 10 },
 );
 type TenantPod = z.output<typeof podKind.schema>;
 
@@ -54,7 +58,7 @@ const budgetKind = defineTenantKind(
     namespaced: true,
   },
   z.object({
-    metadata: z.object({ name: tenantName, namespace: tenantNamespace }),
+    metadata: z.object({ name: tenantName, namespace: tenantNamespace, generation: count }),
     spec: z.object({
       selector: z
         .object({
@@ -65,8 +69,14 @@ const budgetKind = defineTenantKind(
       unhealthyPodEvictionPolicy: z.string().optional(),
     }),
     status: z
-      .object({ disruptionsAllowed: count, currentHealthy: count, desiredHealthy: count })
-      .default({ disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0 }),
+      .object({
+        disruptionsAllowed: count,
+        currentHealthy: count,
+        desiredHealthy: count,
+        expectedPods: count,
+        observedGeneration: count,
+      })
+      .prefault({}),
   }),
 );
 type TenantBudget = z.output<typeof budgetKind.schema>;
@@ -77,18 +87,40 @@ export async function* readBudgetChecks(
   target: string,
 ): AsyncGenerator<UpgradeCheck> {
   const nodes = await listNodes(client);
-  const replaced = new Set(
+  const replaced = new Map(
     nodes
-      .filter(({ status }) => withoutPrefix(status.nodeInfo.kubeletVersion) !== withoutPrefix(target))
-      .map(({ metadata }) => metadata.name),
+      .filter(({ version }) => withoutPrefix(version) !== withoutPrefix(target))
+      .map((node) => [node.name, node]),
   );
   for (const budget of await listAllPages(client, budgetKind)) {
     const selector = toQuery(budget.spec.selector);
-    if (budget.status.disruptionsAllowed > 0 || selector === undefined) continue;
-    const pods = await listAllPages(client, podKind, selector, budget.metadata.namespace);
-    const held = pods.filter((pod) => replaced.has(pod.spec.nodeName ?? "") && isHeld(pod, budget));
-    if (held.length > 0) yield toCheck(budget, held.length);
+    if (budget.status.disruptionsAllowed > 0 || isWithoutPods(budget) || selector === undefined) continue;
+    const held = await countHeld(client, selector, budget, replaced);
+    if (held !== undefined) yield toCheck(budget, held);
   }
+}
+
+/** How many of its pods a drain waits for: at least those of the first page that has some. Undefined for none. */
+async function countHeld(
+  client: Pick<TenantClient, "listPage">,
+  selector: string,
+  budget: TenantBudget,
+  replaced: ReadonlyMap<string, TenantNode>,
+): Promise<string | undefined> {
+  let next: string | undefined;
+  do {
+    const page = await client.listPage(podKind, selector, next, budget.metadata.namespace);
+    const held = page.items.filter((pod) => isHeld(pod, replaced.get(pod.columns.Node), budget)).length;
+    next = page.next;
+    if (held > 0) return next === undefined ? `${held}` : `at least ${held}`;
+  } while (next !== undefined);
+  return undefined;
+}
+
+/** Zeros also stand in a status that nobody has written yet. */
+function isWithoutPods({ metadata, status }: TenantBudget): boolean {
+  const isCounted = status.observedGeneration > 0 && status.observedGeneration >= metadata.generation;
+  return isCounted && status.expectedPods === 0;
 }
 
 /** A selector in the notation of a query; undefined for one that matches no pod. */
@@ -107,18 +139,25 @@ function toQuery(selector: TenantBudget["spec"]["selector"]): string | undefined
  * Whether a drain waits for this pod of a budget that allows no eviction: not for one of a DaemonSet, a static one, or one
  * that the eviction API does not count: https://kubernetes.io/docs/tasks/run-application/configure-pdb/
  */
-function isHeld({ metadata, status }: TenantPod, budget: TenantBudget): boolean {
+function isHeld(pod: TenantPod, node: TenantNode | undefined, budget: TenantBudget): boolean {
+  const { metadata } = pod;
   const isStatic = metadata.annotations?.["kubernetes.io/config.mirror"] !== undefined;
   const isOfDaemonSet = metadata.ownerReferences?.some(({ kind }) => kind === "DaemonSet") === true;
-  if (isStatic || isOfDaemonSet || metadata.deletionTimestamp !== undefined) return false;
-  if (["Pending", "Succeeded", "Failed"].includes(status.phase ?? "")) return false;
-  if (status.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True")) return true;
+  if (node === undefined || isStatic || isOfDaemonSet || metadata.deletionTimestamp !== undefined)
+    return false;
+  if (isReady(pod, node)) return true;
   const { currentHealthy, desiredHealthy } = budget.status;
   const areEnoughReady = desiredHealthy > 0 && currentHealthy >= desiredHealthy;
   return budget.spec.unhealthyPodEvictionPolicy !== "AlwaysAllow" && !areEnoughReady;
 }
 
-function toCheck({ metadata, status }: TenantBudget, held: number): UpgradeCheck {
+/** Its condition Ready: of its containers and gates, and False by Kubernetes once its node is not ready. */
+function isReady({ columns }: TenantPod, node: TenantNode): boolean {
+  const isComplete = (parts: string) => /^(\d+)\/\1$/.test(parts) || parts === "<none>";
+  return node.isReady && isComplete(columns.Ready) && isComplete(columns["Readiness Gates"]);
+}
+
+function toCheck({ metadata, status }: TenantBudget, held: string): UpgradeCheck {
   const { currentHealthy, desiredHealthy } = status;
   return {
     check: "pods_not_evictable",

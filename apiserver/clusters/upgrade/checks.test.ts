@@ -8,13 +8,17 @@ import { readUpgradeChecks } from "./checks.ts";
 /** What the paths with these ends answer: a body, an error, or undefined for 500. */
 type Answers = Record<string, unknown>;
 const NO_METRICS = { "/metrics": "apiserver_x 1\n" };
+const EMPTY_TABLE = { columnDefinitions: [], rows: [] };
 const VERSION = { "/version": { gitVersion: "v1.34.2" } };
 
 /** The checks of an upgrade to 1.35.1 of a cluster with these answers, and else empty lists. */
 async function read(answers: Answers) {
   const answerOf = (path: string) => {
     const all = { ...(!("" in answers) && VERSION), ...answers };
-    const [, body] = Object.entries(all).find(([end]) => path.endsWith(end)) ?? ["", { items: [] }];
+    const [, body] = Object.entries(all).find(([end]) => path.endsWith(end)) ?? [
+      "",
+      { ...EMPTY_TABLE, items: [] },
+    ];
     if (body instanceof Error) throw body;
     return body;
   };
@@ -112,7 +116,10 @@ test.each<[string, Answers, string]>([
 });
 
 test("nodes without a version are unknown, and so are the pods on them", async () => {
-  const checks = await read({ ...NO_METRICS, "/nodes": { items: [{ metadata: { name: "a" } }] } });
+  const checks = await read({
+    ...NO_METRICS,
+    "/nodes": { columnDefinitions: [], rows: [{ cells: [], object: { metadata: { name: "a" } } }] },
+  });
   expect(checks).toEqual([unknown("poddisruptionbudgets.v1.policy"), unknown("nodes.v1")]);
 });
 

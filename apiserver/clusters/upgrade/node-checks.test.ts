@@ -5,7 +5,7 @@ import { readSkewChecks } from "./node-checks.ts";
 
 /** The checks of an upgrade to 1.35.1 of a cluster with a node of this kubelet. */
 async function check(kubeletVersion: string) {
-  const node = { metadata: { name: "a" }, status: { nodeInfo: { kubeletVersion } } };
+  const node = { metadata: { name: "a" }, columns: { Version: kubeletVersion, Status: "Ready" } };
   const listPage: TenantClient["listPage"] = async ({ schema }) => ({
     items: [schema.parse(node)],
     next: undefined,

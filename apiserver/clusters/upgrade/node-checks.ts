@@ -7,17 +7,31 @@ import {
 } from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 
+/** A whole node is some ten KiB, of which most are the names of images. */
 const nodeKind = defineTenantKind(
   { group: "", version: "v1", kind: "Node", plural: "nodes", namespaced: false },
   z.object({
     metadata: z.object({ name: tenantName }),
-    status: z.object({ nodeInfo: z.object({ kubeletVersion: z.string() }) }),
+    columns: z.object({ Version: z.string(), Status: z.string() }),
   }),
+  { asTable: true },
 );
 
-/** Each with the version of its kubelet. */
-export function listNodes(client: Pick<TenantClient, "listPage">) {
-  return listAllPages(client, nodeKind);
+export interface TenantNode {
+  name: string;
+  /** Of its kubelet. */
+  version: string;
+  /** Whether its kubelet says what its pods are like. */
+  isReady: boolean;
+}
+
+export async function listNodes(client: Pick<TenantClient, "listPage">): Promise<TenantNode[]> {
+  const nodes = await listAllPages(client, nodeKind);
+  return nodes.map(({ metadata, columns }) => ({
+    name: metadata.name,
+    version: columns.Version,
+    isReady: columns.Status.split(",").includes("Ready"),
+  }));
 }
 
 /** Of a kubelet behind the API server: https://kubernetes.io/releases/version-skew-policy/#kubelet */
@@ -35,11 +49,9 @@ export async function* readSkewChecks(
   target: string,
 ): AsyncGenerator<UpgradeCheck> {
   const wanted = toMinors(target);
-  for (const { metadata, status } of await listNodes(client)) {
-    const version = toMinors(status.nodeInfo.kubeletVersion);
-    const check = findSkew(version, wanted);
-    if (check !== undefined)
-      yield { ...check, object: { kind: "Node", namespace: null, name: metadata.name } };
+  for (const { name, version } of await listNodes(client)) {
+    const check = findSkew(toMinors(version), wanted);
+    if (check !== undefined) yield { ...check, object: { kind: "Node", namespace: null, name } };
   }
 }
 
