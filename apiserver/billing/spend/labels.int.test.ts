@@ -5,6 +5,7 @@ import { organizations } from "../../organizations/index.ts";
 import { projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
 import { projected, projectedPool } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { FOCUS_CSV } from "../invoices/focus.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
 import type { UsageInterval } from "../usage/interval.ts";
@@ -123,4 +124,19 @@ test.each([
     });
   const long = await get(`usage?group_by=label:${"a".repeat(318)}`);
   expect(long.body.error.details[0]).toMatchObject({ field: "group_by" });
+});
+
+test("a label to group by is refused with the columns of FOCUS, whether the month is closed or not", async () => {
+  for (const month of ["2026-01", "2026-02"])
+    expect(
+      await get(`usage?month=${month}&group_by=label:team`, { accept: `${FOCUS_CSV}, text/csv;q=0.5` }),
+    ).toMatchObject({
+      status: 400,
+      body: {
+        error: {
+          message: "The query parameter group_by must be left out with FOCUS, whose Tags hold the labels.",
+          details: [{ field: "group_by", code: "unsupported" }],
+        },
+      },
+    });
 });

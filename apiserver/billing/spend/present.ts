@@ -16,7 +16,7 @@ import {
   unitSizeOf,
 } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
-import { ASSUMPTION, type forecastRecord, type spendRecord } from "./schema.ts";
+import { ASSUMPTION, type forecastRecord, MAX_GROUPS, type spendRecord } from "./schema.ts";
 
 type Usage = z.output<typeof spendRecord>;
 type UsageOfCluster = Usage["items"][number];
@@ -93,8 +93,15 @@ export function presentForecast({ orgId, source, now, grouping }: Spend): z.outp
 
 function presentGroups(charges: readonly Charge[], month: Month, grouping: Grouping | undefined) {
   if (grouping === undefined) return {};
-  const groups = [...sumByLabel(charges, { month, grouping })];
-  return { groups: groups.map(([value, cents]) => ({ value, amount_cents: toJsonCents(cents) })) };
+  const sums = [...sumByLabel(charges, { month, grouping })];
+  const groups = limitGroups(sums.map(([value, cents]) => ({ value, cents, centsAtEnd: cents })));
+  return {
+    groups: groups.map(({ value, cents, other_values }) => ({
+      value,
+      amount_cents: toJsonCents(cents),
+      ...(other_values !== undefined && { other_values }),
+    })),
+  };
 }
 
 /** Everything that was used is used at the end of the month too. */
@@ -105,12 +112,44 @@ function presentForecastGroups(
 ) {
   if (grouping === undefined) return {};
   const toDate = sumByLabel(used, { month, grouping });
-  const groups = [...sumByLabel(expected, { month, grouping })].map(([value, cents]) => ({
-    value,
-    amount_cents: toJsonCents(toDate.get(value) ?? 0n),
-    forecast_cents: toJsonCents(cents),
-  }));
-  return { groups };
+  const sums = [...sumByLabel(expected, { month, grouping })];
+  const groups = limitGroups(
+    sums.map(([value, centsAtEnd]) => ({ value, cents: toDate.get(value) ?? 0n, centsAtEnd })),
+  );
+  return {
+    groups: groups.map(({ cents, centsAtEnd, ...of }) => ({
+      ...of,
+      amount_cents: toJsonCents(cents),
+      forecast_cents: toJsonCents(centsAtEnd),
+    })),
+  };
+}
+
+interface LabelGroup {
+  value: string | null;
+  cents: bigint;
+  centsAtEnd: bigint;
+  /** For how many values it stands, where it is of several. */
+  other_values?: number;
+}
+
+/**
+ * At most MAX_GROUPS, in their order: of more, those that cost least at the end are one, the last. What has no such label
+ * is never among them. The sums stay the same to the cent.
+ */
+export function limitGroups(groups: readonly LabelGroup[]): LabelGroup[] {
+  if (groups.length <= MAX_GROUPS) return [...groups];
+  const labelled = groups.filter(({ value }) => value !== null);
+  const ranked = labelled.toSorted((a, b) => Number(b.centsAtEnd - a.centsAtEnd));
+  const shown = MAX_GROUPS - 1 - (groups.length - labelled.length);
+  const others = new Set(ranked.slice(shown));
+  const sum = (centsOf: (group: LabelGroup) => bigint) =>
+    [...others].reduce((all, group) => all + centsOf(group), 0n);
+  const rest = { cents: sum(({ cents }) => cents), centsAtEnd: sum(({ centsAtEnd }) => centsAtEnd) };
+  return [
+    ...groups.filter((group) => !others.has(group)),
+    { value: null, ...rest, other_values: others.size },
+  ];
 }
 
 /** The instant up to which a month is rated: usage is counted in whole seconds that have passed. */

@@ -3,6 +3,8 @@ import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
+import { invalidRequest } from "../../http/contract/validate.ts";
+import type { ApiError } from "../../http/errors.ts";
 import { findOrganization } from "../../organizations/index.ts";
 import { readLabelValues } from "../../resources/project/index.ts";
 import { CSV } from "../csv.ts";
@@ -33,7 +35,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
         "By cluster, node pool, resource type, unit price and day; what it amounts to is what the invoice will say. " +
         "With `Accept: text/csv`, all rows as a file, without pages; with `group_by` their last column is the label. With `Accept: text/csv;profile=focus-1.0`, what a closed " +
         "month is billed, in the columns of FOCUS 1.0: its invoice, or its lines where none was issued, and the credit notes " +
-        "that were issued in it.",
+        "that were issued in it, and without `group_by`: its column Tags holds the labels.",
       access: "billing:read",
       query: usageQuery,
       responses: {
@@ -59,6 +61,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       const month = asked ?? monthOf(now);
       let form = acceptedType(c, FORMS);
       if (form === FOCUS_CSV) {
+        if (key !== undefined) throw withoutGroups(key);
         const charges = await readMonthCharges(deps, orgId, month);
         if (charges !== undefined) {
           const headers = {
@@ -114,4 +117,11 @@ async function readGrouping(
   const labelOf: Grouping["labelOf"] = ({ nodePoolId, clusterId }) =>
     values.get(nodePoolId ?? "") ?? values.get(clusterId ?? "") ?? labels.get(key) ?? null;
   return { key, labelOf };
+}
+
+/** FOCUS has its own columns, and labels in one of them: https://focus.finops.org/focus-specification/v1-0/ */
+function withoutGroups(key: string): ApiError {
+  const message = "must be left out with FOCUS, whose Tags hold the labels";
+  const issue = { code: "custom" as const, path: ["group_by"], message, params: { code: "unsupported" } };
+  return invalidRequest("query", [{ ...issue, input: key }], { group_by: key });
 }

@@ -121,7 +121,8 @@ const usageOfType = z
   })
   .openapi("UsageOfType", { example: { resource_type: "vcpu", amount_cents: 67 } });
 
-const MAX_GROUPS = 100_000;
+/** More are summed up. */
+export const MAX_GROUPS = 1_000;
 
 const labelValueField = textField(
   MAX_LABEL_VALUE_LENGTH,
@@ -129,8 +130,22 @@ const labelValueField = textField(
   "web",
 ).nullable();
 
+const otherValuesField = z
+  .int()
+  .min(1)
+  .max(MAX_RESOURCES)
+  .optional()
+  .openapi({
+    description: `Of the last group where there are more than ${MAX_GROUPS}: for how many values it stands, those that cost least. Its value is null.`,
+    example: 12,
+  });
+
 const usageOfLabel = z
-  .object({ value: labelValueField, amount_cents: centsField("To date, net.", 67) })
+  .object({
+    value: labelValueField,
+    amount_cents: centsField("To date, net.", 67),
+    other_values: otherValuesField,
+  })
   .openapi("UsageOfLabel", { example: { value: "web", amount_cents: 67 } });
 
 const EXAMPLE_TOTALS = {
@@ -164,7 +179,7 @@ export const spendRecord = z
       .openapi({ description: "The whole month by resource type." }),
     groups: z.array(usageOfLabel).max(MAX_GROUPS).optional().openapi({
       description:
-        "With group_by: the whole month by the values of the label, in their order. They add up to amount_cents.",
+        "With group_by: the whole month by the values of the label, in their order. They add up to amount_cents. Of more than 1000 groups those that cost least are the last one, with other_values.",
     }),
     items: items.openapi({ description: "A page of the month by cluster, in the order of their ids." }),
     next_cursor: nextCursor,
@@ -201,6 +216,7 @@ const forecastOfLabel = z
     value: labelValueField,
     amount_cents: centsField("To date, net.", EXAMPLE_GROUP.amount_cents),
     forecast_cents: centsField("At the end of the month, net.", EXAMPLE_GROUP.forecast_cents),
+    other_values: otherValuesField,
   })
   .openapi("ForecastOfLabel", { example: EXAMPLE_GROUP });
 
@@ -220,7 +236,8 @@ export const forecastRecord = z
       .max(MAX_TYPES)
       .openapi({ description: "The same by resource type." }),
     groups: z.array(forecastOfLabel).max(MAX_GROUPS).optional().openapi({
-      description: "With group_by: the same by the values of the label, in their order.",
+      description:
+        "With group_by: the same by the values of the label, in their order. Of more than 1000 groups those that will cost least are the last one, with other_values.",
     }),
   })
   .openapi("Forecast", {
