@@ -156,3 +156,10 @@ test("the last status of a deleted pool lists its last machines as gone, before 
     releaseFinalizer: true,
   });
 });
+
+test("a pool whose finalizer was taken away by force while others keep it goes on recording its machines", () => {
+  const { pool } = twoNodes.deleting().observed;
+  const kept = { ...pool, metadata: { ...pool.metadata, finalizers: ["example.com/keep"] } };
+  const { status } = twoNodes.with({ pool: kept, machines: [makeMachine("b")] }).plan();
+  expect(status).toMatchObject({ machines: [{ uid: "uid-b" }], goneMachines: [{ uid: "uid-a" }] });
+});

@@ -43,17 +43,14 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
   );
   const known = new Set(kept.map(({ uid }) => uid));
   const added = [...lastByUID.values()].filter(({ uid }) => !present.has(uid) && !known.has(uid));
+  const gone = [...kept, ...added.map((machine) => toGone(machine, now))];
+  // Where there are too many, those that are not billed make room, then those that went first.
+  const unbilled = gone.filter(({ hadNode }) => !hadNode);
+  const dropped = new Set(unbilled.slice(0, gone.slice(MAX_GONE_MACHINES).length));
   return {
     machines: listed,
-    gone: limitGone([...kept, ...added.map((machine) => toGone(machine, now))]),
+    gone: gone.filter((machine) => !dropped.has(machine)).slice(-MAX_GONE_MACHINES),
   };
-}
-
-/** Where there are too many, those that are not billed make room, then those that went first. */
-function limitGone(gone: GoneMachine[]): GoneMachine[] {
-  const excess = gone.slice(MAX_GONE_MACHINES).length;
-  const dropped = new Set(gone.filter(({ hadNode }) => !hadNode).slice(0, excess));
-  return gone.filter((machine) => !dropped.has(machine)).slice(-MAX_GONE_MACHINES);
 }
 
 function presentMachine(

@@ -251,19 +251,6 @@ test("a deleted pool that a finalizer of another holds shows no nodes", () => {
   expect(deleting.with({ pool }).plan()).toMatchObject({ releaseFinalizer: true, status: { nodes: 0 } });
 });
 
-test("a pool whose finalizer was taken away by force while others keep it goes on recording its machines", () => {
-  const [one, other] = [makeMachine("a"), makeMachine("b")];
-  const kept = aPool()
-    .with({ machines: [one, other] })
-    .reconciled()
-    .deleting();
-  const { pool } = kept.observed;
-  const metadata = { ...pool.metadata, finalizers: ["example.com/keep"] };
-  const released = kept.with({ pool: { ...pool, metadata }, machines: [other] });
-  const { machines = [], goneMachines = [] } = released.plan().status ?? {};
-  expect([machines, goneMachines].map(([machine]) => machine?.uid)).toEqual([other.uid, one.uid]);
-});
-
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   const capi = capiPoolWith({ desired: 0 });
   const pool = aPool().deleting().with({ capi, capiClusterDeleted: true });
