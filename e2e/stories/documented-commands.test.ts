@@ -36,9 +36,9 @@ test("the commands of the pages for tenants work one after another, in one shell
     waitFor("kubectl to be built", () => existsSync(stack.kubectl)),
   ]);
   const first = read("first-cluster.md");
-  const pages = ["clusters.md", "node-pools.md", "clients.md", "registry.md", "storage.md", "support.md"];
-  const others = pages.map((page) => read(page));
-  expect(others.map(({ length }) => length)).toEqual([2, 1, 3, 1, 1, 2]);
+  const pages = ["access", "billing", "clusters", "node-pools", "clients", "registry", "storage", "support"];
+  const others = pages.map((page) => read(`${page}.md`));
+  expect(others.map(({ length }) => length)).toEqual([1, 1, 2, 1, 3, 1, 1, 2]);
   const output = await runCommands([...first.slice(0, -1), ...others.flat(), ...first.slice(-1)], {
     ...shell,
     signal,
@@ -49,6 +49,8 @@ test("the commands of the pages for tenants work one after another, in one shell
   expect(output).toMatch(effects);
   expect(output).toMatch(nodes);
   expect(output).toMatch(/^shop$/m);
+  expect(output).toContain('"clusters:update","nodepools:read"');
+  expect(output).toMatch(/"forecast_eur": \d/);
   expect(output).toContain("secret/marina-registry created");
   expect(output).toContain('"effective_gb"');
   expect(output).toMatch(/"status": "open",\s+"respond_by": "20/);
