@@ -45,6 +45,19 @@ describe("docs/operators/conditions.md has every reason of conditions, and no ot
   });
 });
 
+test("docs/operators/conditions.md has every reason of an access that is none of a cluster or node pool", () => {
+  const texts = globSync("cluster-access/{reconcile,status}.ts", { cwd: import.meta.dirname }).map((path) =>
+    readFileSync(join(import.meta.dirname, path), "utf8"),
+  );
+  const given = texts.flatMap((text) =>
+    [...text.matchAll(/reason: "(\w+)"(?!, note)/g)].map(([, reason = ""]) => reason),
+  );
+  const known: readonly string[] = Object.values(CONDITION_REASONS).flat();
+  expect(namesIn("reason of an access")).toEqual(
+    [...new Set(given.filter((reason) => !known.includes(reason)))].sort(),
+  );
+});
+
 test("docs/operators/conditions.md has every reason of Events that is none of a condition", () => {
   const own = /reason: "(\w+)",\s*(?:note|action)\b|record\(\s*"(?:Normal|Warning)",\s*"(\w+)"/g;
   const given = sources.flatMap((text) => [...text.matchAll(own)].map(([, one, two]) => one ?? two ?? ""));

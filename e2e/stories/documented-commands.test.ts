@@ -64,7 +64,7 @@ test("the commands of the page for engineers work one after another, in an organ
   await waitFor("kubectl to be built", () => existsSync(stack.kubectl));
   symlinkSync(join(ROOT, "crds"), join(folder, "crds"));
   const commands = read("kubectl.md", join(ROOT, "docs", "operators"));
-  expect(commands).toHaveLength(6);
+  expect(commands).toHaveLength(7);
   const output = await runCommands([...read("first-cluster.md").slice(0, 1), ...commands], {
     ...shell,
     env: { ...shell.env, KUBECONFIG: stack.kubeconfig },
@@ -75,5 +75,6 @@ test("the commands of the page for engineers work one after another, in an organ
   expect(output).toContain("nodepool.cloud.marina.dev/shop-web scaled");
   expect(output).toContain("clusteraccess.cloud.marina.dev/alice condition met");
   expect(readFileSync(join(folder, "alice.crt"), "utf8")).toContain("BEGIN CERTIFICATE");
+  expect(output).toMatch(/^Username +alice@example.com$/m);
   expect(output).toMatch(/"shop" deleted/);
 });
