@@ -25,7 +25,7 @@ export const systemEventRecord = z
   .object({
     ...place,
     type: z.enum(["Normal", "Warning"]).openapi({ description: "Warning: needs attention." }),
-    reason: textField(128, "Machine-readable reason.", "NodeReady"),
+    reason: textField(128, "Why, in one word for programs. More may come.", "SuccessfulSetNodeRef"),
     message: textField(1024, "Human-readable message."),
     source: z
       .enum(["operator", "machine", "hypervisor"])

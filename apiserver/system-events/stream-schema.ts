@@ -29,8 +29,8 @@ const MESSAGES: readonly {
       data: {
         ...PLACE,
         type: "Normal",
-        reason: "NodeReady",
-        message: "The node is ready.",
+        reason: "SuccessfulSetNodeRef",
+        message: "Machine first-workers-x2b5q: it has joined the cluster as a node",
         source: "machine",
         object: { kind: "Machine", name: "first-workers-x2b5q" },
         count: 1,
