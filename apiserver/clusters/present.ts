@@ -8,7 +8,7 @@ import {
 } from "../../shared/crd/kubernetes-version.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
 import { toTimestamp } from "../http/contract/fields.ts";
-import { presentDeletion } from "../node-pools/index.ts";
+import { protectionStateOf } from "../node-pools/index.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
 import { desiredVersionOf, findInstalling, withoutPrefix } from "./kubernetes-version.ts";
 import type { clusterRecord } from "./schema.ts";
@@ -28,7 +28,9 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     org_id: cluster.orgId,
     name: cluster.displayName,
     labels: spec.labels ?? {},
-    ...presentDeletion(cluster.object),
+    deletion_protection: spec.deletionProtection ?? false,
+    deletion_protection_state: spec.deletionProtection ? protectionStateOf(cluster.object) : "off",
+    expires_at: toTimestamp(spec.expiresAt),
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),
     conditions: presentConditions(status?.conditions),

@@ -2,7 +2,7 @@ export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection
 export { deletionFields, deletionSettings, refusePastEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export { MAX_LEFTOVERS, type TenantObject, type UpgradeCheck } from "./effects-schema.ts";
-export { presentDeletion } from "./present.ts";
+export { protectionStateOf } from "./present.ts";
 export {
   createNodePoolBody,
   type Effects,

@@ -24,7 +24,9 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     cluster_id: pool.clusterId,
     name: pool.displayName,
     labels: spec.labels ?? {},
-    ...presentDeletion(pool.object),
+    deletion_protection: spec.deletionProtection ?? false,
+    deletion_protection_state: spec.deletionProtection ? protectionStateOf(pool.object) : "off",
+    expires_at: toTimestamp(spec.expiresAt),
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
     disk_gb: spec.diskGB,
@@ -57,15 +59,9 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
   };
 }
 
-/** What holds back the deletion of a cluster or a pool, and when it happens by itself. */
-export function presentDeletion({ spec, status }: Cluster | NodePool) {
-  const isProtected = spec.deletionProtection ?? false;
-  const holds = findCondition(status?.conditions, "DeletionProtected")?.status === "True";
-  return {
-    deletion_protection: isProtected,
-    deletion_protection_state: isProtected ? (holds ? "on" : "pending") : "off",
-    expires_at: toTimestamp(spec.expiresAt),
-  } as const;
+/** Whether the protection of a cluster or a pool that has one holds in every way. */
+export function protectionStateOf({ status }: Pick<Cluster | NodePool, "status">): "pending" | "on" {
+  return findCondition(status?.conditions, "DeletionProtected")?.status === "True" ? "on" : "pending";
 }
 
 /** The settings of a pool in an audit row, by wire name; only `fields` where they are given. */

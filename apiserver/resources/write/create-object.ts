@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { isProtected } from "../../../shared/crd/fields.ts";
+import type { Protectable } from "../../../shared/crd/fields.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
@@ -166,7 +166,8 @@ async function createAll(
   { dryRun }: { dryRun: boolean },
 ): Promise<KubeObject[]> {
   const objects: KubeObject[] = [];
-  const guarded = planned.findLast(({ object }) => object !== null && isProtected(object))?.object;
+  const wanted: readonly (Protectable | null)[] = planned.map(({ object }) => object);
+  const guarded = wanted.findLast((object) => object?.spec?.deletionProtection === true);
   if (guarded && !dryRun) await protectNamespace(kube, guarded);
   for (const [index, { kind, object }] of planned.entries()) {
     if (object === null) throw new Error("an intent without the object to create");
