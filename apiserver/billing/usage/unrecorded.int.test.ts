@@ -177,10 +177,11 @@ test("what runs on after its Cluster's finalizer was taken away by force is mete
   await publish(ofCluster(), ofMachine());
   const uses = ["control_plane 9-5", "control_plane 5-4", "control_plane 4-"];
   expect(await readUses()).toEqual([...uses, "vcpu 9-"]);
-  await publish(ofCluster(ago(2)), ofMachine());
+  const goneCluster = ofCluster(ago(2));
+  await publish(goneCluster, ofMachine());
   await project(cluster, true);
   await round();
-  await publish(ofCluster(ago(2)), ofMachine());
+  await publish(goneCluster, ofMachine());
   expect(await readUses()).toEqual([...uses.slice(0, 2), "control_plane 4-2", "vcpu 9-"]);
 });
 
