@@ -1,4 +1,4 @@
-import { GROUP, LABEL_ID, LABEL_ORG_ID, UUID_PATTERN, VERSION } from "./names.ts";
+import { GROUP, LABEL_ID, LABEL_ORG_ID, NAMESPACE_PARTS, UUID_PATTERN, VERSION } from "./names.ts";
 
 const POLICY_NAME = "identity.cloud.marina.dev";
 
@@ -49,7 +49,7 @@ export function buildIdentityPolicy() {
               apiGroups: [""],
               apiVersions: ["v1"],
               operations: ["CREATE", "UPDATE"],
-              resources: ["namespaces"],
+              resources: NAMESPACE_PARTS,
             },
           ],
         },

@@ -57,6 +57,9 @@ export const OBJECT_ANNOTATIONS: readonly string[] = [
   ANNOTATION_RELEASE,
 ];
 
+/** A Namespace as admission sees it: Kubernetes stores labels and annotations by each of these paths. */
+export const NAMESPACE_PARTS = ["namespaces", "namespaces/status", "namespaces/finalize"];
+
 /** On an organization's Namespace: its slug, by which people find it. */
 export const LABEL_ORG_SLUG = "cloud.marina.dev/org-slug";
 /** On a Namespace that holds what is protected from deletion: one of these objects (protection.ts). */

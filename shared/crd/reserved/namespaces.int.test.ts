@@ -72,6 +72,15 @@ const merge = (name: string, metadata: object): RawRequest => ({
   body: { metadata },
 });
 
+const PARTS = ["status", "finalize"] as const;
+/** The same through a part of the Namespace; only `status` takes a patch. */
+const through = (part: (typeof PARTS)[number], name: string, metadata: object): RawRequest => {
+  const { path, ...patch } = merge(name, metadata);
+  if (part === "status") return { ...patch, path: `${path}/${part}` };
+  const body = { metadata: { name, ...metadata }, spec: { finalizers: ["kubernetes"] } };
+  return { method: "PUT", path: `${path}/${part}`, query, body };
+};
+
 const remove = (name: string): RawRequest => ({
   method: "DELETE",
   path: `/api/v1/namespaces/${name}`,
@@ -165,6 +174,34 @@ const attempts: [Writer, string, RawRequest, string?][] = [
     [who, "marks the Namespace of an organization", merge(NAME, mark("cluster.shop")), ALONE],
     [who, "takes the mark away", merge(MARKED.cluster, mark(null)), ALONE],
   ]),
+  ...PARTS.flatMap((part): typeof attempts => [
+    ["landlord", `raises the limits through ${part}`, through(part, NAME, quotas), ALONE],
+    ["landlord", `marks it through ${part}`, through(part, NAME, mark("cluster.shop")), ALONE],
+    ["landlord", `takes the mark away through ${part}`, through(part, MARKED.cluster, mark(null)), ALONE],
+    ["landlord", `allows credentials through ${part}`, through(part, NAME, allowed), CREDENTIALS],
+    [
+      "landlord",
+      `makes a Namespace one of an organization through ${part}`,
+      through(part, "default", { labels: { [LABEL_ORG_ID]: ORG } }),
+      ALONE,
+    ],
+    [
+      "admin",
+      `moves a Namespace to another organization through ${part}`,
+      through(part, LABELLED, { labels: { [LABEL_ORG_ID]: randomUUID() } }),
+      "cannot be changed once it is set",
+    ],
+    [
+      "landlord",
+      `sets labels of others through ${part}`,
+      through(part, MARKED.cluster, { ...mark("cluster.shop"), annotations: team.annotations }),
+    ],
+  ]),
+  [
+    "namespaceController",
+    "finalizes the Namespace of an organization",
+    through("finalize", MARKED.cluster, mark("cluster.shop")),
+  ],
   ["engineer", "takes the mark away", merge(MARKED.cluster, mark(null)), "attack:engineer"],
   ["gitops", "takes the mark away", merge(MARKED.cluster, mark(null)), "attack:gitops"],
   [

@@ -5,6 +5,7 @@ import {
   GROUP,
   LABEL_ORG_ID,
   LABEL_PROTECTED,
+  NAMESPACE_PARTS,
   VERSION,
 } from "../names.ts";
 import { changes, changesOwn, listOf, objectVariables } from "./cel.ts";
@@ -92,7 +93,7 @@ function buildNamespacePolicy(users: readonly string[]) {
   const may = (right: string) =>
     `authorizer.group('${GROUP}').resource('clusters').subresource('${right}').check('update').allowed()`;
   return bind(`namespaces.${GROUP}`, {
-    matchConstraints: match([""], "v1", ["CREATE", "UPDATE"], ["namespaces"]),
+    matchConstraints: match([""], "v1", ["CREATE", "UPDATE"], NAMESPACE_PARTS),
     matchConditions: [isNoProgram(users), { name: "is-of-an-organization", expression: isOrganization }],
     variables: objectVariables.filter(({ name }) => names.includes(name)),
     validations: [
@@ -135,7 +136,7 @@ function changesLabelAlone(label: string): string {
 function buildProgramPolicy(users: readonly string[]) {
   const isOwned = `object != null && oldObject != null && has(oldObject.metadata.labels) && '${LABEL_ORG_ID}' in oldObject.metadata.labels`;
   return bind(`programs.${GROUP}`, {
-    matchConstraints: match([""], "v1", ["CREATE", "UPDATE", "DELETE"], ["namespaces"]),
+    matchConstraints: match([""], "v1", ["CREATE", "UPDATE", "DELETE"], NAMESPACE_PARTS),
     matchConditions: [
       {
         name: "is-a-program-of-marina",

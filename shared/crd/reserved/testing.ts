@@ -5,7 +5,7 @@ import { type KubeConnection, loadConnection } from "../../kube/connection.ts";
 import type { Kind, KubeObject } from "../../kube/kind.ts";
 import { clusterKind } from "../cluster.ts";
 import { clusterAccessKind } from "../cluster-access.ts";
-import { GROUP, VERSION } from "../names.ts";
+import { GROUP, NAMESPACE_PARTS, VERSION } from "../names.ts";
 import { nodePoolKind } from "../node-pool.ts";
 import { storageInventoryKind } from "../storage-inventory.ts";
 import { PROGRAM_USERS } from "./policy.ts";
@@ -107,7 +107,7 @@ const ROLES: Partial<Record<Writer, string>> = {
 const EVERYWHERE: readonly string[] = ["engineer", "restore", "landlord", "registrar"];
 const WRITES_NAMESPACES = {
   apiGroups: [""],
-  resources: ["namespaces"],
+  resources: NAMESPACE_PARTS,
   verbs: ["create", "update", "patch"],
 };
 const HANDS_OUT = { apiGroups: [GROUP], resources: ["clusters/registration"], verbs: ["update"] };
