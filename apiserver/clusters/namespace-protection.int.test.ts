@@ -1,4 +1,4 @@
-import { sql } from "drizzle-orm";
+import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
@@ -14,6 +14,7 @@ import type { Caller } from "../http/contract/caller.ts";
 import { deleteNodePool, updateNodePool } from "../node-pools/write.ts";
 import { keepProtection } from "../organizations/index.ts";
 import { lockOrganization } from "../organizations/store.ts";
+import { organizations } from "../organizations/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { requireCluster, requireNodePool } from "../resources/write/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
@@ -260,6 +261,20 @@ test("the projector marks and unmarks the Namespace of what kubectl protects, an
   await patch(null);
   await waitFor("the label to go", async () => (await readLabel(made)) === undefined);
   await stateIs("off");
+});
+
+test("the mark of a deleted organization's Namespace goes with the last protection in it", async () => {
+  const made = await create({ cluster: true });
+  const { orgId, namespace, known, labels } = made;
+  await api.deps.db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
+  await keep(api.deps, made, []);
+  expect(await readLabel(made)).toBe(labels.cluster);
+  const lifted = { spec: { deletionProtection: false } };
+  await api.deps.kube.mergePatch(clusterKind, namespace, known.cluster.name, lifted, {
+    fieldManager: "kubectl-edit",
+  });
+  await keep(api.deps, made);
+  expect(await readLabel(made)).toBeUndefined();
 });
 
 test("what is protected in a Namespace that is deleted all the same stays, and says how it goes", async () => {

@@ -43,9 +43,8 @@ async function removeLabel(
     try {
       await lockOrganization(tx, orgId);
     } catch (error) {
-      // The Namespace of a deleted organization is removed as a whole.
-      if (error instanceof ApiError && error.code === "not_found") return;
-      throw error;
+      // No request protects anything in a deleted organization: there is nothing to lock.
+      if (!(error instanceof ApiError && error.code === "not_found")) throw error;
     }
     if (await isProtectionIntended(tx, namespace))
       throw new Error(`a write that protects something in ${namespace} is under way`);
