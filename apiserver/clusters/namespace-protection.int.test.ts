@@ -7,7 +7,8 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
-import type { KubeError } from "../../shared/kube/errors.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { sleep } from "../../shared/kube/sleep.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
@@ -204,6 +205,27 @@ describe.each(KINDS)("of a protected %s", (kind) => {
     });
     await keep(deps, made);
     await setting;
+    expect(await readLabel(made)).toBe(made.labels[kind]);
+  });
+
+  test("a mark is not removed any more after a request that sets the protection, also when the removal came late", async () => {
+    const made = await create({ [kind]: true });
+    await protect(made.paths[kind], false);
+    const { kube } = api.deps;
+    let [setting, late]: Promise<unknown>[] = [];
+    const deps: Deps = {
+      ...api.deps,
+      kube: {
+        ...kube,
+        async mergePatch(...[ofKind, namespace, name, patch, { signal: _ended, ...options }]) {
+          setting = WRITES[kind].set(replica.deps, made);
+          late = sleep(500).then(() => kube.mergePatch(ofKind, namespace, name, patch, options));
+          throw new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage: "no response" });
+        },
+      },
+    };
+    await expect(keep(deps, made)).rejects.toThrow("no response");
+    await Promise.all([setting, late]);
     expect(await readLabel(made)).toBe(made.labels[kind]);
   });
 

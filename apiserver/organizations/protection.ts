@@ -2,16 +2,19 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { chooseProtectedLabel, isProtected, type Protectable } from "../../shared/crd/fields.ts";
 import { LABEL_ORG_ID, LABEL_PROTECTED, MANAGER_APISERVER } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import type { KubeClient } from "../../shared/kube/client.ts";
+import type { KubeClient, PatchOptions } from "../../shared/kube/client.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { sleep } from "../../shared/kube/sleep.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
-import { isProtectionIntended } from "../resources/write/index.ts";
+import { isNotApplied, isProtectionIntended } from "../resources/write/index.ts";
 import { findKnownOrganizations, lockOrganization } from "./store.ts";
 
-/** A change in the organization waits no longer for the removal of a label. */
-const TIMEOUT_MS = 5_000;
+/** For all calls under the lock. With the wait after it a change in the organization waits 5 s: a statement may take 10 s. */
+const DEADLINE_MS = 3_000;
+/** In which Kubernetes ends a patch that has reached it, whether somebody waits for the answer or not. */
+const SERVER_TIMEOUT_MS = 2_000;
 
 /**
  * Has the Namespace of an organization say what is protected from deletion in it: `objects` are its Clusters and NodePools, perhaps
@@ -31,7 +34,7 @@ export async function keepProtection(
   const orgId = labels[LABEL_ORG_ID] ?? "";
   if (!(await findKnownOrganizations(deps.db, [orgId])).has(orgId)) return;
   if (wanted === undefined) await removeLabel(deps, orgId, name);
-  else await setLabel(deps.kube, name, wanted);
+  else await setLabel(deps.kube, name, wanted, { timeoutMs: DEADLINE_MS });
 }
 
 async function removeLabel(
@@ -48,16 +51,29 @@ async function removeLabel(
     }
     if (await isProtectionIntended(tx, namespace))
       throw new Error(`a write that protects something in ${namespace} is under way`);
-    const options = { namespace, timeoutMs: TIMEOUT_MS };
+    const signal = AbortSignal.timeout(DEADLINE_MS);
+    const options = { namespace, signal };
     const live = await Promise.all([kube.listAll(clusterKind, options), kube.listAll(nodePoolKind, options)]);
-    if (!live.flat().some(isProtected)) await setLabel(kube, namespace, null);
+    if (live.flat().some(isProtected)) return;
+    try {
+      await setLabel(kube, namespace, null, { signal, serverTimeoutMs: SERVER_TIMEOUT_MS });
+    } catch (error) {
+      // The patch may still be made, which must come before the mark of the next change: that has to wait for the lock.
+      if (!isNotApplied(error)) await sleep(SERVER_TIMEOUT_MS);
+      throw error;
+    }
   });
 }
 
 /** Null removes it. Does nothing where the Namespace is gone. */
-async function setLabel(kube: KubeClient, namespace: string, value: string | null): Promise<void> {
+async function setLabel(
+  kube: KubeClient,
+  namespace: string,
+  value: string | null,
+  limits: Pick<PatchOptions, "signal" | "timeoutMs" | "serverTimeoutMs">,
+): Promise<void> {
   const patch = { metadata: { labels: { [LABEL_PROTECTED]: value } } };
-  const options = { fieldManager: MANAGER_APISERVER, timeoutMs: TIMEOUT_MS };
+  const options = { fieldManager: MANAGER_APISERVER, ...limits };
   await kube.mergePatch(namespaceKind, undefined, namespace, patch, options).catch((error: unknown) => {
     if (!(error instanceof KubeError && error.isNotFound)) throw error;
   });

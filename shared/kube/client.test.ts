@@ -83,6 +83,17 @@ test.each<{
     },
   },
   {
+    what: "mergePatch that the server ends in time",
+    call: (client) => client.mergePatch(thingKind, "n", "a", {}, { ...write, serverTimeoutMs: 2_000 }),
+    sent: {
+      method: "PATCH",
+      path: `${path}/a`,
+      query: "fieldManager=me&fieldValidation=Ignore&timeout=2000ms",
+      type: "application/merge-patch+json",
+      body: {},
+    },
+  },
+  {
     what: "jsonPatch",
     call: (client) => client.jsonPatch(thingKind, "n", "a", [{ op: "remove", path: "/spec/note" }], write),
     sent: {

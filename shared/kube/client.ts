@@ -36,6 +36,8 @@ export interface WriteOptions extends CallOptions {
 
 export interface PatchOptions extends WriteOptions {
   subresource?: "status" | "scale" | undefined;
+  /** In which the API server ends the request once it has it, also when the client has given up. */
+  serverTimeoutMs?: number | undefined;
 }
 
 export interface ApplyOptions extends PatchOptions {
@@ -191,10 +193,11 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
     target: { namespace: string | undefined; name: string; contentType: string; body: unknown },
     opts: ApplyOptions,
   ): Promise<T> {
+    const timeout = opts.serverTimeoutMs === undefined ? undefined : `${opts.serverTimeoutMs}ms`;
     return call(kind, {
       method: "PATCH",
       path: objectPath(kind, target.namespace, target.name, opts.subresource),
-      query: { ...writeQuery(opts), force: opts.force },
+      query: { ...writeQuery(opts), force: opts.force, timeout },
       body: target.body,
       contentType: target.contentType,
       ...callOptions(opts),

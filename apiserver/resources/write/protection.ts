@@ -5,6 +5,7 @@ import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { ApiError } from "../../http/errors.ts";
 
 const RETRY_SECONDS = 5;
+const TIMEOUT_MS = 5_000;
 
 /**
  * Marks the Namespace of an object that is protected next, between the commit of its intent and its write: from then on the
@@ -17,7 +18,7 @@ export async function protectNamespace(
 ): Promise<void> {
   const { namespace = "" } = object.metadata;
   const patch = { metadata: { labels: { [LABEL_PROTECTED]: nameProtected(object) } } };
-  const options = { fieldManager: MANAGER_APISERVER };
+  const options = { fieldManager: MANAGER_APISERVER, timeoutMs: TIMEOUT_MS };
   const { metadata } = await kube.mergePatch(namespaceKind, undefined, namespace, patch, options);
   if (metadata.deletionTimestamp === undefined) return;
   throw new ApiError("conflict", "The organization's namespace is being deleted; try again.", {
