@@ -2,11 +2,13 @@ import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
+import type { Namespace } from "../../shared/kube/core-kinds.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
 import { aPool } from "../node-pool/testing.ts";
 import { CLUSTER_ID, makePool, START } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { countLeftInDeleted, decideProtection } from "./expiry.ts";
 
 const PAST = { expiresAt: new Date(START.getTime() - 1000).toISOString() };
 const SOON = { expiresAt: new Date(START.getTime() + 60_000).toISOString() };
@@ -130,4 +132,32 @@ test("an object is looked at again at its end, and within a day where that is fa
   const far = aCluster().ready().withSpec({ expiresAt: "2099-01-01T00:00:00Z" }).reconciled();
   expect(far.plan().requeueAfterMs).toBeLessThanOrEqual(86_400_000);
   expect(aPool(SOON).reconciled().plan().requeueAfterMs).toBeLessThanOrEqual(60_000);
+});
+
+const isMarked = { isMarked: true, isDeleting: false };
+
+test("what is protected says how far: a pool goes with its cluster", () => {
+  const cluster = aCluster().withSpec({ deletionProtection: true }).observed.cluster;
+  const pool = makePool("web", { deletionProtection: true });
+  expect(decideProtection("cluster", cluster, isMarked)).toMatchObject([
+    { status: "True", message: expect.stringMatching(/is deleted in no way\.$/) },
+  ]);
+  expect(decideProtection("node pool", pool, isMarked)).toMatchObject([
+    { status: "True", message: "The node pool web is deleted with its cluster alone." },
+  ]);
+});
+
+test("left in Namespaces that are being deleted is what is protected there and not deleted itself", () => {
+  const deletionTimestamp = START.toISOString();
+  const namespaces = {
+    get: (name: string) =>
+      ({ metadata: { name, ...(name === "gone" && { deletionTimestamp }) } }) as Namespace,
+  };
+  const inside = (namespace: string, deletionProtection: boolean, metadata: object = {}) => {
+    const pool = makePool("web", { deletionProtection });
+    return { ...pool, metadata: { ...pool.metadata, namespace, ...metadata } };
+  };
+  const left = [inside("gone", true), inside("gone", true)];
+  const others = [inside("gone", false), inside("gone", true, { deletionTimestamp }), inside("alive", true)];
+  expect(countLeftInDeleted([...left, ...others], namespaces)).toBe(left.length);
 });

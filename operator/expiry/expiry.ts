@@ -97,8 +97,10 @@ export function decideProtection(
     const message = `${subject} stays, for it is protected from deletion, but what it consists of is being deleted and is not made again. ${ADVICE_BY_REASON.NamespaceDeleting.kubectl}`;
     return [{ type, status: "False", reason: "NamespaceDeleting", message }];
   }
-  if (namespace.isMarked)
-    return [{ type, status: "True", reason: "Protected", message: `${subject} is deleted in no way.` }];
+  if (namespace.isMarked) {
+    const how = noun === "cluster" ? "in no way" : "with its cluster alone";
+    return [{ type, status: "True", reason: "Protected", message: `${subject} is deleted ${how}.` }];
+  }
   const message = `${subject} is protected from deletion, but not in every way yet. ${ADVICE_BY_REASON.ProtectionPending.kubectl}`;
   return [{ type, status: "False", reason: "ProtectionPending", message }];
 }
