@@ -131,3 +131,13 @@ test.each([
     `The pool may have one node although a node (2 vCPUs and 4 GiB) exceeds ${named}; raise it to allow more.`,
   );
 });
+
+test("a protected pool that is deleted with its cluster is not protected any more", () => {
+  const spec = { ...POOL.spec, deletionProtection: true };
+  expect(present({ spec }).deletion_protection_state).toBe("pending");
+  const metadata = { ...POOL.metadata, deletionTimestamp: "2026-11-21T10:00:00Z" };
+  expect(present({ spec, metadata })).toMatchObject({
+    deletion_protection: true,
+    deletion_protection_state: "off",
+  });
+});

@@ -1,6 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import { isProtected } from "../../shared/crd/fields.ts";
 import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { NODE_POOL_WIRE_NAMES, toRestWords } from "../../shared/crd/rest-words.ts";
@@ -25,7 +26,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     name: pool.displayName,
     labels: spec.labels ?? {},
     deletion_protection: spec.deletionProtection ?? false,
-    deletion_protection_state: spec.deletionProtection ? protectionStateOf(pool.object) : "off",
+    deletion_protection_state: isProtected(pool.object) ? protectionStateOf(pool.object) : "off",
     expires_at: toTimestamp(spec.expiresAt),
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
