@@ -19,7 +19,7 @@ import { organizations } from "../organizations/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { requireCluster, requireNodePool } from "../resources/write/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { author } from "./create/testing.ts";
+import { author, racing } from "./create/testing.ts";
 import { changeCluster, deleteCluster } from "./write.ts";
 
 let api: TestApp;
@@ -90,22 +90,10 @@ async function keep(deps: Deps, { namespace }: Created, objects?: []) {
 const protect = (path: string, value: boolean, app = api) =>
   app.request("PUT", path, { body: { deletion_protection: value } });
 
-type Verb = "jsonPatch" | "mergePatch" | "delete";
-
-/** A replica with `meanwhile` right before its first call of this kind. */
-function racing(app: TestApp, verb: Verb, meanwhile: () => Promise<unknown>): Deps {
-  const { kube } = app.deps;
-  let first = true;
-  // biome-ignore lint/suspicious/noExplicitAny: the arguments of each verb
-  const raced = async (...args: any[]) => {
-    if (first) {
-      first = false;
-      await meanwhile();
-    }
-    // biome-ignore lint/suspicious/noExplicitAny: the same ones
-    return (kube[verb] as any)(...args);
-  };
-  return { ...app.deps, kube: { ...kube, [verb]: raced } };
+const BY_KUBECTL = { fieldManager: "kubectl-edit" };
+function byKubectl({ namespace, known }: Created, deletionProtection: boolean | null) {
+  const patch = { spec: { deletionProtection } };
+  return api.deps.kube.mergePatch(clusterKind, namespace, known.cluster.name, patch, BY_KUBECTL);
 }
 
 const settings = { deletionProtection: true } as const;
@@ -211,19 +199,15 @@ describe.each(KINDS)("of a protected %s", (kind) => {
   test("a mark is not removed any more after a request that sets the protection, also when the removal came late", async () => {
     const made = await create({ [kind]: true });
     await protect(made.paths[kind], false);
-    const { kube } = api.deps;
     let [setting, late]: Promise<unknown>[] = [];
-    const deps: Deps = {
-      ...api.deps,
-      kube: {
-        ...kube,
-        async mergePatch(...[ofKind, namespace, name, patch, { signal: _ended, ...options }]) {
-          setting = WRITES[kind].set(replica.deps, made);
-          late = sleep(500).then(() => kube.mergePatch(ofKind, namespace, name, patch, options));
-          throw new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage: "no response" });
-        },
-      },
-    };
+    const unmark = { metadata: { labels: { [LABEL_PROTECTED]: null } } };
+    const deps = racing(api, "mergePatch", async () => {
+      setting = WRITES[kind].set(replica.deps, made);
+      late = sleep(500).then(() =>
+        admin.mergePatch(namespaceKind, undefined, made.namespace, unmark, BY_KUBECTL),
+      );
+      throw new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage: "no response" });
+    });
     await expect(keep(deps, made)).rejects.toThrow("no response");
     await Promise.all([setting, late]);
     expect(await readLabel(made)).toBe(made.labels[kind]);
@@ -261,58 +245,36 @@ test("the projector marks and unmarks the Namespace of what kubectl protects, an
     stop.abort();
     await stopped;
   });
-  const { namespace, known, paths } = made;
-  const patch = (deletionProtection: boolean | null) =>
-    api.deps.kube.mergePatch(
-      clusterKind,
-      namespace,
-      known.cluster.name,
-      { spec: { deletionProtection } },
-      {
-        fieldManager: "kubectl-edit",
-      },
-    );
+  const { paths } = made;
   const stateIs = (wanted: string) =>
     waitFor(`the record to say ${wanted}`, async () => {
       const { body } = await api.request("GET", paths.cluster);
       return body.deletion_protection_state === wanted;
     });
-  await patch(true);
+  await byKubectl(made, true);
   await stateIs("on");
   expect(await readLabel(made)).toBe(made.labels.cluster);
-  await patch(null);
+  await byKubectl(made, null);
   await waitFor("the label to go", async () => (await readLabel(made)) === undefined);
   await stateIs("off");
 });
 
 test("the mark of a deleted organization's Namespace goes with the last protection in it", async () => {
   const made = await create({ cluster: true });
-  const { orgId, namespace, known, labels } = made;
+  const { orgId, labels } = made;
   await api.deps.db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
   await keep(api.deps, made, []);
   expect(await readLabel(made)).toBe(labels.cluster);
-  const lifted = { spec: { deletionProtection: false } };
-  await api.deps.kube.mergePatch(clusterKind, namespace, known.cluster.name, lifted, {
-    fieldManager: "kubectl-edit",
-  });
+  await byKubectl(made, false);
   await keep(api.deps, made);
   expect(await readLabel(made)).toBeUndefined();
 });
 
 test("what is protected in a Namespace that is deleted all the same stays, and says how it goes", async () => {
-  const { namespace, known } = await create();
+  const made = await create();
+  const { namespace, known } = made;
   const { kube } = api.deps;
-  const patch = (deletionProtection: boolean) =>
-    kube.mergePatch(
-      clusterKind,
-      namespace,
-      known.cluster.name,
-      { spec: { deletionProtection } },
-      {
-        fieldManager: "kubectl-edit",
-      },
-    );
-  await patch(true);
+  await byKubectl(made, true);
   await admin.delete(namespaceKind, undefined, namespace);
   await waitFor("the message", async () => {
     const { status } = (await kube.get(clusterKind, namespace, known.cluster.name)) ?? {};
@@ -323,6 +285,6 @@ test("what is protected in a Namespace that is deleted all the same stays, and s
   });
   const left = await kube.get(clusterKind, namespace, known.cluster.name);
   expect(left?.metadata.deletionTimestamp).toBeUndefined();
-  await patch(false);
+  await byKubectl(made, false);
   await waitFor("the Namespace to go", async () => (await findNamespace(namespace)) === undefined);
 });

@@ -1,6 +1,8 @@
 import { createId } from "../../../shared/program/id.ts";
+import type { Deps } from "../../deps.ts";
 import type { Author } from "../../http/authentication/principal.ts";
 import { createObjectName } from "../../resources/write/index.ts";
+import type { TestApp } from "../../testing/app.ts";
 import type { NewCluster } from "./create-cluster.ts";
 
 /** Who makes the requests. */
@@ -40,4 +42,22 @@ export function aCreateRequest(orgId: string, name: string): NewCluster {
     spec: { displayName: name, version: "1.34.2", plan: "scale", publicEndpoint: true },
     nodePools: [{ id: createId(), objectName: createObjectName("general", "pool"), spec: pool }],
   };
+}
+
+type Verb = "jsonPatch" | "mergePatch" | "delete";
+
+/** A replica with `meanwhile` right before its first call of this kind. */
+export function racing(app: TestApp, verb: Verb, meanwhile: () => Promise<unknown>): Deps {
+  const { kube } = app.deps;
+  let first = true;
+  // biome-ignore lint/suspicious/noExplicitAny: the arguments of each verb
+  const raced = async (...args: any[]) => {
+    if (first) {
+      first = false;
+      await meanwhile();
+    }
+    // biome-ignore lint/suspicious/noExplicitAny: the same ones
+    return (kube[verb] as any)(...args);
+  };
+  return { ...app.deps, kube: { ...kube, [verb]: raced } };
 }
