@@ -62,7 +62,7 @@ export const NAMESPACE_PARTS = ["namespaces", "namespaces/status", "namespaces/f
 
 /** On an organization's Namespace: its slug, by which people find it. */
 export const LABEL_ORG_SLUG = "cloud.marina.dev/org-slug";
-/** On a Namespace that holds what is protected from deletion: one of these objects (protection.ts). */
+/** On a Namespace that holds what is protected from deletion: one of these objects (fields.ts). */
 export const LABEL_PROTECTED = "cloud.marina.dev/protected";
 /** On an organization's Namespace: its name. */
 export const ANNOTATION_ORG_NAME = "cloud.marina.dev/org-name";

@@ -123,6 +123,18 @@ test.each(["clusters", "nodepools", "clusteraccesses"])(
   },
 );
 
+test.each(["clusters", "nodepools"])(
+  "the last request of `clusterctl move` about one of the %s that is protected is refused in the source",
+  async (resource) => {
+    const target = `${resource}/staying`;
+    await make(world, target, { finalizers: [FINALIZER], spec: { deletionProtection: true } });
+    for (const who of ["admin", "breakGlass"] as const) {
+      await expectAnswer(world, [who, "takes its finalizers", withNone(target)]);
+      await expectAnswer(world, [who, "deletes it", remove(target), "is protected from deletion"]);
+    }
+  },
+);
+
 test("an object that is not reconciled because of its Namespace is deleted without the finalizer", async () => {
   const stalled = {
     type: "Stalled",
