@@ -54,8 +54,8 @@ export async function readLastMetered(
 }
 
 /**
- * What is in use of a Cluster or NodePool that does not exist, or is released, by kind; without those whose end is not
- * in the ledger yet.
+ * What is in use of a Cluster or NodePool that does not exist, is released, or does not list it, by kind; without
+ * those whose end is not in the ledger yet.
  */
 export async function listRunningWithoutObject(
   tx: Queryable,
@@ -98,14 +98,17 @@ const isOpen = (isOver: SQL) => sql`(not (${isOver}) or not exists (
     and source.resource_version = object.resource_version and source.is_deleted = (${isDeleted})))`;
 
 /**
- * The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. A released pool
- * still lists its machines; a released Cluster shows nothing of what runs.
+ * The pool of an interval, or its cluster where it has none, does not exist, and its deletion is in the ledger. A pool counts for
+ * the machines that it lists alone, also one that is released: of others that run, as after a forced release, it shows nothing. Nor
+ * does a released Cluster.
  */
 function isWithoutObject(): SQL {
-  const { clusterId, nodePoolId } = usageIntervals;
+  const { clusterId, nodePoolId, subject } = usageIntervals;
+  const isOver = sql`${isDeleted} or not coalesce(
+    object.object #> '{status,machines}' @> jsonb_build_array(jsonb_build_object('uid', ${subject})), false)`;
   return sql`not (${nodePoolId} is null and exists (select from ${projectedClusters} as object
       where object.id = ${clusterId} and ${isOpen(sql`${isDeleted} or ${isReleased}`)})
-    or exists (select from ${projectedNodePools} as object where object.id = ${nodePoolId} and ${isOpen(isDeleted)}))`;
+    or exists (select from ${projectedNodePools} as object where object.id = ${nodePoolId} and ${isOpen(isOver)}))`;
 }
 
 async function selectMetered(

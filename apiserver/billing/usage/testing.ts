@@ -1,9 +1,13 @@
+import { asc, eq } from "drizzle-orm";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { NodePool, NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Evidence, NewEvidence } from "./evidence.ts";
 import { applyEvidence, type LedgerInterval, type Meters } from "./meters.ts";
+import { usageIntervals } from "./table.ts";
 import type { SeenCluster, SeenPool, UseEnd } from "./uses.ts";
 
+export const HOUR_MS = 3_600_000;
 export const SIZE = { vcpus: 4, memoryGB: 8, diskGB: 80 };
 /** A time of the day that the tests play on. */
 export const at = (clock: string) => new Date(`2026-02-10T${clock}Z`);
@@ -66,4 +70,22 @@ export function createLedger(): Ledger {
 function describe({ resourceType, quantity, startedAt, endedAt }: LedgerInterval): string {
   const clock = (time: Date | null) => time?.toISOString().slice(11, 19) ?? "";
   return `${resourceType} ${quantity} ${clock(startedAt)}-${clock(endedAt)}`;
+}
+
+/** What the ledger has of these types, as `<type> <hours since the start>-<hours since the end>`. */
+export async function readHours(
+  db: Queryable,
+  organizationId: string,
+  types: readonly string[],
+): Promise<string[]> {
+  const rows = await db
+    .select()
+    .from(usageIntervals)
+    .where(eq(usageIntervals.organizationId, organizationId))
+    .orderBy(asc(usageIntervals.resourceType), asc(usageIntervals.startedAt), asc(usageIntervals.endedAt));
+  const hours = (at: Date | null) =>
+    at === null ? "" : String(Math.round((Date.now() - at.getTime()) / HOUR_MS));
+  return rows
+    .filter(({ resourceType }) => types.includes(resourceType))
+    .map(({ resourceType, startedAt, endedAt }) => `${resourceType} ${hours(startedAt)}-${hours(endedAt)}`);
 }

@@ -1,4 +1,3 @@
-import { asc, eq } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { UNRECORDED_CONFIG_MAP } from "../../../shared/crd/names.ts";
 import { type UnrecordedUse, writeUnrecorded } from "../../../shared/crd/published-config.ts";
@@ -16,11 +15,9 @@ import { projected, projectedPool } from "../../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { createLedgerMetrics } from "./metrics.ts";
 import { runRound } from "./round.ts";
-import { usageIntervals } from "./table.ts";
-import { SIZE } from "./testing.ts";
+import { HOUR_MS, readHours, SIZE } from "./testing.ts";
 import { endUnpublished, followUnrecorded } from "./unrecorded.ts";
 
-const HOUR_MS = 3_600_000;
 const TEST = { fieldManager: "test" };
 const ago = (hours: number) => new Date(Math.floor((Date.now() - hours * HOUR_MS) / 1000) * 1000);
 const SHOWN = ["control_plane", "vcpu", "storage_block", "loadbalancer"];
@@ -100,19 +97,7 @@ async function publish(...uses: UnrecordedUse[]) {
   await followUnrecorded(deps);
 }
 
-/** `<type> <hours since the start>-<hours since the end>` of each type that the tests look at. */
-async function readUses(): Promise<string[]> {
-  const rows = await api.deps.db
-    .select()
-    .from(usageIntervals)
-    .where(eq(usageIntervals.organizationId, cluster.orgId))
-    .orderBy(asc(usageIntervals.resourceType), asc(usageIntervals.startedAt), asc(usageIntervals.endedAt));
-  const hours = (at: Date | null) =>
-    at === null ? "" : String(Math.round((Date.now() - at.getTime()) / HOUR_MS));
-  return rows
-    .filter(({ resourceType }) => SHOWN.includes(resourceType))
-    .map(({ resourceType, startedAt, endedAt }) => `${resourceType} ${hours(startedAt)}-${hours(endedAt)}`);
-}
+const readUses = () => readHours(api.deps.db, cluster.orgId, SHOWN);
 
 const ofCluster = (goneAt?: Date): UnrecordedUse => ({
   kind: "cluster",
@@ -153,12 +138,41 @@ test("a machine whose pool alone is gone is metered on, and its cluster as befor
   expect(await readUses()).toEqual(["control_plane 9-", "vcpu 9-5", "vcpu 5-"]);
 });
 
+test("a machine that its pool does not list any more, and that runs, is metered on, and once where the pool lists it again", async () => {
+  const { machines = [] } = pool.object.status ?? {};
+  const goneMachines = machines.map(({ uid, name }) => ({
+    ...SIZE,
+    uid,
+    name,
+    hadNode: true,
+    createdAt: ago(9).toISOString(),
+    goneAt: ago(5).toISOString(),
+  }));
+  const empty = { ...pool, object: { ...pool.object, status: { machines: [], goneMachines } } };
+  await project(empty);
+  await publish(ofMachine());
+  expect(await readUses()).toEqual(["control_plane 9-", "vcpu 9-"]);
+  await round();
+  await publish(ofMachine());
+  await endUnpublished(deps);
+  const uses = ["control_plane 9-", "vcpu 9-5", "vcpu 5-"];
+  expect(await readUses()).toEqual(uses);
+  await project(pool);
+  await round();
+  await publish(ofMachine());
+  await publish(ofMachine(ago(2)));
+  await publish();
+  await endUnpublished(deps);
+  expect(await readUses()).toEqual(uses);
+});
+
 test("what an object records is metered by that alone, whatever is published", async () => {
   await publish(ofCluster(ago(4)), ofMachine(ago(4)));
   expect(await readUses()).toEqual(["control_plane 9-", "vcpu 9-"]);
 });
 
 test("what runs on after its Cluster's finalizer was taken away by force is metered on while others keep that one, too", async () => {
+  const goneCluster = ofCluster(ago(2));
   const deletionTimestamp = ago(5).toISOString();
   const { metadata, ...rest } = cluster.object;
   const kept = { ...metadata, deletionTimestamp, finalizers: ["example.com/keep"] };
@@ -177,7 +191,6 @@ test("what runs on after its Cluster's finalizer was taken away by force is mete
   await publish(ofCluster(), ofMachine());
   const uses = ["control_plane 9-5", "control_plane 5-4", "control_plane 4-"];
   expect(await readUses()).toEqual([...uses, "vcpu 9-"]);
-  const goneCluster = ofCluster(ago(2));
   await publish(goneCluster, ofMachine());
   await project(cluster, true);
   await round();
