@@ -139,6 +139,8 @@ test("a record that GET returned may be sent back and changes nothing, in every 
 
 const EARLY = "2030-01-01T00:00:00Z";
 const LATE = "2031-01-01T00:00:00Z";
+/** Before the clusters were created. */
+const PAST = "2020-01-01T00:00:00Z";
 
 test.each<[string, string | undefined, ClusterPatch, boolean]>([
   ["an end date where there is none", undefined, { expiresAt: LATE }, true],
@@ -147,7 +149,10 @@ test.each<[string, string | undefined, ClusterPatch, boolean]>([
   ["an earlier end date, protected", LATE, { expiresAt: EARLY, deletionProtection: true }, true],
   ["lifting the protection before an end date", LATE, { deletionProtection: false }, true],
   ["lifting the protection, with a later one", EARLY, { deletionProtection: false, expiresAt: LATE }, true],
+  ["a later end date after one before its creation", PAST, { expiresAt: LATE }, true],
   ["a later end date", EARLY, { expiresAt: LATE }, false],
+  ["its end date before its creation once more", PAST, { expiresAt: "2020-01-01T01:00:00+01:00" }, false],
+  ["removing an end date before its creation", PAST, { expiresAt: null }, false],
   ["removing the end date", EARLY, { expiresAt: null }, false],
   ["removing both", EARLY, { deletionProtection: false, expiresAt: null }, false],
   ["lifting the protection without an end date", undefined, { deletionProtection: false }, false],

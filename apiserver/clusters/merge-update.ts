@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isSameEnd } from "../../shared/crd/expiry.ts";
+import { isPastEnd, isSameEnd } from "../../shared/crd/expiry.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";
@@ -63,14 +63,17 @@ export function mergeClusterUpdate(
 
 /**
  * Whether the service would delete the cluster by this change, or earlier than without it: it sets an end date where there is
- * none or a later one, or lifts the protection of a cluster that has one.
+ * none, a later one, or one before the creation, for which what came back from a backup is not deleted; or it lifts the
+ * protection of a cluster that has one.
  */
 export function schedulesDeletion({ object }: ProjectedCluster, patch: ClusterPatch): boolean {
   const present = object.spec.expiresAt;
   const { expiresAt: end = present, deletionProtection } = patch;
   if (end === undefined || end === null) return false;
-  const isLater = Date.parse(end) >= Date.parse(present ?? "");
-  return deletionProtection === false || (patch.expiresAt !== undefined && !isLater);
+  if (deletionProtection === false) return true;
+  if (patch.expiresAt === undefined || isSameEnd(end, present)) return false;
+  const createdAt = new Date(object.metadata.creationTimestamp ?? "");
+  return isPastEnd(object.spec, createdAt) || !(Date.parse(end) > Date.parse(present ?? ""));
 }
 
 function findFixedChanges(current: ProjectedCluster, body: UpdateClusterBody): ErrorDetail[] {

@@ -231,6 +231,7 @@ describe.each([
     ["ends and unprotects it", set("safe", { expiresAt: LATER, deletionProtection: false }), SOONER],
     ["brings its end forward", set("ending", { expiresAt: EARLIER }), SOONER],
     ["brings it forward by an offset", set("ending", { expiresAt: "2040-01-01T00:30:00+01:00" }), SOONER],
+    ["puts an end before its creation off", set("past", { expiresAt: LATER }), SOONER],
     ["applies an earlier end", apply(at("ending"), {}, { expiresAt: EARLIER }), SOONER],
     ["replaces its end by an earlier one", replace(at("ending"), {}, { expiresAt: EARLIER }), SOONER],
     ["lifts its protection", set("kept", { deletionProtection: false }), LIFTED],
@@ -243,6 +244,9 @@ describe.each([
     ["puts its end off", set("ending", { expiresAt: LATER })],
     ["removes its end", set("ending", { expiresAt: null })],
     ["writes the same moment", set("ending", { expiresAt: "2040-01-01T01:00:00+01:00" })],
+    ["removes an end before its creation", set("past", { expiresAt: null })],
+    ["writes its end before its creation once more", set("past", { expiresAt: "2020-01-01T01:00:00+01:00" })],
+    ["renames it after its end", set("past", { displayName: "Second" })],
     ["renames it", set("ending", { displayName: "Second" })],
     ["protects it", set("ending", { deletionProtection: true })],
     ["lifts its protection and removes its end", set("kept", { deletionProtection: false, expiresAt: null })],
@@ -252,6 +256,7 @@ describe.each([
   beforeAll(async () => {
     await make(world, at("endless"), {});
     await make(world, at("safe"), { spec: { deletionProtection: true } });
+    await make(world, at("past"), { spec: { expiresAt: "2020-01-01T00:00:00Z" } });
     await make(world, at("ending"), { spec: { expiresAt: END } });
     await make(world, at("kept"), { spec: { expiresAt: END, deletionProtection: true } });
   });

@@ -23,7 +23,8 @@ These write no Namespaces but those of organizations (\`org-*\`), and in others 
 
 Who may change a cluster or node pool and not delete it has no end date delete it, as by REST: setting \`spec.expiresAt\` of an existing one, bringing it
 forward, and lifting \`spec.deletionProtection\` of one that has an end date take the verb \`delete\` on that object, which \`marina-restore\` has not. A later
-end date, its removal, and an end date at the creation do not.
+end date, its removal, and an end date at the creation do not. Where the present one is not after the creation, as of what came back
+from a backup after its end, every other end date does.
 
 A ClusterAccess by \`kubectl\` gives a right to nobody whom the API would refuse. One whose subject is an e-mail address or the
 id of a user waits (reason \`WaitingForIdentity\`) until the API server has looked the person up: who is no member of the

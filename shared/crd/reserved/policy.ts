@@ -177,9 +177,12 @@ const isProtected = (place: "object" | "oldObject") => PROTECTION.replaceAll("PL
 
 const NOUN = "(request.resource.resource == 'clusters' ? 'cluster' : 'node pool')";
 const MAY_DELETE = `authorizer.group('${GROUP}').resource(request.resource.resource).namespace(request.namespace).name(object.metadata.name).check('delete').allowed()`;
-/** Of two spellings of one moment neither is earlier. */
+/**
+ * Of two spellings of one moment neither is earlier. What came back from a backup after its end is not deleted for that one, and is
+ * for every other.
+ */
 const BRINGS_END_FORWARD =
-  "!has(oldObject.spec.expiresAt) || (object.spec.expiresAt != oldObject.spec.expiresAt && timestamp(object.spec.expiresAt) < timestamp(oldObject.spec.expiresAt))";
+  "!has(oldObject.spec.expiresAt) || (object.spec.expiresAt != oldObject.spec.expiresAt && timestamp(object.spec.expiresAt) != timestamp(oldObject.spec.expiresAt) && (timestamp(oldObject.spec.expiresAt) <= timestamp(oldObject.metadata.creationTimestamp) || timestamp(object.spec.expiresAt) < timestamp(oldObject.spec.expiresAt)))";
 const LIFTS_PROTECTION = `(${isProtected("oldObject")}) && !(${isProtected("object")})`;
 
 /**
@@ -220,7 +223,7 @@ function buildProtectionPolicy(users: readonly string[]) {
       toScheduleValidation(
         BRINGS_END_FORWARD,
         "a new or an earlier spec.expiresAt",
-        "leave it as it is, remove it, set a later one, or have somebody set it who has the verb delete",
+        "leave it as it is, remove it, set a later one where it is not before the creation, or have somebody set it who has the verb delete",
       ),
       toScheduleValidation(
         LIFTS_PROTECTION,
