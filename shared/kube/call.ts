@@ -249,20 +249,26 @@ function parseBody(text: string, contentType: string | undefined): unknown {
   }
 }
 
+interface LineLimits {
+  maxLength?: number | undefined;
+  maxLines?: number | undefined;
+}
+
 /**
  * The lines of a byte stream without their newline; a last line without newline is included. Calls `onIdle`, which must
  * end the stream, when no byte arrives for `idleTimeoutMs` while a line is awaited. A line of more characters than
- * `maxLength` is a KubeError, reason "TooLarge".
+ * `maxLength`, and more lines than `maxLines`, empty ones included, are a KubeError, reason "TooLarge".
  */
 export async function* readLines(
   chunks: AsyncIterable<Uint8Array>,
   idleTimeoutMs: number,
   onIdle: () => void,
-  maxLength = Number.POSITIVE_INFINITY,
+  { maxLength = Number.POSITIVE_INFINITY, maxLines = Number.POSITIVE_INFINITY }: LineLimits = {},
 ): AsyncGenerator<string> {
   const iterator = chunks[Symbol.asyncIterator]();
   const decoder = new TextDecoder();
   let rest = "";
+  let count = 0;
   try {
     for (;;) {
       const timer = setTimeout(onIdle, idleTimeoutMs);
@@ -273,6 +279,8 @@ export async function* readLines(
       if (parts.some(({ length }) => length > maxLength))
         throw tooLarge(`a line has more than ${maxLength} characters`);
       rest = parts.pop() ?? "";
+      count += parts.length;
+      if (count > maxLines) throw tooLarge(`there are more than ${maxLines} lines`);
       yield* parts.filter((line) => line !== "");
     }
     rest += decoder.decode();

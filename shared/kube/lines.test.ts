@@ -30,6 +30,20 @@ test("a line that is longer than a reader takes ends its stream, before it is co
   async function* endless() {
     for (;;) yield new TextEncoder().encode("a".repeat(10));
   }
-  const lines = readLines(endless(), 60_000, neverIdle, 100);
+  const lines = readLines(endless(), 60_000, neverIdle, { maxLength: 100 });
   await expect(lines.next()).rejects.toMatchObject({ name: "KubeError", reason: "TooLarge" });
+});
+
+test.each([
+  ["lines", "a\n"],
+  ["empty lines", "\n"],
+])("more %s than a reader takes end their stream", async (_name, line) => {
+  const read = async (count: number) => {
+    for await (const one of readLines(streamOf(line.repeat(3), line.repeat(count)), 60_000, neverIdle, {
+      maxLines: 5,
+    }))
+      expect(one).toBe("a");
+  };
+  await read(2);
+  await expect(read(3)).rejects.toMatchObject({ name: "KubeError", reason: "TooLarge" });
 });

@@ -42,6 +42,8 @@ export interface StreamRequest extends Omit<TransportRequest, "method" | "body" 
   idleTimeoutMs?: number | undefined;
   /** A line of more characters ends the stream with a KubeError, reason "TooLarge" (default: no limit). */
   maxLineLength?: number | undefined;
+  /** So does one line more, empty ones included (default: no limit). */
+  maxLines?: number | undefined;
 }
 
 export interface RequestInfo {
@@ -228,7 +230,7 @@ async function* streamLines(
   call: Call,
   request: StreamRequest,
 ): AsyncGenerator<string> {
-  const { idleTimeoutMs = 150_000, maxLineLength } = request;
+  const { idleTimeoutMs = 150_000, maxLineLength, maxLines } = request;
   const description = describe({ ...request, method: "GET" });
   const onIdle = () =>
     call.abort(
@@ -240,7 +242,7 @@ async function* streamLines(
       }),
     );
   try {
-    yield* readLines(body, idleTimeoutMs, onIdle, maxLineLength);
+    yield* readLines(body, idleTimeoutMs, onIdle, { maxLength: maxLineLength, maxLines });
   } catch (error) {
     throw call.toError(error, description);
   } finally {

@@ -55,8 +55,8 @@ export interface TenantClient {
     resourceVersion?: string,
   ): Promise<void>;
   /**
-   * The lines of the text at a path that is of no object, of at most 16 384 characters each, while they arrive. One
-   * attempt, which ends with all calls.
+   * The lines of the text at a path that is of no object, of at most 16 384 characters each and at most 250 000 of them,
+   * while they arrive. One attempt, which ends with all calls.
    */
   readLines(path: string): AsyncIterable<string>;
   /** After a response of the server. */
@@ -92,9 +92,8 @@ export interface TenantClientOptions {
  */
 const PAGE_SIZES = [250, 50, 10];
 const SMALLEST_PAGE = 1;
-/** A sample of a metric is some hundred characters long. */
-const MAX_LINE_LENGTH = 16_384;
-
+/** A sample of a metric is some hundred characters long, and an API server has some ten thousand; each line is passed on by itself. */
+const LINE_LIMITS = { maxLineLength: 16_384, maxLines: 250_000 };
 /** What is kept between two pages: Kubernetes puts the name of the last object into it, whose length it does not limit. */
 const MAX_CONTINUE_LENGTH = 65_536;
 
@@ -231,7 +230,7 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     },
     async *readLines(path) {
       try {
-        const request = { path, accept: "text/plain", maxLineLength: MAX_LINE_LENGTH };
+        const request = { path, accept: "text/plain", ...LINE_LIMITS };
         yield* await transport.openStream({ ...request, signal });
       } catch (error) {
         throw clipError(error, `GET ${path}`);

@@ -15,7 +15,7 @@ const LINE =
 const object = { kind: "APIResource", namespace: null, name: "budgets.v1beta1.policy" };
 const found = expect.objectContaining({ check: "removed_api", object });
 
-const SAMPLE = "apiserver_request_total 1\n";
+const SAMPLE = `apiserver_request_total{resource="${"x".repeat(80)}"} 1\n`;
 const MEGABYTE_OF_SAMPLES = Buffer.alloc(1024 * 1024, SAMPLE);
 const text =
   (...lines: string[]): RequestListener =>
@@ -58,6 +58,11 @@ test("an API in use is found before the last of the metrics has arrived", async 
 describe("what is removed is unknown, with the reason, and beside what was found, when the API server", () => {
   test.each<[string, RequestListener, RegExp]>([
     ["sends 420 MB of metrics", large(420, { each: MEGABYTE_OF_SAMPLES }), /max size|bytes together/],
+    [
+      "sends 16 MB of short lines",
+      large(16, { each: Buffer.alloc(1024 * 1024, "a\n") }),
+      /more than 250000 lines/,
+    ],
     ["sends a line without end", large(420), /a line has more than 16384 characters/],
     ["sends nothing", text(""), /none of an API server/],
     ["sends HTML", text("<html>", "</html>"), /none of an API server/],
