@@ -116,18 +116,36 @@ test("a table has of each object its metadata, and what is printed of it by the 
   expect(asked).toEqual(["application/json;as=Table;v=v1;g=meta.k8s.io", "status.phase!=Failed"]);
 });
 
-test.each<[string, object]>([
-  ["a list", { columnDefinitions: undefined }],
-  ["without a column", { columnDefinitions: [{ name: "Name" }] }],
-  ["with 65 columns", { columnDefinitions: Array.from({ length: 65 }, () => ({ name: "Node" })) }],
-  ["with columns that are none", { columnDefinitions: [null] }],
-  ["with a row that is none", { rows: [null] }],
-  ["with too few cells", { rows: [{ cells: ["a"], object: { metadata: { name: "a" } } }] }],
-  ["with cells that are none", { rows: [{ cells: "ab", object: { metadata: { name: "a" } } }] }],
-  ["with rows that are none", { rows: {} }],
-  ["with more rows than were asked for", { rows: Array.from({ length: 300_000 }, () => ({})) }],
-])("a table is not one %s", async (_name, change) => {
-  await expect(readTable(aTable(change))).rejects.toMatchObject({ reason: "InvalidResponse" });
+const aRow = aTable().rows[0];
+const MANY_COLUMNS = ["Name", "Node", ...Array.from({ length: 63 }, (_, index) => `Other ${index}`)];
+
+test.each<[string, object, RegExp]>([
+  ["a list", { columnDefinitions: undefined }, /it has no columns/],
+  ["without a column", { columnDefinitions: [{ name: "Name" }] }, /expected string, received undefined/],
+  ["with 65 columns", { columnDefinitions: MANY_COLUMNS.map((name) => ({ name })) }, /it has no columns/],
+  ["with columns that are none", { columnDefinitions: [null] }, /expected object, received null/],
+  ["with a row that is none", { rows: [null] }, /expected object, received null/],
+  ["with too few cells", { rows: [{ ...aRow, cells: ["a"] }] }, /expected string, received undefined/],
+  ["with cells that are none", { rows: [{ ...aRow, cells: "ab" }] }, /cells is no list/],
+  ["with rows that are none", { rows: {} }, /items is no list/],
+  [
+    "with more rows than were asked for",
+    { rows: Array.from({ length: 251 }, () => aRow) },
+    /more objects than/,
+  ],
+])("a table is not one %s", async (_name, change, message) => {
+  await expect(readTable(aTable(change))).rejects.toMatchObject({
+    reason: "InvalidResponse",
+    kubeMessage: expect.stringMatching(message),
+  });
+});
+
+test("a table has at most 64 columns, and as many rows as were asked for", async () => {
+  const columnDefinitions = MANY_COLUMNS.slice(0, 64).map((name) => ({ name }));
+  const { page } = await readTable(
+    aTable({ columnDefinitions, rows: Array.from({ length: 250 }, () => aRow) }),
+  );
+  expect(page.items).toHaveLength(250);
 });
 
 test("a first page has as many objects as its kind says, and the next one as many as any", async () => {
