@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { serviceAccountKind } from "../../shared/kube/core-kinds.ts";
 import type { TenantDeadlines } from "../../shared/tenant/connect.ts";
+import { listAllPages } from "../../shared/tenant/tenant-client.ts";
 import { createTestServers } from "../../shared/tenant/testing-server.ts";
 import { probeEndpoint } from "../cluster/probe.ts";
 import { composeAccessBinding, ensureBinding, ensureBindings, type TenantBinding } from "./binding.ts";
@@ -147,7 +148,7 @@ describe("an API server of a tenant", () => {
     expect(queries.map((query) => query.get("labelSelector"))).toEqual([ours, ours, ours, "", "", "", ""]);
   });
 
-  test("that makes its pages too large is read in smaller ones, down to an object a page", async () => {
+  test("that makes its pages too large is read in smaller ones, down to an object a page, and never in larger ones again", async () => {
     const names = Array.from({ length: 12 }, (_, index) => `${index}`);
     const limits: (string | null)[] = [];
     const url = await serve((request, response) => {
@@ -163,13 +164,9 @@ describe("an API server of a tenant", () => {
       json(pageOf(items, to < names.length ? { continue: `${to}` } : {}))(request, response);
     });
     const kind = { kind: serviceAccountKind, schema: z.object({ metadata: z.object({ name: z.string() }) }) };
-    const read = await connect(url, async (client) => {
-      const first = await client.listPage(kind, "");
-      const rest = await client.listPage(kind, "", first.next);
-      return [first, rest].map(({ items }) => items.map(({ metadata }) => metadata.name));
-    });
-    expect(read).toEqual([["0"], names.slice(1)]);
-    expect(limits).toEqual(["250", "50", "10", "1", "50"]);
+    const read = await connect(url, (client) => listAllPages(client, kind));
+    expect(read.map(({ metadata }) => metadata.name)).toEqual(names);
+    expect(limits).toEqual(["250", "50", "10", ...names.map(() => "1")]);
   });
 
   test("that claims each binding to exist already gets two attempts to create it", async () => {

@@ -88,7 +88,7 @@ export interface TenantClientOptions {
 
 /**
  * A page of bindings, each of about 1 KiB, is well within the largest response. A tenant may make them as large as etcd
- * takes them: a page that is too large is read in smaller ones, and the next one is not tried with the first size again.
+ * takes them: a page that is too large is read in smaller ones, and no later one is tried with its size again.
  */
 const PAGE_SIZES = [250, 50, 10];
 const SMALLEST_PAGE = 1;
@@ -214,15 +214,16 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
     },
     async listPage(kind, labelSelector, next, namespace) {
       const query = { labelSelector, ...(next !== undefined && { continue: next }) };
-      for (const limit of next === undefined && kind.firstPage ? [kind.firstPage] : sizes) {
+      const most = (next === undefined && kind.firstPage) || Number.POSITIVE_INFINITY;
+      for (;;) {
+        const limit = Math.min(most, sizes[0] ?? SMALLEST_PAGE);
         try {
           return await listOnce(kind, namespace, query, limit);
         } catch (error) {
-          if (!(error instanceof KubeError && error.isTooLarge)) throw error;
-          sizes = PAGE_SIZES.slice(1);
+          if (!(error instanceof KubeError && error.isTooLarge) || limit === SMALLEST_PAGE) throw error;
+          sizes = sizes.filter((size) => size < limit);
         }
       }
-      return listOnce(kind, namespace, query, SMALLEST_PAGE);
     },
     async create({ kind }, object, fieldManager) {
       const path = collectionPath(kind, metadataOf(object).namespace, true);
