@@ -55,6 +55,10 @@ async function check(one: object, pods: object[]) {
   return { checks, asked };
 }
 
+test("the name of a pod's node has at most 253 characters", async () => {
+  await expect(check(budget(FULL), [pod({ node: "a".repeat(254) })])).rejects.toThrow(/253/);
+});
+
 test.each<[string, object, object[], boolean]>([
   ["a ready pod on a node that is replaced is held", budget(FULL), [pod()], true],
   ["a pod of a budget that was not counted yet is held", budget(undefined), [pod()], true],

@@ -28,7 +28,7 @@ const podKind = defineTenantKind(
       deletionTimestamp: z.string().optional(),
       ownerReferences: tenantList(z.object({ kind: z.string() })).optional(),
     }),
-    columns: z.object({ Node: z.string(), Ready: ratio, "Readiness Gates": ratio }),
+    columns: z.object({ Node: z.string().max(253), Ready: ratio, "Readiness Gates": ratio }),
   }),
   { asTable: true, fieldSelector: MAY_BE_HELD, firstPage: 10 },
 );

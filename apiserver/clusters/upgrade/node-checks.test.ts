@@ -3,11 +3,14 @@ import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
 import type { UpgradeCheck } from "../../node-pools/index.ts";
 import { readSkewChecks } from "./node-checks.ts";
 
-/** The checks of an upgrade to 1.35.1 of a cluster with a node of this kubelet. */
-async function check(kubeletVersion: string) {
-  const node = { metadata: { name: "a" }, columns: { Version: kubeletVersion, Status: "Ready" } };
+/** The checks of an upgrade to 1.35.1 of a cluster with nodes of these kubelets. */
+async function check(...columns: { Version: string; Status?: string }[]) {
+  const nodes = columns.map((of, index) => ({
+    metadata: { name: `node-${index}` },
+    columns: { Status: "Ready", ...of },
+  }));
   const listPage: TenantClient["listPage"] = async ({ schema }) => ({
-    items: [schema.parse(node)],
+    items: nodes.map((node) => schema.parse(node)),
     next: undefined,
   });
   const checks: UpgradeCheck[] = [];
@@ -28,5 +31,18 @@ test.each<[string, string, string[]]>([
   ["of a version that is none is unknown", "N/A", ["unknown", "warning"]],
   ["without a version is unknown", "", ["unknown", "warning"]],
 ])("a kubelet %s", async (_name, version, expected) => {
-  expect(await check(version)).toEqual(expected.length === 0 ? [] : [[...expected, "Node", "a"]]);
+  const checks = await check({ Version: version });
+  expect(checks).toEqual(expected.length === 0 ? [] : [[...expected, "Node", "node-0"]]);
+});
+
+test("kubelets that block come before those that do not, whatever the order of the nodes", async () => {
+  const checks = await check({ Version: "v1.36.0" }, { Version: "N/A" }, { Version: "v1.31.0" });
+  expect(checks.map(([, , , name]) => name)).toEqual(["node-2", "node-0", "node-1"]);
+});
+
+test.each([
+  ["version", { Version: "1".repeat(257) }],
+  ["status", { Version: "v1.35.1", Status: "x".repeat(257) }],
+])("a %s of more than 256 characters is none of Kubernetes", async (_name, columns) => {
+  await expect(check(columns)).rejects.toThrow(/256/);
 });

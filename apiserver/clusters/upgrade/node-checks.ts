@@ -12,7 +12,7 @@ const nodeKind = defineTenantKind(
   { group: "", version: "v1", kind: "Node", plural: "nodes", namespaced: false },
   z.object({
     metadata: z.object({ name: tenantName }),
-    columns: z.object({ Version: z.string(), Status: z.string() }),
+    columns: z.object({ Version: z.string().max(256), Status: z.string().max(256) }),
   }),
   { asTable: true },
 );
@@ -42,17 +42,20 @@ const VERSION = /^v?(\d{1,4})\.(\d{1,4})\./;
 
 /**
  * The nodes whose kubelets an API server of `target` does not support: too old ones block, newer ones do not become worse
- * by the upgrade.
+ * by the upgrade. Those that block come first, for not all may be listed.
  */
 export async function* readSkewChecks(
   client: Pick<TenantClient, "listPage">,
   target: string,
 ): AsyncGenerator<UpgradeCheck> {
   const wanted = toMinors(target);
-  for (const { name, version } of await listNodes(client)) {
+  const found = (await listNodes(client)).flatMap(({ name, version }): UpgradeCheck[] => {
     const check = findSkew(toMinors(version), wanted);
-    if (check !== undefined) yield { ...check, object: { kind: "Node", namespace: null, name } };
-  }
+    return check === undefined ? [] : [{ ...check, object: { kind: "Node", namespace: null, name } }];
+  });
+  const isBlocking = ({ severity }: UpgradeCheck) => severity === "blocking";
+  yield* found.filter(isBlocking);
+  yield* found.filter((check) => !isBlocking(check));
 }
 
 type Minors = { text: string; major: number; minor: number } | undefined;
