@@ -22,7 +22,8 @@ These write no Namespaces but those of organizations (\`org-*\`), and in others 
 \`cloud.marina.dev/protected\`, with which nobody else deletes a Namespace.
 
 Who may change a cluster or node pool and not delete it has no end date delete it, as by REST: setting \`spec.expiresAt\` of an existing one, bringing it
-forward, and lifting \`spec.deletionProtection\` of one that has an end date take the verb \`delete\` on that object, which \`marina-restore\` has not. A later
+forward, and lifting \`spec.deletionProtection\`, \`cloud.marina.dev/hold\` or \`spec.suspend\` of one that has an end date take the verb \`delete\` on that
+object, which \`marina-restore\` has not. The end dates of the node pools of a suspended cluster are not looked at when it is resumed. A later
 end date, its removal, and an end date at the creation do not. Where the present one is not after the creation, as of what came back
 from a backup after its end, every other end date does.
 

@@ -1,7 +1,8 @@
-import { beforeAll, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../program/id.ts";
 import {
   ANNOTATION_AUTHORIZED_CIDRS,
+  ANNOTATION_HOLD,
   ANNOTATION_IDENTITY,
   ANNOTATION_NETWORK_REQUEST_ID,
   ANNOTATION_REQUEST_ID,
@@ -16,7 +17,17 @@ import {
   LABEL_USER_ID,
 } from "../names.ts";
 import { openWorld } from "./testing.ts";
-import { type Attempt, attempt, create, expectAnswer, make, merge, type World } from "./testing-attempts.ts";
+import {
+  type Attempt,
+  attempt,
+  create,
+  expectAnswer,
+  make,
+  merge,
+  type Request,
+  replace,
+  type World,
+} from "./testing-attempts.ts";
 import {
   annotation,
   apis,
@@ -184,4 +195,45 @@ test("an engineer sees what a cluster stands on", async () => {
     const { status } = await attempt(world, "engineer", () => ({ method: "GET", path }));
     expect([resource, status]).toEqual([resource, 200]);
   }
+});
+
+describe("by one of the clusters that the platform keeps beyond its end", () => {
+  const spec = { expiresAt: "2020-01-01T00:00:00Z" };
+  const hold = { annotations: { [ANNOTATION_HOLD]: "an investigation" } };
+  const noHold = { annotations: { [ANNOTATION_HOLD]: null } };
+  const withoutEnd = { expiresAt: null };
+  const HOLD_LIFTED = `lifting metadata.annotations[${ANNOTATION_HOLD}] before spec.expiresAt has the cluster`;
+  const RESUMED = "lifting spec.suspend before spec.expiresAt has the cluster";
+  const lifting: [what: string, request: Request, refused: string][] = [
+    ["lifts its hold", merge("clusters/held", { metadata: noHold }), HOLD_LIFTED],
+    ["replaces it without its hold", replace("clusters/held"), HOLD_LIFTED],
+    ["resumes it", merge("clusters/suspended", { spec: { suspend: false } }), RESUMED],
+    ["removes its suspension", merge("clusters/suspended", { spec: { suspend: null } }), RESUMED],
+  ];
+  const free: [what: string, request: Request][] = [
+    ["lifts its hold and removes its end", merge("clusters/held", { metadata: noHold, spec: withoutEnd })],
+    ["changes its hold", merge("clusters/held", { metadata: { annotations: { [ANNOTATION_HOLD]: "b" } } })],
+    ["lifts the hold of one without an end", merge("clusters/held-endless", { metadata: noHold })],
+    [
+      "resumes it and removes its end",
+      merge("clusters/suspended", { spec: { suspend: false, ...withoutEnd } }),
+    ],
+    ["holds it", merge("clusters/suspended", { metadata: hold })],
+  ];
+
+  beforeAll(async () => {
+    await make(world, "clusters/held", { ...hold, spec });
+    await make(world, "clusters/held-endless", hold);
+    await make(world, "clusters/suspended", { spec: { ...spec, suspend: true } });
+  });
+
+  test.each<Attempt>([
+    ...lifting.flatMap(([what, request, refused]): Attempt[] => [
+      ["restore", what, request, refused],
+      ...(["engineer", "breakGlass"] as const).map((who): Attempt => [who, what, request]),
+    ]),
+    ["apiserver", "lifts its hold", merge("clusters/held", { metadata: noHold })],
+    ["apiserver", "resumes it", merge("clusters/suspended", { spec: { suspend: false } })],
+    ...free.map(([what, request]): Attempt => ["restore", what, request]),
+  ])("%s %s", (...one) => expectAnswer(world, one));
 });

@@ -184,6 +184,13 @@ const MAY_DELETE = `authorizer.group('${GROUP}').resource(request.resource.resou
 const BRINGS_END_FORWARD =
   "!has(oldObject.spec.expiresAt) || (object.spec.expiresAt != oldObject.spec.expiresAt && timestamp(object.spec.expiresAt) != timestamp(oldObject.spec.expiresAt) && (timestamp(oldObject.spec.expiresAt) <= timestamp(oldObject.metadata.creationTimestamp) || timestamp(object.spec.expiresAt) < timestamp(oldObject.spec.expiresAt)))";
 const LIFTS_PROTECTION = `(${isProtected("oldObject")}) && !(${isProtected("object")})`;
+const LIFT_ADVICE = "remove spec.expiresAt too, or have somebody lift it who has the verb delete";
+const lifts = (state: string) =>
+  `request.resource.resource == 'clusters' && ${state.replaceAll("PLACE", "oldObject")} && !(${state.replaceAll("PLACE", "object")})`;
+const LIFTS_HOLD = lifts(
+  `(has(PLACE.metadata.annotations) && '${ANNOTATION_HOLD}' in PLACE.metadata.annotations)`,
+);
+const RESUMES = lifts("(has(PLACE.spec.suspend) && PLACE.spec.suspend)");
 
 /**
  * A change by which the API server would delete the object, or earlier than without it, as REST's `schedulesDeletion`. RBAC is asked
@@ -228,8 +235,14 @@ function buildProtectionPolicy(users: readonly string[]) {
       toScheduleValidation(
         LIFTS_PROTECTION,
         "lifting spec.deletionProtection before spec.expiresAt",
-        "remove spec.expiresAt too, or have somebody lift it who has the verb delete",
+        LIFT_ADVICE,
       ),
+      toScheduleValidation(
+        LIFTS_HOLD,
+        `lifting metadata.annotations[${ANNOTATION_HOLD}] before spec.expiresAt`,
+        LIFT_ADVICE,
+      ),
+      toScheduleValidation(RESUMES, "lifting spec.suspend before spec.expiresAt", LIFT_ADVICE),
     ],
   });
 }
