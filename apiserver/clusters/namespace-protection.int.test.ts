@@ -199,17 +199,17 @@ describe.each(KINDS)("of a protected %s", (kind) => {
   test("a mark is not removed any more after a request that sets the protection, also when the removal came late", async () => {
     const made = await create({ [kind]: true });
     await protect(made.paths[kind], false);
-    let [setting, late]: Promise<unknown>[] = [];
+    const pending: Promise<unknown>[] = [];
     const unmark = { metadata: { labels: { [LABEL_PROTECTED]: null } } };
     const deps = racing(api, "mergePatch", async () => {
-      setting = WRITES[kind].set(replica.deps, made);
-      late = sleep(500).then(() =>
-        admin.mergePatch(namespaceKind, undefined, made.namespace, unmark, BY_KUBECTL),
+      pending.push(WRITES[kind].set(replica.deps, made));
+      pending.push(
+        sleep(500).then(() => admin.mergePatch(namespaceKind, undefined, made.namespace, unmark, BY_KUBECTL)),
       );
       throw new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage: "no response" });
     });
     await expect(keep(deps, made)).rejects.toThrow("no response");
-    await Promise.all([setting, late]);
+    await Promise.all(pending);
     expect(await readLabel(made)).toBe(made.labels[kind]);
   });
 

@@ -21,6 +21,8 @@ has \`clusters/registration\` in all Namespaces: a RoleBinding in one of them is
 These write no Namespaces but those of organizations (\`org-*\`), and in others that belong to one the label
 \`cloud.marina.dev/protected\`, with which nobody else deletes a Namespace.
 
+Lift \`spec.deletionProtection\` before a \`clusterctl move\`: its last request deletes the object in the source, which is refused otherwise.
+
 Who may change a cluster or node pool and not delete it has no end date delete it, as by REST: setting \`spec.expiresAt\` of an existing one, bringing it
 forward, and lifting \`spec.deletionProtection\`, \`cloud.marina.dev/hold\` or \`spec.suspend\` of one that has an end date take the verb \`delete\` on that
 object, which \`marina-restore\` has not. The end dates of the node pools of a suspended cluster are not looked at when it is resumed. A later
