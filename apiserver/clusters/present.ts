@@ -1,7 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { type ClusterSpec, clusterConditionTypes } from "../../shared/crd/cluster.ts";
-import { isProtected } from "../../shared/crd/fields.ts";
 import {
   compareKubernetesVersions,
   findUpgrade,
@@ -30,7 +29,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     name: cluster.displayName,
     labels: spec.labels ?? {},
     deletion_protection: spec.deletionProtection ?? false,
-    deletion_protection_state: isProtected(cluster.object) ? protectionStateOf(cluster.object) : "off",
+    deletion_protection_state: spec.deletionProtection ? protectionStateOf(cluster.object) : "off",
     expires_at: toTimestamp(spec.expiresAt),
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),

@@ -26,7 +26,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     name: pool.displayName,
     labels: spec.labels ?? {},
     deletion_protection: spec.deletionProtection ?? false,
-    deletion_protection_state: isProtected(pool.object) ? protectionStateOf(pool.object) : "off",
+    deletion_protection_state: spec.deletionProtection ? protectionStateOf(pool.object) : "off",
     expires_at: toTimestamp(spec.expiresAt),
     vcpus: spec.vcpus,
     memory_gb: spec.memoryGB,
@@ -60,9 +60,10 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
   };
 }
 
-/** Whether the protection of a cluster or a pool that has one holds in every way. */
-export function protectionStateOf({ status }: Pick<Cluster | NodePool, "status">): "pending" | "on" {
-  return findCondition(status?.conditions, "DeletionProtected")?.status === "True" ? "on" : "pending";
+/** Whether the protection of a cluster or a pool that asks for one holds in every way; `off` while it is being deleted. */
+export function protectionStateOf(object: Cluster | NodePool): "off" | "pending" | "on" {
+  if (!isProtected(object)) return "off";
+  return findCondition(object.status?.conditions, "DeletionProtected")?.status === "True" ? "on" : "pending";
 }
 
 /** The settings of a pool in an audit row, by wire name; only `fields` where they are given. */
