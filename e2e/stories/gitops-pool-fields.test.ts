@@ -49,7 +49,7 @@ const POOL_ROWS: readonly Row[] = [
 /** The record without its identity: all three must agree in it. */
 function withoutIdentity(record: Record<string, unknown>): Record<string, unknown> {
   const own = ["id", "name", "cluster_id", "created_at", "updated_at", "generation", "observed_generation"];
-  const observed = ["conditions", "status", "status_message"];
+  const observed = ["conditions", "status", "status_message", "deletion_protection_state"];
   return Object.fromEntries(Object.entries(record).filter(([key]) => ![...own, ...observed].includes(key)));
 }
 
