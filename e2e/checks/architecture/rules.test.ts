@@ -13,12 +13,12 @@ import { findHelperFiles, measure } from "./measures.ts";
 const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
-  apiserver: 480,
+  apiserver: 484,
   operator: 120,
   shared: 76,
-  smallFiles: 98,
+  smallFiles: 102,
   repeatedBlocks: 0,
-  lines: 236_500,
+  lines: 237_000,
 };
 
 const NO_THROW = { throwIfNoEntry: false };
