@@ -2,6 +2,7 @@ import type { NewCondition, Problem } from "../../shared/controller/conditions.t
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { EXPIRED } from "../../shared/crd/conditions.ts";
 import { isPastEnd, isRestoredAfterEnd } from "../../shared/crd/expiry.ts";
+import { isProtected } from "../../shared/crd/fields.ts";
 import { ANNOTATION_HOLD, LABEL_PROTECTED } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
@@ -81,8 +82,6 @@ export function observeNamespace(namespaces: Pick<Store<Namespace>, "get">, name
   const { labels, deletionTimestamp } = namespaces.get(name)?.metadata ?? {};
   return { isMarked: labels?.[LABEL_PROTECTED] !== undefined, isDeleting: deletionTimestamp !== undefined };
 }
-
-const isProtected = (object: Expiring) => object.spec.deletionProtection === true && !isDeleting(object);
 
 /** Whether the protection of an object holds in every way, its Namespace included; none where it has none. */
 export function decideProtection(
