@@ -189,7 +189,7 @@ export function createTenantClient(transport: Transport, options: TenantClientOp
   async function readObjects(kind: Kind<unknown>, request: ListRequest) {
     const { metadata, items } = await call(request, listSchema);
     const type = { apiVersion: apiVersionOf(kind), kind: kind.kind };
-    const complete = (item: unknown) => (item instanceof Object ? Object.assign({}, type, item) : item);
+    const complete = (item: unknown) => (item && typeof item === "object" ? { ...type, ...item } : item);
     return { metadata, items: requireLimit(items, request).map(complete) };
   }
 
