@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { SubscribedType } from "../events/event-types.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
-import { wakeQueues } from "./delivery/queue-store.ts";
+import { makeQueuesDue } from "./delivery/queue-store.ts";
 import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
 import { endSecrets } from "./secrets/store.ts";
@@ -118,7 +118,7 @@ export async function rotateWebhookSecret(
   const { secret, unreadable } = await rotateSecret(tx, keys, { orgId, webhookId: id, at });
   if (unreadable > 0) {
     await updateQueue(tx, orgId, id, { pausedUntil: null });
-    await wakeQueues(tx, [id]);
+    await makeQueuesDue(tx, [id]);
   }
   await recordChange(tx, author, "webhook.rotate_secret", webhook, { after: auditWebhook(webhook) });
   return { webhook, secret };
@@ -141,7 +141,7 @@ async function resume(tx: Queryable, orgId: string, webhookId: string): Promise<
     failingSince: null,
     failureReportedAt: null,
   });
-  await wakeQueues(tx, [webhookId]);
+  await makeQueuesDue(tx, [webhookId]);
 }
 
 async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise<void> {

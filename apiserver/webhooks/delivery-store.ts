@@ -128,7 +128,7 @@ export async function insertEvent(tx: Queryable, values: typeof webhookEvents.$i
   await tx.insert(webhookEvents).values(values);
 }
 
-/** Adds deliveries; the caller must call `wakeQueues` for their webhook. */
+/** Adds deliveries; the caller must call `makeQueuesDue` for their webhook. */
 export async function insertDeliveries(
   tx: Queryable,
   values: (typeof webhookDeliveries.$inferInsert)[],

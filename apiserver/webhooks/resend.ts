@@ -3,7 +3,7 @@ import type { Queryable } from "../db/client.ts";
 import { newEvent, toEventRow } from "../events/emit.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { recordChange } from "./changes.ts";
-import { wakeQueues } from "./delivery/queue-store.ts";
+import { makeQueuesDue } from "./delivery/queue-store.ts";
 import { MAX_ATTEMPTS } from "./delivery/schedule.ts";
 import {
   insertDeliveries,
@@ -93,7 +93,7 @@ export async function recover(
   }));
   for (let start = 0; start < deliveries.length; start += BATCH_SIZE)
     await insertDeliveries(tx, deliveries.slice(start, start + BATCH_SIZE));
-  if (deliveries.length > 0) await wakeQueues(tx, [webhookId]);
+  if (deliveries.length > 0) await makeQueuesDue(tx, [webhookId]);
   const recovery = { since, deliveries: deliveries.length };
   const after = { since: since.toISOString(), deliveries: deliveries.length };
   await recordChange(tx, author, "webhook.recover", webhook, { after });
@@ -107,6 +107,6 @@ async function addDelivery(
 ): Promise<WebhookDeliveryRow> {
   const [delivery] = await insertDeliveries(tx, [{ ...values, orgId, webhookId, maxAttempts: 1 }]);
   if (delivery === undefined) throw new Error("an insert returned no row");
-  await wakeQueues(tx, [webhookId]);
+  await makeQueuesDue(tx, [webhookId]);
   return delivery;
 }

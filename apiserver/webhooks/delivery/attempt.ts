@@ -34,8 +34,8 @@ export async function attempt(
     const at = now();
     const headers = signerOf(delivery.webhookId)(delivery, at);
     const { url, body } = delivery;
-    const answer = await send({ url, headers, body, signal });
-    return { kind: "attempted", atMs: at.getTime(), requestHeaders: headers, ...answer };
+    const result = await send({ url, headers, body, signal });
+    return { kind: "attempted", atMs: at.getTime(), requestHeaders: headers, ...result };
   } catch (error) {
     if (signal.aborted) return { kind: "released" };
     const { id: deliveryId, webhookId } = delivery;

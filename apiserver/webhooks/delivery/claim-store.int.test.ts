@@ -22,7 +22,7 @@ beforeEach(async () => {
 afterAll(() => store.end());
 
 function claim(options: Partial<ClaimOptions> = {}, db = store.db): Promise<ClaimedDelivery[]> {
-  const unlimited = { limit: 100, endpointConcurrency: 8, roomOf: () => 100, busyOrgIds: [] };
+  const unlimited = { limit: 100, endpointConcurrency: 8, capacityOf: () => 100, busyOrgIds: [] };
   return claimDeliveries(db, { ...unlimited, ...options });
 }
 
@@ -98,11 +98,11 @@ describe("a claim", () => {
     expect(served).toEqual([webhookId, other, third, webhookId, other, third]);
   });
 
-  test("takes of an organization what it has room for, and passes over a busy one", async () => {
+  test("takes of an organization as many as its capacity, and passes over a busy one", async () => {
     const other = await store.addWebhook(await store.addOrganization(), URL);
     const second = await store.addWebhook(orgId, URL);
     for (const id of [webhookId, second, other]) await store.addDeliveries(id, 4);
-    const claimed = await claim({ roomOf: (id) => (id === orgId ? 6 : 3) });
+    const claimed = await claim({ capacityOf: (id) => (id === orgId ? 6 : 3) });
     const countOf = (id: string) => claimed.filter((delivery) => delivery.webhookId === id).length;
     expect([webhookId, second, other].map(countOf)).toEqual([4, 2, 3]);
     expect((await claim({ busyOrgIds: [orgId] })).map((delivery) => delivery.webhookId)).toEqual([other]);

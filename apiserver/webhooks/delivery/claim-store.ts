@@ -33,9 +33,9 @@ export interface ClaimOptions {
   limit: number;
   /** Attempts at once of one endpoint, over all replicas. */
   endpointConcurrency: number;
-  /** What may be claimed for an organization now, so that the slow endpoints of one leave room for those of others. */
-  roomOf: (orgId: string) => number;
-  /** Organizations that have no room now. */
+  /** How many may be claimed for an organization now, so that the slow endpoints of one do not delay those of others. */
+  capacityOf: (orgId: string) => number;
+  /** Organizations for which none may be claimed now. */
   busyOrgIds: readonly string[];
 }
 
@@ -59,7 +59,7 @@ export async function claimDeliveries(db: Database, options: ClaimOptions): Prom
     if (queues.length === 0) return [];
     const capacities = queues.map((queue) => toCapacity(queue, options.endpointConcurrency));
     const due = await findDueDeliveries(tx, capacities, options.limit);
-    const admitted = admit(due, queues, options.roomOf);
+    const admitted = admit(due, queues, options.capacityOf);
     const admittedOf = Map.groupBy(admitted, ({ webhookId }) => webhookId);
     const claimId = createId();
     await saveClaims(
@@ -67,12 +67,12 @@ export async function claimDeliveries(db: Database, options: ClaimOptions): Prom
       queues.slice(0, countExaminedQueues(queues, due, options.limit)).map((queue, index) => {
         const deliveryIds = (admittedOf.get(queue.webhookId) ?? []).map(({ id }) => id);
         const live = capacities[index]?.live ?? [];
-        const room = (capacities[index]?.room ?? 0) - deliveryIds.length;
+        const capacity = (capacities[index]?.capacity ?? 0) - deliveryIds.length;
         const claim = { id: claimId, endsAtMs: queue.nowMs + LEASE_MS, deliveryIds };
         return {
           webhookId: queue.webhookId,
           claims: deliveryIds.length === 0 ? live : [...live, claim],
-          hasRoom: room > 0,
+          hasCapacity: capacity > 0,
         };
       }),
     );
@@ -104,14 +104,14 @@ async function lockDueQueues(
 interface QueueCapacity {
   webhookId: string;
   live: DeliveryClaim[];
-  room: number;
+  capacity: number;
 }
 
 function toCapacity(queue: DueQueue, endpointConcurrency: number): QueueCapacity {
   const live = queue.claims.filter(({ endsAtMs }) => endsAtMs > queue.nowMs);
   const inFlight = live.reduce((sum, { deliveryIds }) => sum + deliveryIds.length, 0);
   const cap = isPausedAfterFailures(queue) ? 1 : endpointConcurrency;
-  return { webhookId: queue.webhookId, live, room: Math.max(0, cap - inFlight) };
+  return { webhookId: queue.webhookId, live, capacity: Math.max(0, cap - inFlight) };
 }
 
 /** A separate statement after the lock, so that it sees what was committed before the lock was granted. */
@@ -120,10 +120,10 @@ async function findDueDeliveries(
   capacities: readonly QueueCapacity[],
   limit: number,
 ): Promise<DueDelivery[]> {
-  const input = capacities.map(({ webhookId, live, room }, position) => ({
+  const input = capacities.map(({ webhookId, live, capacity }, position) => ({
     webhook_id: webhookId,
     position,
-    room,
+    capacity,
     claimed: live.flatMap(({ deliveryIds }) => deliveryIds),
   }));
   return tx.execute<DueDelivery & Record<string, unknown>>(sql`
@@ -131,40 +131,40 @@ async function findDueDeliveries(
       due.attempts, due.max_attempts as "maxAttempts",
       (extract(epoch from due.created_at) * 1000)::float8 as "createdAtMs", due.url, event.body
     from (
-      select capacity.position, webhook.url, delivery.*
+      select queue.position, webhook.url, delivery.*
       from json_to_recordset(${JSON.stringify(input)}::text::json)
-        as capacity(webhook_id uuid, position int, room int, claimed uuid[])
-      join webhooks webhook on webhook.id = capacity.webhook_id
+        as queue(webhook_id uuid, position int, capacity int, claimed uuid[])
+      join webhooks webhook on webhook.id = queue.webhook_id
         and webhook.enabled and (webhook.deleted_at is null or webhook.deleted_at > now())
       cross join lateral (
         select * from webhook_deliveries
-        where webhook_id = capacity.webhook_id and status = 'pending' and next_attempt_at <= now()
-          and id <> all (capacity.claimed)
-        order by next_attempt_at limit capacity.room
+        where webhook_id = queue.webhook_id and status = 'pending' and next_attempt_at <= now()
+          and id <> all (queue.claimed)
+        order by next_attempt_at limit queue.capacity
       ) delivery
-      order by capacity.position, delivery.next_attempt_at limit ${limit}
+      order by queue.position, delivery.next_attempt_at limit ${limit}
     ) due
     join webhook_events event on event.id = due.event_id
     order by due.position, due.next_attempt_at`);
 }
 
-/** Each organization gets what it has room for; the rest stays due. */
+/** Of each organization as many as its capacity; the rest stays due. */
 function admit(
   due: readonly DueDelivery[],
   queues: readonly DueQueue[],
-  roomOf: ClaimOptions["roomOf"],
+  capacityOf: ClaimOptions["capacityOf"],
 ): Omit<ClaimedDelivery, "claimId">[] {
   const orgIds = new Map(queues.map(({ webhookId, orgId }) => [webhookId, orgId]));
-  const rooms = new Map<string, number>();
+  const capacities = new Map<string, number>();
   return due.flatMap((delivery) => {
     const orgId = orgIds.get(delivery.webhookId) ?? "";
-    const room = rooms.get(orgId) ?? roomOf(orgId);
-    rooms.set(orgId, room - 1);
-    return room > 0 ? [{ ...delivery, orgId }] : [];
+    const capacity = capacities.get(orgId) ?? capacityOf(orgId);
+    capacities.set(orgId, capacity - 1);
+    return capacity > 0 ? [{ ...delivery, orgId }] : [];
   });
 }
 
-/** How many queues were examined before the limit was reached; the others keep their place in the line. */
+/** How many queues were examined before the limit was reached; the others keep their order. */
 function countExaminedQueues(
   queues: readonly DueQueue[],
   due: readonly DueDelivery[],

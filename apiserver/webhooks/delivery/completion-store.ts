@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { DeliveryClaim, DeliveryTrigger, ErrorClass } from "../table.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
-import { disableGone } from "./disable-store.ts";
+import { disableWebhooks } from "./disable-store.ts";
 import {
   countsAgainstEndpoint,
   type EndpointAttempt,
@@ -100,12 +100,10 @@ export async function completeDeliveries(
         health,
       })),
     );
-    await disableGone(
-      tx,
-      gone.filter((id) =>
-        changes.some((change) => change.delivery.webhookId === id && isGone(toCompletion(change))),
-      ),
+    const disabled = gone.filter((id) =>
+      changes.some((change) => change.delivery.webhookId === id && isGone(toCompletion(change))),
     );
+    await disableWebhooks(tx, disabled, "gone");
     return results;
   });
 }

@@ -19,7 +19,7 @@ const MIN_CLAIM_INTERVAL_MS = 10;
 const CLAIM_SHARE = 0.25;
 /** Deliveries that wait for their completion to be written, for each attempt at once; more are not claimed. */
 const MAX_UNWRITTEN_PER_ATTEMPT = 2;
-/** While something is due that may not be taken: another process holds its queue, or its organization has no room. */
+/** While something is due that may not be taken: another process holds its queue, or its organization has no capacity. */
 const BUSY_POLL_MS = 100;
 const GATHER_COMPLETIONS_MS = 10;
 const COMPLETION_BATCH = 400;
@@ -87,7 +87,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   }
 
   /** Few free slots are left alone for a while: many small claims cost more than a few large ones. */
-  const hasRoom = () => {
+  const hasCapacity = () => {
     const few = performance.now() - lastClaimMs < BUSY_POLL_MS ? manySlots : 1;
     return slots.free() >= few && unwritten < maxUnwritten;
   };
@@ -97,7 +97,7 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
     const claimed = await claimDeliveries(db, {
       limit: slots.free(),
       endpointConcurrency: options.endpointConcurrency,
-      roomOf: slots.roomOf,
+      capacityOf: slots.capacityOf,
       busyOrgIds: slots.busyOrgIds(),
     });
     for (const { orgId } of claimed) slots.take(orgId);
@@ -131,10 +131,10 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   }
 
   async function claimAndAttempt(): Promise<number> {
-    const claimed = hasRoom() ? await claim() : [];
+    const claimed = hasCapacity() ? await claim() : [];
     await attemptAll(claimed);
     if (claimed.length > 0) return MIN_CLAIM_INTERVAL_MS;
-    return hasRoom() ? toWaitMs(await findNextDueMs(db)) : POLL_MS;
+    return hasCapacity() ? toWaitMs(await findNextDueMs(db)) : POLL_MS;
   }
 
   async function run(): Promise<void> {
@@ -217,7 +217,7 @@ const ORGANIZATION_SHARE = 0.25;
 interface Slots {
   free: () => number;
   /** How many more an organization may hold. */
-  roomOf: (orgId: string) => number;
+  capacityOf: (orgId: string) => number;
   busyOrgIds: () => string[];
   take: (orgId: string) => void;
   release: (orgId: string) => void;
@@ -236,7 +236,7 @@ function createSlots(size: number): Slots {
   let total = 0;
   return {
     free: () => size - total,
-    roomOf: (orgId) => share - (held.get(orgId) ?? 0),
+    capacityOf: (orgId) => share - (held.get(orgId) ?? 0),
     busyOrgIds: () => [...held].filter(([, count]) => count >= share).map(([orgId]) => orgId),
     take(orgId) {
       total++;

@@ -6,17 +6,15 @@ import { classifyFailure } from "./endpoint-health.ts";
 
 type DisabledReason = "gone" | "failing";
 
-/** Disables the webhooks whose endpoints answered 410, in the transaction that has locked them; each is in the audit log. */
-export function disableGone(tx: Queryable, ids: readonly string[]): Promise<void> {
-  return disableWebhooks(tx, ids, "gone");
-}
-
-/** Like disableGone, for those that have failed for five days. */
-function disableFailing(tx: Queryable, ids: readonly string[]): Promise<void> {
-  return disableWebhooks(tx, ids, "failing");
-}
-
-async function disableWebhooks(tx: Queryable, ids: readonly string[], reason: DisabledReason): Promise<void> {
+/**
+ * Disables webhooks, in the transaction that has locked them; each is in the audit log. `gone`: the endpoint responded with
+ * 410; `failing`: it has failed for five days.
+ */
+export async function disableWebhooks(
+  tx: Queryable,
+  ids: readonly string[],
+  reason: DisabledReason,
+): Promise<void> {
   if (ids.length === 0) return;
   const disabled = await tx.execute<{ id: string; org_id: string }>(sql`
     update webhooks set enabled = false, disabled_reason = ${reason}, disabled_at = now()
@@ -27,21 +25,21 @@ async function disableWebhooks(tx: Queryable, ids: readonly string[], reason: Di
     update webhook_queues set due_at = null
     where webhook_id in (select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::text::json))`);
   const after = { enabled: false, disabled_reason: reason };
-  await auditBySystem(
+  await recordWebhookAudits(
     tx,
     disabled.map(({ id, org_id: orgId }) => ({ action: "webhook.disable", orgId, id, after })),
   );
 }
 
-/** Rows of the audit log about what Marina itself found or did. */
-async function auditBySystem(
+/** Audit rows of what Marina itself did to webhooks, or found of them. */
+async function recordWebhookAudits(
   tx: Queryable,
-  facts: readonly { action: string; orgId: string; id: string; after: NonNullable<AuditEntry["after"]> }[],
+  entries: readonly (Pick<AuditEntry, "action" | "orgId" | "after"> & { id: string })[],
 ): Promise<void> {
   await recordSystemAudits(
     tx,
     "webhooks",
-    facts.map(({ id, ...fact }) => ({ ...fact, target: { kind: "webhook", id }, result: "done" })),
+    entries.map(({ id, ...entry }) => ({ ...entry, target: { kind: "webhook", id }, result: "done" })),
   );
 }
 
@@ -85,12 +83,12 @@ async function review(tx: Queryable, id: string): Promise<void> {
     },
     nowMs,
   );
-  if (consequence === "disable") await disableFailing(tx, [id]);
+  if (consequence === "disable") await disableWebhooks(tx, [id], "failing");
   if (consequence !== "report") return;
   await tx
     .update(webhookQueues)
     .set({ failureReportedAt: new Date(nowMs) })
     .where(eq(webhookQueues.webhookId, id));
   const after = { failing_since: failingSince };
-  await auditBySystem(tx, [{ action: "webhook.fail", orgId, id, after }]);
+  await recordWebhookAudits(tx, [{ action: "webhook.fail", orgId, id, after }]);
 }

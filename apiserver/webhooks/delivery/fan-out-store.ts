@@ -2,7 +2,7 @@ import { and, asc, eq, isNotNull, sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import { type WebhookEventRow, webhookEvents } from "../../events/table.ts";
-import { wakeQueues } from "./queue-store.ts";
+import { makeQueuesDue } from "./queue-store.ts";
 import { MAX_ATTEMPTS } from "./schedule.ts";
 
 /** Events of one transaction: it is short, and as many replicas as there are work side by side. */
@@ -22,7 +22,7 @@ export async function fanOutEvents(db: Database, onlyId?: string): Promise<numbe
     await tx.execute(sql`set local lock_timeout = '1s'`);
     const events = await lockPendingEvents(tx, onlyId);
     if (events.length === 0) return 0;
-    await wakeQueues(tx, await insertDeliveries(tx, events));
+    await makeQueuesDue(tx, await insertDeliveries(tx, events));
     await clearPending(tx, events);
     return events.length;
   });

@@ -73,8 +73,8 @@ const STEPS: Step[] = [
   {
     name: "claim",
     async run(db, subject) {
-      const room = { limit: 8, endpointConcurrency: 8, roomOf: () => 8, busyOrgIds: [] };
-      subject.claimed = await claimDeliveries(db, room);
+      const options = { limit: 8, endpointConcurrency: 8, capacityOf: () => 8, busyOrgIds: [] };
+      subject.claimed = await claimDeliveries(db, options);
     },
     statements: 4,
   },

@@ -14,7 +14,7 @@ import type { SendRequest } from "./attempt.ts";
 import type { Attempted } from "./completion-store.ts";
 import { type DelivererOptions, startDeliverer } from "./deliverer.ts";
 import { createDeliveryMetrics } from "./metrics.ts";
-import { wakeQueues } from "./queue-store.ts";
+import { makeQueuesDue } from "./queue-store.ts";
 
 /** An attempt that succeeded. */
 export const SUCCESS: Attempted = {
@@ -101,7 +101,7 @@ export async function startTestDeliveries(): Promise<TestDeliveries> {
             ...values,
           })),
         );
-        await wakeQueues(tx, [webhookId]);
+        await makeQueuesDue(tx, [webhookId]);
       });
       return ids;
     },
@@ -137,7 +137,7 @@ export async function startTestDeliveries(): Promise<TestDeliveries> {
         await tx.execute(sql`
           update webhook_deliveries set next_attempt_at = now()
           where webhook_id = ${webhookId} and status = 'pending' and next_attempt_at > now()`);
-        await wakeQueues(tx, [webhookId]);
+        await makeQueuesDue(tx, [webhookId]);
       });
     },
     async end() {

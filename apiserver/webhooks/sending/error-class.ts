@@ -14,7 +14,7 @@ export class AttemptError extends Error {
   }
 }
 
-/** System errors of a connection that cannot be made or breaks before an answer. */
+/** System errors of a connection that cannot be made or breaks before a response. */
 const CONNECT_CODES = new Set([
   "ECONNREFUSED",
   "ECONNRESET",

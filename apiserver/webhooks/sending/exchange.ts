@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { type RequestOptions, request as startRequest } from "node:https";
 import { AttemptError } from "./error-class.ts";
 
-export interface Answer {
+export interface ReceivedResponse {
   status: number;
   headers: IncomingHttpHeaders;
-  /** At most `maxBodyBytes`, and less when the answer broke off or took too long. */
+  /** At most `maxBodyBytes`, and less when the connection broke or the body took too long. */
   body: Buffer;
 }
 
@@ -17,24 +17,24 @@ export interface ExchangeOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Informational answers before the one that counts; a server sends one or two. */
+/** Informational responses (1xx) before the final one; a server sends one or two. */
 const MAX_INFORMATIONAL = 20;
 
 /** An error of a connection that was kept and that the server had closed before it could read the request. */
 export class StaleConnectionError extends Error {}
 
 /**
- * Sends one request and reads its answer. The status and the headers decide: what happens to the body after them, also
+ * Sends one request and reads its response. The status and the headers decide: what happens to the body after them, also
  * the deadline and the caller's abort, only shortens it. Rejects with the error of the connection, with an AttemptError
- * of class `timeout` or `protocol`, or with the reason of the signal. The connection is closed unless the whole answer
+ * of class `timeout` or `protocol`, or with the reason of the signal. The connection is closed unless the whole response
  * was read.
  */
-export function exchange(options: RequestOptions, limits: ExchangeOptions): Promise<Answer> {
+export function exchange(options: RequestOptions, limits: ExchangeOptions): Promise<ReceivedResponse> {
   const { body, deadline, maxBodyBytes, signal } = limits;
   return new Promise((resolve, reject) => {
     const request = startRequest(options);
     const chunks: Buffer[] = [];
-    let answer: IncomingMessage | undefined;
+    let response: IncomingMessage | undefined;
     let informational = 0;
 
     const stop = () => {
@@ -47,14 +47,14 @@ export function exchange(options: RequestOptions, limits: ExchangeOptions): Prom
       resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: read });
     };
     const breakOff = (error: Error) => {
-      if (answer === undefined) {
+      if (response === undefined) {
         stop();
         reject(error);
-      } else finish(answer);
+      } else finish(response);
       request.destroy();
     };
     const timer = setTimeout(
-      () => breakOff(new AttemptError("timeout", "there was no answer in time")),
+      () => breakOff(new AttemptError("timeout", "there was no response in time")),
       Math.max(0, deadline - performance.now()),
     );
     const forgetAbort = signal && onAbort(signal, () => breakOff(signal.reason as Error));
@@ -67,18 +67,18 @@ export function exchange(options: RequestOptions, limits: ExchangeOptions): Prom
     request.on("information", () => {
       informational += 1;
       if (informational > MAX_INFORMATIONAL)
-        breakOff(new AttemptError("protocol", "the server sent informational answers without an end"));
+        breakOff(new AttemptError("protocol", "the server sent informational responses without an end"));
     });
     request.on("upgrade", () => {
       breakOff(new AttemptError("protocol", "the server switched to another protocol"));
     });
     request.on("response", (incoming) => {
-      answer = incoming;
+      response = incoming;
       let size = 0;
       incoming.on("data", (chunk: Buffer) => {
         chunks.push(chunk);
         size += chunk.length;
-        if (size >= maxBodyBytes) breakOff(new Error("the answer is longer than what is read"));
+        if (size >= maxBodyBytes) breakOff(new Error("the response is longer than what is read"));
       });
       incoming.on("end", () => finish(incoming));
       incoming.on("error", breakOff);

@@ -51,7 +51,7 @@ test.each([
   ["absent.example.com", "there is no such name", 20_000],
   ["empty.example.com", "it has no address", 20_000],
   ["failing.example.com", "the DNS server failed", 20_000],
-  ["silent.example.com", "the DNS server did not answer in time", 500],
+  ["silent.example.com", "the DNS server did not respond in time", 500],
 ])("%s fails with the class dns and a reason", async (name, reason, timeoutMs) => {
   const error = await resolveWithin(name, timeoutMs).catch((cause: unknown) => cause);
   expect(classifyError(error)).toBe("dns");

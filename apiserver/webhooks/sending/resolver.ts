@@ -63,8 +63,8 @@ const REASONS: Record<string, string> = {
   ENODATA: "it has no address",
   ESERVFAIL: "the DNS server failed",
   EREFUSED: "the DNS server refused the query",
-  ETIMEOUT: "the DNS server did not answer in time",
-  ECONNREFUSED: "no DNS server answers",
+  ETIMEOUT: "the DNS server did not respond in time",
+  ECONNREFUSED: "no DNS server responds",
 };
 
 function describe(cause: unknown): string {

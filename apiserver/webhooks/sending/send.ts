@@ -5,7 +5,7 @@ import { createSecureContext, rootCertificates } from "node:tls";
 import type { AddressGuard } from "./address-guard.ts";
 import { hostOf } from "./endpoint-url.ts";
 import { AttemptError, classifyError, type FailureClass } from "./error-class.ts";
-import { type Answer, type ExchangeOptions, exchange, StaleConnectionError } from "./exchange.ts";
+import { type ExchangeOptions, exchange, type ReceivedResponse, StaleConnectionError } from "./exchange.ts";
 import type { Resolver } from "./resolver.ts";
 
 interface ConnectionPoolOptions {
@@ -64,7 +64,7 @@ class ConnectionPool extends Agent {
       this.#firstIdleAt.set(socket, performance.now());
       socket.once("close", () => this.#idle.delete(socket));
     } else if (performance.now() - firstIdleAt > this.#maxAgeMs) return false;
-    // Node's own method answers whether the server wants to keep it; its type says void.
+    // Node's own method returns whether the server wants to keep it; its type says void.
     if ((super.keepSocketAlive(socket) as unknown) === false) return false;
     this.#idle.add(socket);
     const [oldest] = this.#idle;
@@ -84,9 +84,9 @@ class ConnectionPool extends Agent {
 export interface SenderOptions extends ConnectionPoolOptions {
   guard: AddressGuard;
   resolver: Resolver;
-  /** For the whole attempt: name, connection, request and answer. */
+  /** For the whole attempt: name, connection, request and response. */
   timeoutMs?: number;
-  /** How much of an answer's body is read. */
+  /** How much of a response's body is read. */
   maxBodyBytes?: number;
 }
 
@@ -100,8 +100,8 @@ export interface SignedRequest {
   signal?: AbortSignal;
 }
 
-/** The endpoint answered; `errorClass` is absent for 2xx alone. */
-export interface Answered {
+/** A response of the endpoint; `errorClass` is absent for 2xx alone. */
+export interface EndpointResponse {
   errorClass?: "status";
   status: number;
   /** By lower-case name; repeated ones joined by a comma. */
@@ -111,7 +111,8 @@ export interface Answered {
   durationMs: number;
 }
 
-export interface Failed {
+/** No response arrived. */
+export interface RequestFailure {
   errorClass: FailureClass;
   /** For the tenant. */
   message: string;
@@ -123,7 +124,7 @@ export interface Sender {
    * Makes one attempt. Rejects only for a fault of this side, which says nothing about the endpoint, as too many open
    * files, and with the reason of the signal.
    */
-  send(request: SignedRequest): Promise<Answered | Failed>;
+  send(request: SignedRequest): Promise<EndpointResponse | RequestFailure>;
   /** Closes all connections. */
   close(): void;
 }
@@ -172,7 +173,10 @@ export function createWebhookSender(options: SenderOptions): Sender {
           maxHeaderSize: MAX_HEADER_BYTES,
         };
         const limits = { body, deadline: startedAt + timeoutMs, maxBodyBytes, signal };
-        return { ...toAnswered(await exchangeOnOpenConnection(request, limits)), durationMs: durationMs() };
+        return {
+          ...toEndpointResponse(await exchangeOnOpenConnection(request, limits)),
+          durationMs: durationMs(),
+        };
       } catch (error) {
         const errorClass = classifyError(error);
         if (errorClass === undefined) throw error;
@@ -187,7 +191,7 @@ export function createWebhookSender(options: SenderOptions): Sender {
 async function exchangeOnOpenConnection(
   request: Parameters<typeof exchange>[0],
   limits: ExchangeOptions,
-): Promise<Answer> {
+): Promise<ReceivedResponse> {
   try {
     return await exchange(request, limits);
   } catch (error) {
@@ -226,7 +230,11 @@ function toText(body: Buffer): string {
   return new TextDecoder().decode(body, { stream: true }).replaceAll("\0", "\uFFFD");
 }
 
-function toAnswered({ status, headers, body }: Answer): Omit<Answered, "durationMs"> {
+function toEndpointResponse({
+  status,
+  headers,
+  body,
+}: ReceivedResponse): Omit<EndpointResponse, "durationMs"> {
   const responseHeaders = Object.fromEntries(
     Object.entries(headers).map(([name, value = ""]) => [
       name,
@@ -234,14 +242,14 @@ function toAnswered({ status, headers, body }: Answer): Omit<Answered, "duration
     ]),
   );
   const responseBody = body.length === 0 ? "" : toText(body);
-  const answered = { status, responseHeaders, responseBody };
-  return status >= 200 && status < 300 ? answered : { errorClass: "status", ...answered };
+  const response = { status, responseHeaders, responseBody };
+  return status >= 200 && status < 300 ? response : { errorClass: "status", ...response };
 }
 
 /** Describes the first error when several addresses failed, and only the reason in OpenSSL's text. */
 function describe(error: unknown): string {
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [error];
   const { message, reason, code } = first as NodeJS.ErrnoException & { reason?: string };
-  if (code === "ECONNRESET" || code === "EPIPE") return "the server closed the connection without an answer";
+  if (code === "ECONNRESET" || code === "EPIPE") return "the server closed the connection without a response";
   return reason ?? /SSL routines:[^:]*:([^:]+)/.exec(message)?.[1] ?? message;
 }
