@@ -1,6 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import { clusterKind } from "../../shared/crd/cluster.ts";
-import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { readProtectedLabel } from "../../shared/crd/fields.ts";
+import { LABEL_PROTECTED } from "../../shared/crd/names.ts";
+import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import { sendTogether } from "../db/statement.ts";
@@ -90,8 +93,8 @@ export async function updateOrganization(
   return after;
 }
 
-/** Far below the lease of a deletion, which must not end before the clusters are listed. */
-const LIST_TIMEOUT_MS = 10_000;
+/** Far below the lease of a deletion, which must not end before what is in the organization is read. */
+const READ_TIMEOUT_MS = 10_000;
 
 interface DeletionOptions {
   orgId: string;
@@ -110,7 +113,7 @@ export interface DeletionHooks {
 
 /**
  * Deletes an organization that has neither clusters nor images; a dry run makes every check alone. First it is closed to changes, under the row lock that every change
- * inside it takes too; then its clusters are listed live; then it is marked as deleted, so that invoices and audit log
+ * inside it takes too; then the Kubernetes API is asked for one of its clusters; then it is marked as deleted, so that invoices and audit log
  * remain. Throws 409 deletion_protected and organization_not_empty, 412, and 503 without the Kubernetes API; it is open to changes again then.
  */
 export async function deleteOrganization(
@@ -149,17 +152,30 @@ export async function deleteOrganization(
   });
 }
 
+/**
+ * Throws 409 deletion_protected for the protected object that the Namespace names, else 409 organization_not_empty while there
+ * is a cluster or a node pool. However many there are, one of each is read.
+ */
 async function requireEmpty({ kube }: Deps, orgId: string): Promise<void> {
-  const options = { namespace: organizationNamespace(orgId), timeoutMs: LIST_TIMEOUT_MS };
-  const [clusters, nodePools] = await Promise.all([
-    kube.listAll(clusterKind, options),
-    kube.listAll(nodePoolKind, options),
+  const namespace = organizationNamespace(orgId);
+  const options = { timeoutMs: READ_TIMEOUT_MS };
+  const one = { ...options, namespace, limit: 1 };
+  const [place, clusters, nodePools] = await Promise.all([
+    kube.get(namespaceKind, undefined, namespace, options),
+    kube.list(clusterKind, one),
+    kube.list(nodePoolKind, one),
   ]);
-  for (const object of [...clusters, ...nodePools]) {
-    const displayName = object.spec.displayName ?? object.metadata.name;
-    requireUnprotected({ object, displayName }, "clusterName" in object.spec ? "node pool" : "cluster");
+  const label = place?.metadata.labels?.[LABEL_PROTECTED];
+  if (label !== undefined) {
+    const { noun, name } = readProtectedLabel(label);
+    const object: Cluster | NodePool | undefined =
+      noun === "cluster"
+        ? await kube.get(clusterKind, namespace, name, options)
+        : await kube.get(nodePoolKind, namespace, name, options);
+    if (object !== undefined)
+      requireUnprotected({ object, displayName: object.spec.displayName ?? name }, noun);
   }
-  if (clusters.length + nodePools.length > 0) throw notEmpty("clusters");
+  if (clusters.items.length + nodePools.items.length > 0) throw notEmpty("clusters");
 }
 
 function notEmpty(what: "clusters" | "repositories"): ApiError {

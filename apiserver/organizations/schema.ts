@@ -8,11 +8,11 @@ import {
   readOnlyField,
   textField,
   timestampField,
+  VAT_ID_PATTERN,
 } from "../http/contract/fields.ts";
 import { replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { VAT_ID_PATTERN } from "../http/contract/vat-id.ts";
 
 export const MAX_SLUG_LENGTH = 40;
 export const MIN_SLUG_LENGTH = 3;

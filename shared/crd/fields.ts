@@ -64,6 +64,13 @@ export function nameProtected({ metadata, spec }: Protectable): string {
   return `${spec?.clusterName === undefined ? CLUSTER_PREFIX : NODE_POOL_PREFIX}${metadata.name}`;
 }
 
+/** The object that a value of LABEL_PROTECTED names. */
+export function readProtectedLabel(label: string): { noun: "cluster" | "node pool"; name: string } {
+  return label.startsWith(NODE_POOL_PREFIX)
+    ? { noun: "node pool", name: label.slice(NODE_POOL_PREFIX.length) }
+    : { noun: "cluster", name: label.slice(CLUSTER_PREFIX.length) };
+}
+
 /**
  * The value of LABEL_PROTECTED for a Namespace with these protected objects: what it is as long as it names one of them, else a
  * cluster before a node pool. Undefined = no label.
