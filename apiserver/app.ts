@@ -17,7 +17,7 @@ import { type Authenticator, invalidTicket } from "./http/authentication/authent
 import { createByteBudget } from "./http/contract/byte-budget.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import type { Router, SentEvent } from "./http/contract/router.ts";
-import { createTenantLimits } from "./http/contract/tenant-work.ts";
+import { createTenantLimits } from "./http/contract/tenant-slot.ts";
 import { lowerCaseIds } from "./http/contract/validate.ts";
 import type { HttpEnv } from "./http/env.ts";
 import { handleError, handleUnknownMethod, handleUnmatched } from "./http/handle-error.ts";
@@ -142,7 +142,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
     operations: parts.operations ?? [],
     sentEvents: parts.sentEvents ?? [],
     recordStaffRequest: (author, request) => recordStaffRequest(deps, author, request),
-    rememberStaff: (userId) => recordStaffUse(deps.db, userId),
+    recordStaffUse: (userId) => recordStaffUse(deps.db, userId),
   };
   addDocumentRoutes(router, deps.config.publicUrl);
   // A slice calls those that come after it in floors.ts only by the hooks that are listed here.

@@ -35,7 +35,7 @@ export async function createApiToken(
   input: NewApiToken,
 ): Promise<MintedApiToken> {
   const { lifetimeDays, maxTokens, ...values } = input;
-  await requireRoom(tx, orgId, maxTokens);
+  await requireCapacity(tx, orgId, maxTokens);
   const { text, hash } = mintToken(input.id);
   const row = await insertApiToken(tx, {
     orgId,
@@ -71,7 +71,7 @@ export async function rotateApiToken(
   rotatedAt: Date,
   maxTokens: number,
 ): Promise<MintedApiToken> {
-  if (before.expiresAt <= rotatedAt) await requireRoom(tx, before.orgId, maxTokens);
+  if (before.expiresAt <= rotatedAt) await requireCapacity(tx, before.orgId, maxTokens);
   const { text, hash } = mintToken(before.id);
   const lifetimeMs = before.expiresAt.getTime() - (before.rotatedAt ?? before.createdAt).getTime();
   const row = await updateApiToken(tx, before.orgId, before.id, {
@@ -83,7 +83,7 @@ export async function rotateApiToken(
   return { row, text };
 }
 
-async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise<void> {
+async function requireCapacity(tx: Queryable, orgId: string, limit: number): Promise<void> {
   const used = await countLiveTokens(tx, orgId);
   if (used < limit) return;
   const message = `the quota is ${limit}, ${used} in use, 1 more requested`;

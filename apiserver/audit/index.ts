@@ -1,7 +1,7 @@
 export type { ExternalDeletion } from "./deleters/find-deleters.ts";
 export {
+  type AuditEventsConfig,
   type ExternalAudit,
-  isDeleterAwaited,
   recordAudit,
   recordExternalAudits,
   recordExternalDeletions,

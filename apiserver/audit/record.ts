@@ -39,10 +39,8 @@ export async function recordExternalAudits(tx: Queryable, audits: readonly Exter
   await recordAuditsOf(tx, entries);
 }
 
-/** Whether the entry of a deletion waits for the name of the deleter. */
-export function isDeleterAwaited({ auditWebhookToken }: Pick<Config, "auditWebhookToken">): boolean {
-  return auditWebhookToken !== undefined;
-}
+/** With a token the Kubernetes API sends its audit events, which name who deletes. */
+export type AuditEventsConfig = Partial<Pick<Config, "auditWebhookToken">>;
 
 /**
  * Writes audit rows of deletions that were not requested by REST: at once, by an unknown actor; or, where the
@@ -51,9 +49,9 @@ export function isDeleterAwaited({ auditWebhookToken }: Pick<Config, "auditWebho
 export async function recordExternalDeletions(
   tx: Queryable,
   deletions: readonly ExternalDeletion[],
-  { isAwaited }: { isAwaited: boolean },
+  { auditWebhookToken }: AuditEventsConfig,
 ): Promise<void> {
-  if (isAwaited) await insertAwaitedDeletions(tx, deletions);
+  if (auditWebhookToken !== undefined) await insertAwaitedDeletions(tx, deletions);
   else
     await recordDeletions(
       tx,

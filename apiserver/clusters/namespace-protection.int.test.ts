@@ -56,7 +56,7 @@ async function create(protection: { cluster?: boolean; pool?: boolean } = {}) {
   expect(status).toBe(202);
   const cluster = `${clusters}/${record.id}`;
   const [pool] = (await api.request("GET", `${cluster}/nodepools`)).body.items;
-  const caller: Caller = { author, confirm: (tx) => lockOrganization(tx, orgId), work: undefined };
+  const caller: Caller = { author, confirm: (tx) => lockOrganization(tx, orgId), slot: undefined };
   const known = await requireCluster(api.deps.db, orgId, record.id);
   const knownPool = await requireNodePool(api.deps.db, orgId, record.id, pool.id);
   const labels = { cluster: `cluster.${known.name}`, pool: `node-pool.${knownPool.name}` };

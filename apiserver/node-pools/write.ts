@@ -8,7 +8,7 @@ import type { Deps } from "../deps.ts";
 import type { Caller } from "../http/contract/caller.ts";
 import type { Preconditions } from "../http/contract/etag.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../http/errors.ts";
-import { assessQuota, growsUse, type ObjectAmounts } from "../quotas/index.ts";
+import { assessQuota, increasesUse, type ObjectAmounts } from "../quotas/index.ts";
 import { refuseUnsupported } from "../resources/platform-config.ts";
 import {
   findCluster,
@@ -176,7 +176,7 @@ function assessChange(
   const assess = (db: Queryable) => assessQuota(db, scope, [amounts]);
   return {
     amounts: amounts.desired,
-    check: growsUse(amounts) ? assess : undefined,
+    check: increasesUse(amounts) ? assess : undefined,
     effects: async (db: Queryable): Promise<Effects> => ({
       quota: await assess(db),
       ...nodes,

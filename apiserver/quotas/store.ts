@@ -30,7 +30,7 @@ export interface QuotaScope {
 }
 
 /** Whether a write needs more of any quota. */
-export function growsUse({ current, desired }: ObjectAmounts): boolean {
+export function increasesUse({ current, desired }: ObjectAmounts): boolean {
   return QUOTA_NAMES.some((name) => desired[name] > current[name]);
 }
 

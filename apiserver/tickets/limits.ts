@@ -38,13 +38,16 @@ export async function listTicketQuotas(
 }
 
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
-export async function requireRoomForTicket(tx: Queryable, { orgId, at, limits }: TicketRoom): Promise<void> {
+export async function requireCapacityForTicket(
+  tx: Queryable,
+  { orgId, at, limits }: TicketRoom,
+): Promise<void> {
   const use = await readTicketUse(tx, orgId, dayBefore(at));
-  requireRoom(limits, use, { openTickets: 1, ticketsPerDay: 1, messagesPerDay: 1 });
+  requireCapacity(limits, use, { openTickets: 1, ticketsPerDay: 1, messagesPerDay: 1 });
 }
 
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
-export async function requireRoomForMessage(
+export async function requireCapacityForMessage(
   tx: Queryable,
   { at, limits }: Omit<TicketRoom, "orgId">,
   ticket: Pick<TicketRow, "id" | "orgId">,
@@ -53,11 +56,11 @@ export async function requireRoomForMessage(
     ...(await readTicketUse(tx, ticket.orgId, dayBefore(at))),
     ...(await readUseOfTicket(tx, ticket)),
   };
-  requireRoom(limits, use, { messagesPerDay: 1, messagesPerTicket: 1 });
+  requireCapacity(limits, use, { messagesPerDay: 1, messagesPerTicket: 1 });
 }
 
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
-export async function requireRoomForAttachment(
+export async function requireCapacityForAttachment(
   tx: Queryable,
   { at, limits }: Omit<TicketRoom, "orgId">,
   ticket: Pick<TicketRow, "id" | "orgId">,
@@ -67,7 +70,7 @@ export async function requireRoomForAttachment(
     ...(await readTicketUse(tx, ticket.orgId, dayBefore(at))),
     ...(await readUseOfTicket(tx, ticket)),
   };
-  requireRoom(limits, use, {
+  requireCapacity(limits, use, {
     attachmentsPerDay: 1,
     attachmentsPerTicket: 1,
     attachmentBytesPerTicket: bytes,
@@ -76,7 +79,7 @@ export async function requireRoomForAttachment(
 }
 
 /** Throws 422 quota_exceeded, with a detail for each limit that there is no room in. */
-export function requireRoom(limits: TicketLimits, use: TicketUse, growth: Growth): void {
+export function requireCapacity(limits: TicketLimits, use: TicketUse, growth: Growth): void {
   const exceeded = keysOf(growth).flatMap((name): ErrorDetail[] => {
     const [limit, used, more] = [limits[name], use[name] ?? 0, growth[name] ?? 0];
     if (used + more <= limit) return [];

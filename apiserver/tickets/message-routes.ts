@@ -3,7 +3,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { pageQuery, toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { addInternalNote, addMessage } from "./add-message.ts";
-import { requireRoomForMessage } from "./limits.ts";
+import { requireCapacityForMessage } from "./limits.ts";
 import type { TicketMetrics } from "./metrics.ts";
 import { presentAdminMessage, presentMessage } from "./present.ts";
 import {
@@ -76,7 +76,7 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
             targets: deps.config.responseTargets,
           };
           const { ticketLimits: limits } = deps.config;
-          await requireRoomForMessage(tx, { at: circumstances.at, limits }, before);
+          await requireCapacityForMessage(tx, { at: circumstances.at, limits }, before);
           return addMessage(tx, author, before, { id, body, attachmentIds }, circumstances);
         },
         ({ message }) =>

@@ -5,7 +5,7 @@ import { isNotModified } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { changeTicket, createTicket } from "./changes.ts";
-import { requireRoomForTicket } from "./limits.ts";
+import { requireCapacityForTicket } from "./limits.ts";
 import { presentTicket, ticketTag } from "./present.ts";
 import {
   adminTicketListQuery,
@@ -65,7 +65,7 @@ function addCreate(router: Router, deps: Deps): void {
           requireCategory(ticketScopeOf(membership), ticket.category);
           const circumstances = { at: deps.now(), targets: deps.config.responseTargets };
           const { ticketLimits: limits } = deps.config;
-          await requireRoomForTicket(tx, { orgId, at: circumstances.at, limits });
+          await requireCapacityForTicket(tx, { orgId, at: circumstances.at, limits });
           const values = { id, messageId: createId(), clusterId, ...ticket };
           return createTicket(tx, author, orgId, values, circumstances);
         },

@@ -49,7 +49,7 @@ export async function createWebhook(
   orgId: string,
   { maxWebhooks, keys, ...values }: NewWebhook & { maxWebhooks: number; keys: SecretKeys },
 ): Promise<WebhookWithSecret> {
-  await requireRoom(tx, orgId, maxWebhooks);
+  await requireCapacity(tx, orgId, maxWebhooks);
   const { id, enabled, createdAt } = values;
   const disabledAt = enabled ? null : createdAt;
   const row = await insertWebhook(tx, { orgId, ...values, updatedAt: createdAt, disabledAt });
@@ -144,7 +144,7 @@ async function resume(tx: Queryable, orgId: string, webhookId: string): Promise<
   await makeQueuesDue(tx, [webhookId]);
 }
 
-async function requireRoom(tx: Queryable, orgId: string, limit: number): Promise<void> {
+async function requireCapacity(tx: Queryable, orgId: string, limit: number): Promise<void> {
   const used = await countWebhooks(tx, orgId);
   if (used < limit) return;
   const message = `the quota is ${limit}, ${used} in use, 1 more requested`;

@@ -60,9 +60,7 @@ describe("of an object that is seen to be deleted", () => {
     });
     const see = async () => {
       for (const seen of [withMetadata(metadata, 500n), withMetadata(deleting, 900n)])
-        await api.deps.db.transaction((tx) =>
-          projectObservations(tx, [{ object: seen }], { isDeleterAwaited: true }),
-        );
+        await api.deps.db.transaction((tx) => projectObservations(tx, [{ object: seen }], api.deps.config));
     };
     const hear = async (username: string, fromMs = 100, toMs = 200) => {
       const instant = (ms: number) => new Date(requestedAt.getTime() + ms).toISOString();

@@ -1,7 +1,7 @@
 import { electronicFormatIBAN, isValidBIC, isValidIBAN } from "ibantools";
 import { z } from "zod";
 import { jsonText } from "../../../shared/program/config.ts";
-import { isVatId } from "../../http/contract/vat-id.ts";
+import { isVatId } from "../../http/contract/fields.ts";
 import { findCountryFault } from "../country.ts";
 
 const country = z.string().superRefine((code, context) => {

@@ -1,6 +1,6 @@
 import { integer, jsonb, text, timestamp, uuid } from "drizzle-orm/pg-core";
 import { centsColumn } from "../../db/columns.ts";
-import { isVatId } from "../../http/contract/vat-id.ts";
+import { isVatId } from "../../http/contract/fields.ts";
 import type { Supplier } from "./config.ts";
 import type { VatCase } from "./vat.ts";
 

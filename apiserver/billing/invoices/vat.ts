@@ -1,4 +1,4 @@
-import { isVatIdOf } from "../../http/contract/vat-id.ts";
+import { isVatIdOf } from "../../http/contract/fields.ts";
 import { divideHalfUp } from "../money.ts";
 import type { Invoicing } from "./config.ts";
 

@@ -1,5 +1,5 @@
 import Builder from "fast-xml-builder";
-import { isVatId } from "../../http/contract/vat-id.ts";
+import { isVatId } from "../../http/contract/fields.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";

@@ -9,7 +9,6 @@ import { createStore, type Store } from "../../../shared/kube/store.ts";
 import {
   type ExternalAudit,
   isAudited,
-  isDeleterAwaited,
   recordExternalAudits,
   recordExternalDeletions,
 } from "../../audit/index.ts";
@@ -171,9 +170,8 @@ async function recordEnd({ config, db, kube }: ObserverDeps, deleted: DeletedAcc
     if (await isAudited(tx, { orgId, targetId, action: "cluster_access.revoke" })) return;
     // An access whose kubeconfig REST could not return has no audit row, and no user ever had it.
     if (!(await isAudited(tx, { orgId, targetId, action: "cluster_access.create" }))) return;
-    await recordExternalDeletions(tx, [toDeletion(ended, deleted)], {
-      isAwaited: (deleted.createdAt ?? ended.createdAt) !== null && isDeleterAwaited(config),
-    });
+    const isCreationKnown = (deleted.createdAt ?? ended.createdAt) !== null;
+    await recordExternalDeletions(tx, [toDeletion(ended, deleted)], isCreationKnown ? config : {});
   });
 }
 

@@ -72,7 +72,7 @@ async function setEnd(id: string, expiresAt: Date): Promise<void> {
 async function project(live: Cluster | undefined): Promise<string> {
   const object = live && toProjectedCluster(live, orgId);
   if (object === undefined) throw new Error("it has no id");
-  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }], { isDeleterAwaited: false }));
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
   return object.id;
 }
 

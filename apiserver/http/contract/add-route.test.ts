@@ -15,7 +15,7 @@ import { observe } from "../server/observe.ts";
 import { addRoute } from "./add-route.ts";
 import { createByteBudget } from "./byte-budget.ts";
 import type { Router } from "./router.ts";
-import { createTenantLimits } from "./tenant-work.ts";
+import { createTenantLimits } from "./tenant-slot.ts";
 
 const ORG_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const PRINCIPAL: Principal = {

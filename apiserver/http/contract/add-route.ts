@@ -19,7 +19,7 @@ import { findHolders } from "./byte-budget.ts";
 import { type CallFor, createCall, isDryRun, toAuthor } from "./caller.ts";
 import { conditionSchema, type Operation, type PathParams, type ResponseOf } from "./operation.ts";
 import type { Router } from "./router.ts";
-import { type RequestKind, runTenantWork } from "./tenant-work.ts";
+import { type RequestKind, runWithTenantSlot } from "./tenant-slot.ts";
 import { idSchema, invalidRequest, parseInput } from "./validate.ts";
 
 /** Above the 25 s of one Kubernetes write and a read after it; below the 60 s lease of an Idempotency-Key. */
@@ -60,12 +60,12 @@ export function addRoute<
     timeout(REQUEST_DEADLINE_MS, () => new HTTPException(503)),
     // A call consists of what the very schemas in the type of the handler have validated.
     (c) =>
-      runTenantWork(
+      runWithTenantSlot(
         c,
         { limits: router.tenantLimits, kind: kindOf(operation, c), deadlineMs: REQUEST_DEADLINE_MS },
-        async (work) => {
-          if (operation.body === undefined) await work.begin();
-          return handle(c, createCall(router, operation, c, work) as Parameters<typeof handle>[1]);
+        async (slot) => {
+          if (operation.body === undefined) await slot.acquire();
+          return handle(c, createCall(router, operation, c, slot) as Parameters<typeof handle>[1]);
         },
       ),
   );
@@ -205,9 +205,9 @@ async function authorizeCaller(
   const orgId = c.req.param("orgID")?.toLowerCase();
   const membership = await authorize(router.access, operation.access, principal, orgId);
   c.set("membership", membership);
-  if (operation.access === "platform-admin") await router.rememberStaff(principal.userId);
+  if (operation.access === "platform-admin") await router.recordStaffUse(principal.userId);
   if (membership !== undefined) router.limiter.countInOrganization(membership.orgId, c);
-  router.unread.requireRoom(findHolders(c));
+  router.unread.requireCapacity(findHolders(c));
 }
 
 /** Throws 400 for what is malformed or unknown. */

@@ -19,7 +19,7 @@ test("bytes beyond the whole budget are 503 with Retry-After, until another acco
   first.add(60);
   second.add(40);
   expect(() => second.add(1)).toThrow(refusal(503, "Too many bodies at once"));
-  expect(() => budget.requireRoom([holder("c")])).toThrow(refusal(503, "bodies at once"));
+  expect(() => budget.requireCapacity([holder("c")])).toThrow(refusal(503, "bodies at once"));
   first.close();
   second.add(60);
   expect(() => second.add(1)).toThrow(ApiError);
@@ -30,7 +30,7 @@ test("bytes of one holder beyond its share are 429, and take nothing from anothe
   const [user, organization] = [holder("user", 0.25), holder("organization", 0.5)];
   budget.open([user, organization]).add(25);
   expect(() => budget.open([user]).add(1)).toThrow(refusal(429, "for this user"));
-  expect(() => budget.requireRoom([user, organization])).toThrow(refusal(429, "for this user"));
+  expect(() => budget.requireCapacity([user, organization])).toThrow(refusal(429, "for this user"));
   budget.open([holder("other", 0.25), organization]).add(25);
   expect(() => budget.open([holder("third", 0.25), organization]).add(1)).toThrow(
     refusal(429, "for this organization"),
@@ -54,9 +54,9 @@ test("bytes that are kept in any case count, and refuse what comes next", () => 
   const user = holder("user", 0.5);
   const account = budget.open([user]);
   account.force(80);
-  expect(() => budget.requireRoom([user])).toThrow(ApiError);
+  expect(() => budget.requireCapacity([user])).toThrow(ApiError);
   account.close();
-  budget.requireRoom([user]);
+  budget.requireCapacity([user]);
 });
 
 test("an account that is closed twice gives back once what it counted", () => {

@@ -14,7 +14,7 @@ export interface ByteHolder {
 /** Counts the bytes that this process keeps for its callers, each within its share. */
 export interface ByteBudget {
   /** Throws 429 with Retry-After while a holder has its whole share, 503 while the budget is used up. */
-  requireRoom(holders: readonly ByteHolder[]): void;
+  requireCapacity(holders: readonly ByteHolder[]): void;
   /** Opens an account. Throws 429 with Retry-After for a holder that has as many as it may have at once. */
   open(holders: readonly ByteHolder[]): ByteAccount;
 }
@@ -65,7 +65,7 @@ export function createByteBudget({
       { retryAfterSeconds: 1, headers: { Connection: "close" } },
     );
 
-  function requireRoom(holders: readonly ByteHolder[], bytes: number): void {
+  function requireCapacity(holders: readonly ByteHolder[], bytes: number): void {
     const full = holders.find((holder) => useOf(holder).bytes + bytes > maxBytes * holder.part);
     if (full !== undefined) throw busy(full.name);
     if (total + bytes > maxBytes) throw busy();
@@ -83,7 +83,7 @@ export function createByteBudget({
   }
 
   return {
-    requireRoom: (holders) => requireRoom(holders, 1),
+    requireCapacity: (holders) => requireCapacity(holders, 1),
     open(holders) {
       const full = holders.find((holder) => useOf(holder).accounts >= maxAccounts * holder.part);
       if (full !== undefined) throw busy(full.name);
@@ -96,7 +96,7 @@ export function createByteBudget({
       };
       return {
         add(bytes) {
-          requireRoom(holders, bytes);
+          requireCapacity(holders, bytes);
           force(bytes);
         },
         force,

@@ -22,7 +22,7 @@ import { type Preconditions, readPreconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import type { Router } from "./router.ts";
-import type { TenantWork } from "./tenant-work.ts";
+import type { TenantSlot } from "./tenant-slot.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
 export interface Caller<C = unknown> {
@@ -34,7 +34,7 @@ export interface Caller<C = unknown> {
    */
   confirm: (tx: Queryable) => Promise<C>;
   /** Undefined for what was authorized before: it waits for no request. */
-  work: TenantWork | undefined;
+  slot: TenantSlot | undefined;
 }
 
 /** Runs a change in a transaction whose first statement confirms the caller's right. Throws what both throw. */
@@ -51,7 +51,7 @@ export function transactAs<T, C>(
  * and no row is locked, so it must take no quota.
  */
 export function asAuthorized(author: Author): Caller {
-  return { author, confirm: async () => undefined, work: undefined };
+  return { author, confirm: async () => undefined, slot: undefined };
 }
 
 /** One change of a record in Postgres; `C` is what the caller may do. */
@@ -150,19 +150,19 @@ export function createCall(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
-  work: TenantWork,
+  slot: TenantSlot,
 ): SignedIn | InOrganization {
   const principal = c.get("principal");
   if (principal === undefined) throw new Error(`${operation.operationId} authenticates no caller`);
   const author = toAuthor(c, operation, principal);
   const membership = c.get("membership");
   if (membership === undefined)
-    return createSignedInCall(router, operation, c, { author, confirm: async () => undefined, work }, work);
+    return createSignedInCall(router, operation, c, { author, confirm: async () => undefined, slot }, slot);
 
   const required: Permission[] = [];
   const caller: Caller<ConfirmedAccess> = {
     author,
-    work,
+    slot,
     async confirm(tx) {
       const { orgId } = membership;
       const confirmed = await confirmAccess(router.access, operation.access, { principal, orgId }, tx);
@@ -171,7 +171,7 @@ export function createCall(
     },
   };
   return {
-    ...createSignedInCall(router, operation, c, caller, work),
+    ...createSignedInCall(router, operation, c, caller, slot),
     orgId: membership.orgId,
     membership,
     requirePermission(permission) {
@@ -186,7 +186,7 @@ function createSignedInCall<C>(
   operation: Operation,
   c: Context<HttpEnv>,
   caller: Caller<C>,
-  work: TenantWork,
+  slot: TenantSlot,
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
@@ -213,7 +213,7 @@ function createSignedInCall<C>(
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
       body = await readJsonBody(c, operation.body, limits);
-      await work.begin();
+      await slot.acquire();
       return body.value;
     },
     author: caller.author,

@@ -9,7 +9,7 @@ import type { RequestLimits } from "../limits.ts";
 import type { RequestLimiter } from "../rate-limits/rate-limit.ts";
 import type { ByteBudget } from "./byte-budget.ts";
 import type { Operation } from "./operation.ts";
-import type { TenantLimits } from "./tenant-work.ts";
+import type { TenantLimits } from "./tenant-slot.ts";
 
 /** A request that this service sends to the endpoint of a webhook: everything about it in the OpenAPI document. */
 export interface SentEvent {
@@ -40,7 +40,7 @@ export interface Router {
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
   recordStaffRequest(author: Author, request: StaffRequest): Promise<void>;
   /** Remembers that this user has the role of the platform's staff. */
-  rememberStaff(userId: string): Promise<void>;
+  recordStaffUse(userId: string): Promise<void>;
 }
 
 /** The outcome of a request on a path of the platform's staff. */

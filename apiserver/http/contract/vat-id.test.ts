@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isVatId, isVatIdOf, VAT_ID_PATTERN } from "./vat-id.ts";
+import { isVatId, isVatIdOf, VAT_ID_PATTERN } from "./fields.ts";
 
 test.each([
   "ATU12345678",

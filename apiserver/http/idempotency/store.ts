@@ -57,7 +57,7 @@ export function createIdempotencyStore(
   maxKeysPerUser = Number.POSITIVE_INFINITY,
 ): IdempotencyStore {
   const hasRoom = createKeyCount(db, maxKeysPerUser);
-  const requireRoom = async (claim: IdempotencyClaim) => {
+  const requireCapacity = async (claim: IdempotencyClaim) => {
     if (await hasRoom(claim)) return;
     throw new ApiError(
       "rate_limited",
@@ -74,7 +74,7 @@ export function createIdempotencyStore(
       const fresh = await takeKey(db, claim);
       if (fresh?.outcome === "run" && !fresh.resumed) {
         try {
-          await requireRoom(claim);
+          await requireCapacity(claim);
         } catch (error) {
           // Nothing runs for it: a repeated request must not wait for the end of its lease.
           await forget(claim);

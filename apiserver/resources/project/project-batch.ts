@@ -5,7 +5,6 @@ import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import { toKey } from "../../../shared/kube/object.ts";
 import type { Store } from "../../../shared/kube/store.ts";
 import { Counter, type Registry } from "../../../shared/program/metrics.ts";
-import { isDeleterAwaited } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { auditVersions, type VersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
@@ -100,7 +99,7 @@ async function projectFound(
   for (let start = 0; start < observations.length; start += TRANSACTION_SIZE) {
     const part = observations.slice(start, start + TRANSACTION_SIZE);
     const { refused, unrecorded, missedTransitions } = await deps.db.transaction((tx) =>
-      projectObservations(tx, part, { isDeleterAwaited: isDeleterAwaited(deps.config) }),
+      projectObservations(tx, part, deps.config),
     );
     missedTransitionsOf(deps.metrics).inc(missedTransitions);
     for (const id of refused)

@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { recordExternalAudits, recordExternalDeletions } from "../../audit/index.ts";
+import { type AuditEventsConfig, recordExternalAudits, recordExternalDeletions } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../../events/emit.ts";
 import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
@@ -31,12 +31,12 @@ export interface Projected {
  * Projects observations in one transaction with everything that follows from them: durable records, the
  * transition log, the status events of the live feed and the events for webhooks. An observation older than the
  * stored one changes nothing. Every statement handles many objects, so the number of round trips does not grow with
- * them. `isDeleterAwaited`: entries of the audit log about deletions wait for the names of the deleters.
+ * them. By `config` entries of the audit log about deletions may wait for the names of the deleters.
  */
 export async function projectObservations(
   tx: Queryable,
   observations: readonly Observation[],
-  { isDeleterAwaited = false }: { isDeleterAwaited?: boolean } = {},
+  config: AuditEventsConfig = {},
 ): Promise<Projected> {
   await lockObjects(tx, observations);
   const refused: string[] = [];
@@ -50,9 +50,9 @@ export async function projectObservations(
       tx,
       kind,
       deleted.map(({ object }) => object),
-      isDeleterAwaited,
+      config,
     );
-    const outcome = await upsert(tx, { kind, present, isDeleterAwaited }, events, written);
+    const outcome = await upsert(tx, { kind, present, config }, events, written);
     refused.push(...outcome.refused);
     unrecorded.push(...outcome.unrecorded);
     events.push(...outcome.events);
@@ -83,13 +83,9 @@ interface Upsert {
   first: Observation["first"];
 }
 
-interface Awaits {
-  isDeleterAwaited: boolean;
-}
-
 async function upsert(
   tx: Queryable,
-  { kind, present: observations, isDeleterAwaited }: Pick<Batch, "kind" | "present"> & Awaits,
+  { kind, present: observations, config }: Pick<Batch, "kind" | "present"> & { config: AuditEventsConfig },
   eventsBefore: readonly NewStatusEvent[],
   written: Map<string, RecordedPlace>,
 ): Promise<Projected & { events: NewStatusEvent[]; webhookEvents: NewWebhookEvent[] }> {
@@ -122,9 +118,7 @@ async function upsert(
       .filter((one) => needsRecord(one) && records.get(one.object.id) === "created")
       .flatMap(({ object, first }) => auditsOfCreation(object, first)),
   );
-  await recordExternalDeletions(tx, await findExternalDeletions(tx, deleted.map(toObject)), {
-    isAwaited: isDeleterAwaited,
-  });
+  await recordExternalDeletions(tx, await findExternalDeletions(tx, deleted.map(toObject)), config);
   const { events: webhookEvents, missed } = await recordTransitions(
     tx,
     accepted
@@ -237,7 +231,7 @@ async function remove(
   tx: Queryable,
   kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-  isDeleterAwaited: boolean,
+  config: AuditEventsConfig,
 ): Promise<NewWebhookEvent[]> {
   if (objects.length === 0) return [];
   const stored = await findStored(tx, kind, objects);
@@ -258,7 +252,7 @@ async function remove(
   const isSeenDeleting = ({ object }: Pick<ProjectedObject, "object">) =>
     object.metadata.deletionTimestamp !== undefined;
   const unseen = deleted.filter((object) => !isSeenDeleting(stored.get(object.uid) ?? object));
-  await recordExternalDeletions(tx, await findExternalDeletions(tx, unseen), { isAwaited: isDeleterAwaited });
+  await recordExternalDeletions(tx, await findExternalDeletions(tx, unseen), config);
   const { events } = await recordTransitions(
     tx,
     deleted.map((object) => ({ object, entries: [deletedEntry(new Date())] })),

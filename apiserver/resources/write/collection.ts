@@ -1,19 +1,10 @@
-import { z } from "@hono/zod-openapi";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../../../shared/crd/cluster-access.ts";
-import { describeDeletionProtection, isProtected, type Protectable } from "../../../shared/crd/fields.ts";
-import { ANNOTATION_HOLD } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
-import type { AuditEntry } from "../../audit/index.ts";
+import type { AuditEntry, AuditEventsConfig } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
-import { ApiError, notFound } from "../../http/errors.ts";
 import {
-  findCluster,
-  findNodePool,
-  type ProjectedCluster,
-  type ProjectedNodePool,
   type ProjectedObject,
   projectObservations,
   toProjectedCluster,
@@ -67,13 +58,13 @@ export interface Collection<T extends KubeObject, P extends ObjectRef> {
   /** Converts the object to its served form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written. */
-  save: (tx: Queryable, object: P, options: SaveOptions) => Promise<unknown>;
+  save: (tx: Queryable, observation: ObservedObject<P>, config: AuditEventsConfig) => Promise<unknown>;
 }
 
-/** `isDeleterAwaited` as of projectObservations. */
-interface SaveOptions {
+/** An object as it was read or written, or that is deleted. */
+interface ObservedObject<P> {
+  object: P;
   deleted: boolean;
-  isDeleterAwaited: boolean;
 }
 
 /** What was written. */
@@ -108,99 +99,10 @@ export interface ScheduledOption<P> {
 /** Brings the projection up to date with an object that was read or written: every replica serves it afterwards. */
 export async function saveProjection(
   tx: Queryable,
-  object: ProjectedObject,
-  { deleted, isDeleterAwaited }: SaveOptions,
+  observation: ObservedObject<ProjectedObject>,
+  config: AuditEventsConfig,
 ): Promise<void> {
-  await projectObservations(tx, [{ object, deleted }], { isDeleterAwaited });
-}
-
-/** Query of an operation that has a dry run. */
-export const dryRunQuery = z.strictObject({
-  dry_run: z
-    .enum(["true", "false"])
-    .default("false")
-    .transform((text) => text === "true")
-    .openapi({
-      type: "boolean",
-      default: false,
-      description:
-        "A dry run: every check is made, and nothing is changed. The response is 200 with the record as it would be and the effects of the request.",
-    }),
-});
-
-/** When a client may read again what was accepted with 202. */
-export const RETRY_AFTER = { "Retry-After": "10" };
-
-/** The projected cluster in a path. Throws 404. */
-export async function requireCluster(
-  db: Queryable,
-  orgId: string,
-  clusterId: string,
-): Promise<ProjectedCluster> {
-  const cluster = await findCluster(db, orgId, clusterId);
-  if (cluster === undefined) throw notFound("cluster");
-  return cluster;
-}
-
-/** Throws 409 conflict for a cluster that is suspended. */
-export function requireNotSuspended({ object }: ProjectedCluster): void {
-  if (object.spec.suspend !== true) return;
-  const message =
-    "The cluster is suspended: nothing about it can be changed until it is resumed. Ask the platform's operator.";
-  throw new ApiError("conflict", message);
-}
-
-/** Throws 409 conflict for a cluster that the platform holds. */
-export function requireNotHeld({ object }: ProjectedCluster): void {
-  const reason = object.metadata.annotations?.[ANNOTATION_HOLD];
-  if (reason === undefined) return;
-  const message = `The platform holds this cluster: ${reason}. It cannot be deleted until the platform's operator removes the hold.`;
-  throw new ApiError("conflict", message);
-}
-
-/** Throws 409 deletion_protected for an object that is protected and not being deleted already. */
-export function requireUnprotected(
-  { object, displayName }: { object: Protectable; displayName: string },
-  noun: string,
-): void {
-  if (!isProtected(object)) return;
-  throw new ApiError("deletion_protected", withWireNames(describeDeletionProtection(noun, displayName)));
-}
-
-/** The node pool in a path, which is to be changed. Throws 404, also for its cluster, 409 conflict for a suspended one. */
-export async function requireNodePoolToChange(
-  db: Queryable,
-  orgId: string,
-  clusterId: string,
-  poolId: string,
-): Promise<ProjectedNodePool> {
-  const { cluster, pool } = await readNodePool(db, orgId, clusterId, poolId);
-  requireNotSuspended(cluster);
-  return pool;
-}
-
-/** The projected node pool in a path. Throws 404, also for its cluster. */
-export async function requireNodePool(
-  db: Queryable,
-  orgId: string,
-  clusterId: string,
-  poolId: string,
-): Promise<ProjectedNodePool> {
-  return (await readNodePool(db, orgId, clusterId, poolId)).pool;
-}
-
-async function readNodePool(
-  db: Queryable,
-  orgId: string,
-  clusterId: string,
-  poolId: string,
-): Promise<{ cluster: ProjectedCluster; pool: ProjectedNodePool }> {
-  const [cluster, pool] = await Promise.all([
-    requireCluster(db, orgId, clusterId),
-    findNodePool(db, orgId, clusterId, poolId),
-  ]);
-  if (pool === undefined) throw notFound("node pool");
-  return { cluster, pool };
+  await projectObservations(tx, [observation], config);
 }
 
 /** The merge patch that makes a map of a `spec` another one: just what changes, a removed key as null. */

@@ -5,7 +5,7 @@ import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
-import { type AuditEntry, isDeleterAwaited, recordAudit } from "../../audit/index.ts";
+import { type AuditEntry, recordAudit } from "../../audit/index.ts";
 import { type Queryable, runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
@@ -197,7 +197,7 @@ export async function completeCreate(
   });
   await db.transaction(async (tx) => {
     await recordCreate(tx, intents);
-    await projectObservations(tx, observations, { isDeleterAwaited: isDeleterAwaited(config) });
+    await projectObservations(tx, observations, config);
   });
 }
 

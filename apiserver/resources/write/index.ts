@@ -1,7 +1,17 @@
-export type { Collection, ObjectRef, ScheduledOption, WriteResult } from "./collection.ts";
+export {
+  type Collection,
+  type ObjectRef,
+  patchOfMap,
+  type ScheduledOption,
+  saveProjection,
+  type WriteResult,
+} from "./collection.ts";
+export { createObject, createObjectName } from "./create-object.ts";
+export { hasPendingCreates, isProtectionIntended, isWriteIntended } from "./intents.ts";
+export { writeIntentJobs } from "./jobs.ts";
+export { isNotApplied } from "./kube-write.ts";
 export {
   dryRunQuery,
-  patchOfMap,
   RETRY_AFTER,
   requireCluster,
   requireNodePool,
@@ -9,10 +19,5 @@ export {
   requireNotHeld,
   requireNotSuspended,
   requireUnprotected,
-  saveProjection,
-} from "./collection.ts";
-export { createObject, createObjectName } from "./create-object.ts";
-export { hasPendingCreates, isProtectionIntended, isWriteIntended } from "./intents.ts";
-export { writeIntentJobs } from "./jobs.ts";
-export { isNotApplied } from "./kube-write.ts";
+} from "./route-parts.ts";
 export { changeObject, deleteObject } from "./write-object.ts";

@@ -1,7 +1,6 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
-import { isDeleterAwaited } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
@@ -54,7 +53,7 @@ async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
     log.info({ id }, "completed a create that was left unfinished");
     return;
   }
-  if (await abandonStaleCreate(deps, last.groupId, await findPatienceSeconds(deps, intents)))
+  if (await abandonStaleCreate(deps, last.groupId, await findAbandonSeconds(deps, intents)))
     log.info({ id }, "undid a create that was left unfinished");
 }
 
@@ -70,7 +69,7 @@ async function readObject(
 /**
  * How long a create may stay unfinished. One of a single object has left nothing, so that a repeated one begins anew.
  */
-async function findPatienceSeconds(
+async function findAbandonSeconds(
   { db }: Pick<Deps, "db">,
   intents: readonly WriteIntent[],
 ): Promise<number> {
@@ -95,8 +94,7 @@ async function completeIntents(
   await db.transaction(async (tx) => {
     for (const intent of written) await recordWrite(tx, intent);
     await removeIntents(tx, stale);
-    if (object?.id === first.objectId)
-      await projectObservations(tx, [{ object }], { isDeleterAwaited: isDeleterAwaited(config) });
+    if (object?.id === first.objectId) await projectObservations(tx, [{ object }], config);
   });
   log.info(
     { name: first.name, pending: stale.length, written: written.length },

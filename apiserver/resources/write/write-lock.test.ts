@@ -16,12 +16,12 @@ beforeEach(() => {
 /** A writer that ends when the test ends it. */
 function write(who: string, { withinMs = LONG_MS, name = "web", gone = new AbortController().signal } = {}) {
   const { promise, resolve: end } = Promise.withResolvers<void>();
-  const work = {
-    begin: async () => void happened.push(`${who} begins`),
-    pause: () => void happened.push(`${who} pauses`),
+  const slot = {
+    acquire: async () => void happened.push(`${who} begins`),
+    release: () => void happened.push(`${who} pauses`),
     disconnected: gone,
   };
-  const done = withWriteLock(deps, { work }, POOL, { namespace: "org", name, withinMs }, async () => {
+  const done = withWriteLock(deps, { slot }, POOL, { namespace: "org", name, withinMs }, async () => {
     happened.push(`${who} writes`);
     await promise;
     return who;
@@ -47,7 +47,7 @@ test("what was authorized before does not wait", async () => {
   write("first");
   const revoke = async () => "revoked";
   const lock = { namespace: "org", name: "web", withinMs: LONG_MS };
-  expect(await withWriteLock(deps, { work: undefined }, POOL, lock, revoke)).toBe("revoked");
+  expect(await withWriteLock(deps, { slot: undefined }, POOL, lock, revoke)).toBe("revoked");
 });
 
 test("writers of other objects do not wait", async () => {
@@ -71,7 +71,7 @@ test("behind fifty that wait the next writer is refused with 429 and Retry-After
   expect(await later.done).toBe("later");
 });
 
-test("a client that disconnects leaves the line, and the next one gets the lock", async () => {
+test("a client that disconnects leaves the queue, and the next one gets the lock", async () => {
   const client = new AbortController();
   const [first, gone, next] = [write("first"), write("gone", { gone: client.signal }), write("next")];
   client.abort();
@@ -94,9 +94,9 @@ test("a writer that fails releases the lock, also when it finds no slot again", 
   const failing = withWriteLock(
     deps,
     {
-      work: {
-        begin: () => Promise.reject(new Error("no slot")),
-        pause: () => undefined,
+      slot: {
+        acquire: () => Promise.reject(new Error("no slot")),
+        release: () => undefined,
         disconnected: new AbortController().signal,
       },
     },

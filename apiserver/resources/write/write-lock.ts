@@ -1,11 +1,11 @@
 import type { KeyedSlots } from "../../../shared/program/limits.ts";
 import type { Deps } from "../../deps.ts";
 import type { Caller } from "../../http/contract/caller.ts";
-import type { TenantWork } from "../../http/contract/tenant-work.ts";
+import type { TenantSlot } from "../../http/contract/tenant-slot.ts";
 import { ApiError, clientDisconnected } from "../../http/errors.ts";
 import type { Collection, ObjectRef } from "./collection.ts";
 
-/** A client behind so many others is better asked to retry later. */
+/** With so many waiting a client is better asked to retry later. */
 const MAX_WAITING = 50;
 
 const RETRY_AFTER_SECONDS = 1;
@@ -18,12 +18,12 @@ const RETRY_AFTER_SECONDS = 1;
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,
-  { work }: { work: Caller["work"] },
+  { slot }: { slot: Caller["slot"] },
   { kindName, noun }: Pick<Collection<never, never>, "kindName" | "noun">,
   { namespace, name, withinMs }: Pick<ObjectRef, "namespace" | "name"> & { withinMs: number },
   write: () => Promise<T>,
 ): Promise<T> {
-  if (work === undefined) return write();
+  if (slot === undefined) return write();
   const key = `${kindName} ${namespace}/${name}`;
   const until = performance.now() + withinMs;
   const free = writeLocks.tryTake(key);
@@ -31,9 +31,9 @@ export async function withWriteLock<T>(
     throw new ApiError("rate_limited", `Too many requests wait to change the ${noun}; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
-  const end = free ?? (await waitForLock(writeLocks, work, { key, noun, withinMs }));
+  const end = free ?? (await waitForLock(writeLocks, slot, { key, noun, withinMs }));
   try {
-    await work.begin();
+    await slot.acquire();
     if (performance.now() > until) throw beingChanged(noun);
     return await write();
   } finally {
@@ -43,13 +43,13 @@ export async function withWriteLock<T>(
 
 async function waitForLock(
   locks: KeyedSlots,
-  work: TenantWork,
+  slot: TenantSlot,
   { key, noun, withinMs }: { key: string; noun: string; withinMs: number },
 ): Promise<() => void> {
-  work.pause();
+  slot.release();
   const tooLong = AbortSignal.timeout(withinMs);
   try {
-    return await locks.take(key, AbortSignal.any([tooLong, work.disconnected]));
+    return await locks.take(key, AbortSignal.any([tooLong, slot.disconnected]));
   } catch (error) {
     if (tooLong.aborted) throw beingChanged(noun);
     throw clientDisconnected(error);

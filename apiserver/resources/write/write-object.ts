@@ -2,7 +2,7 @@ import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
 import { currentTenant } from "../../../shared/program/tenant-context.ts";
-import { type AuditEntry, isDeleterAwaited } from "../../audit/index.ts";
+import type { AuditEntry } from "../../audit/index.ts";
 import { runThenRollBack } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caller, transactAs } from "../../http/contract/caller.ts";
@@ -84,24 +84,24 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: ChangeRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
+  return retryUnderLock(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
     changeLiveObject(deps, caller, collection, known, request),
   );
 }
 
 /**
- * Makes a write that is undefined when the object has changed since it was read, and makes it again then: in its turn, but
- * a dry run, which changes nothing that others wait for. Throws 409 conflict after 25 s.
+ * Makes a write that is undefined when the object has changed since it was read, and makes it again then: under the write lock, but
+ * for a dry run, which changes nothing that others wait for. Throws 409 conflict after 25 s.
  */
-async function retryInTurn<T extends KubeObject, P extends ObjectRef, E>(
+async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
   { collection, known, dryRun }: { collection: Collection<T, P>; known: P; dryRun: boolean | undefined },
   write: () => Promise<WriteResult<P, E> | undefined>,
 ): Promise<WriteResult<P, E>> {
   const retryUntil = performance.now() + RETRY_FOR_MS;
-  const { work } = dryRun === true ? {} : caller;
-  return withWriteLock(deps, { work }, collection, { ...known, withinMs: RETRY_FOR_MS }, async () => {
+  const { slot } = dryRun === true ? {} : caller;
+  return withWriteLock(deps, { slot }, collection, { ...known, withinMs: RETRY_FOR_MS }, async () => {
     for (let attempt = 1; performance.now() < retryUntil; attempt++) {
       const written = await write();
       if (written !== undefined) return written;
@@ -123,7 +123,7 @@ async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
   const decision = request.decide(collection.project(live));
   const { spec, annotations = {}, fields = Object.keys(spec) } = decision;
   if (Object.keys(spec).length === 0 && Object.keys(annotations).length === 0)
-    return projectUnchanged(deps, caller, collection, live, { ...request, ...decision });
+    return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
   requireUnmanaged(live.metadata.managedFields, fields, collection.wireNames);
   const patch = { spec, annotations, requestId: caller.author.requestId };
   return writeObject(deps, caller, collection, {
@@ -154,7 +154,7 @@ export async function deleteObject<T extends KubeObject, P extends ObjectRef, E 
   known: P,
   request: DeleteRequest<P, E>,
 ): Promise<WriteResult<P, E>> {
-  return retryInTurn(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
+  return retryUnderLock(deps, caller, { collection, known, dryRun: request.dryRun }, () =>
     deleteLiveObject(deps, caller, collection, known, request),
   );
 }
@@ -170,7 +170,7 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
   requireMatch(request.preconditions, objectTag(live.metadata));
   const decision = request.decide(collection.project(live));
   if (live.metadata.deletionTimestamp !== undefined)
-    return projectUnchanged(deps, caller, collection, live, { ...request, ...decision });
+    return resultWithoutWrite(deps, caller, collection, live, { ...request, ...decision });
   return writeObject(deps, caller, collection, {
     ...request,
     ...decision,
@@ -212,7 +212,7 @@ async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   const { deleted = false } = written;
   await db.transaction(async (tx) => {
     await recordWrite(tx, intent);
-    await collection.save(tx, object, { deleted, isDeleterAwaited: isDeleterAwaited(deps.config) });
+    await collection.save(tx, { object, deleted }, deps.config);
   });
   return { object, effects: undefined };
 }
@@ -263,9 +263,9 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * The result of a request that changes nothing. Throws what `caller.confirm` throws: nobody else is shown the record.
+ * The result of a request that changes nothing. Throws what `caller.confirm` throws: only then is the record shown.
  */
-async function projectUnchanged<T extends KubeObject, P extends ObjectRef, E>(
+async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
   caller: Caller,
   collection: Collection<T, P>,
@@ -284,7 +284,6 @@ async function readLive<T extends KubeObject, P extends ObjectRef>(
 ): Promise<T> {
   const live = await deps.kube.get(collection.kind, known.namespace, known.name);
   if (live?.metadata.uid === known.uid) return live;
-  const options = { deleted: true, isDeleterAwaited: isDeleterAwaited(deps.config) };
-  await deps.db.transaction((tx) => collection.save(tx, known, options));
+  await deps.db.transaction((tx) => collection.save(tx, { object: known, deleted: true }, deps.config));
   throw notFound(collection.noun);
 }

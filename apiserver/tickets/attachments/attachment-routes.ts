@@ -3,7 +3,7 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { transactAs } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { requireRoomForAttachment } from "../limits.ts";
+import { requireCapacityForAttachment } from "../limits.ts";
 import { lockTicket, requireOrganizationOf, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
 import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
@@ -62,7 +62,7 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           const seen = attachmentScope(author, ticket, "tenant");
           const { ticketLimits: limits } = deps.config;
-          await requireRoomForAttachment(tx, { at, limits }, ticket, sizeBytes);
+          await requireCapacityForAttachment(tx, { at, limits }, ticket, sizeBytes);
           return announceAttachment(tx, author, ticket, seen, { id, at, ...file });
         });
         return c.json({ ...presentAttachment(row), upload }, 201, {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseRetryAfter } from "./retry-after.ts";
+import { parseRetryAfter } from "./exchange.ts";
 
 const NOW = new Date("2026-11-23T10:00:00Z");
 

@@ -1,5 +1,5 @@
 import { friendlyFormatIBAN } from "ibantools";
-import { isVatId } from "../../../http/contract/vat-id.ts";
+import { isVatId } from "../../../http/contract/fields.ts";
 import { nameOfCountry } from "../../country.ts";
 import { formatCents } from "../../money.ts";
 import { type Month, monthOfPeriod } from "../../month.ts";

@@ -5,7 +5,7 @@ import { currentTenant, type TenantContext } from "../../../shared/program/tenan
 import type { Membership } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
 import { handleError } from "../handle-error.ts";
-import { type RequestKind, runTenantWork, type TenantLimits } from "./tenant-work.ts";
+import { type RequestKind, runWithTenantSlot, type TenantLimits } from "./tenant-slot.ts";
 
 /** What the handler of each request saw, and the function that ends it. */
 let running: { tenant: string; context: TenantContext | undefined; end: () => void }[];
@@ -31,8 +31,8 @@ app.get("/:tenant/:kind", async (c) => {
     expiresAtMs: 0,
   });
   const kind = c.req.param("kind").replace("-", " ") as RequestKind;
-  await runTenantWork(c, { limits, kind, deadlineMs: 60_000 }, async (work) => {
-    await work.begin();
+  await runWithTenantSlot(c, { limits, kind, deadlineMs: 60_000 }, async (slot) => {
+    await slot.acquire();
     await new Promise<void>((end) => running.push({ tenant, context: currentTenant(), end }));
   });
   return c.text("done");

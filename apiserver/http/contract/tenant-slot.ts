@@ -24,15 +24,15 @@ export function createTenantLimits(limits: RequestLimits): TenantLimits {
 
 export type RequestKind = "read" | "write" | "dry run";
 
-/** The part of a request that counts for its tenant. */
-export interface TenantWork {
+/** The slot of a request among those of its tenant; a read needs none. */
+export interface TenantSlot {
   /**
    * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429. Called once the whole
-   * request has arrived, so that no slow sender holds a slot, and after a pause.
+   * request has arrived, so that no slow sender holds a slot, and again after a release.
    */
-  begin(): Promise<void>;
+  acquire(): Promise<void>;
   /** Gives the slot to another request, while this one waits. */
-  pause(): void;
+  release(): void;
   /** Aborts when the client disconnects. */
   readonly disconnected: AbortSignal;
 }
@@ -41,36 +41,36 @@ export interface TenantWork {
  * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
  * A read or a dry run ends when the client disconnects or `deadlineMs` is over; a write is completed.
  */
-export async function runTenantWork<T>(
+export async function runWithTenantSlot<T>(
   c: Context<HttpEnv>,
   { limits, kind, deadlineMs }: { limits: TenantLimits; kind: RequestKind; deadlineMs: number },
-  run: (work: TenantWork) => Promise<T>,
+  run: (slot: TenantSlot) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
   if (principal === undefined)
-    return run({ begin: async () => undefined, pause: () => undefined, disconnected: c.req.raw.signal });
+    return run({ acquire: async () => undefined, release: () => undefined, disconnected: c.req.raw.signal });
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
-  let release: (() => void) | undefined;
-  const work: TenantWork = {
+  let free: (() => void) | undefined;
+  const slot: TenantSlot = {
     // Made when it is first asked for: a short read never does.
     get disconnected() {
       return c.req.raw.signal;
     },
-    async begin() {
-      if (kind !== "read") release ??= await takeSlot(slots, tenant, c.req.raw.signal);
+    async acquire() {
+      if (kind !== "read") free ??= await takeSlot(slots, tenant, c.req.raw.signal);
     },
-    pause() {
-      release?.();
-      release = undefined;
+    release() {
+      free?.();
+      free = undefined;
     },
   };
   const { context, end } = createContext(c, kind, tenant, deadlineMs);
   try {
-    return await runForTenant(context, () => run(work));
+    return await runForTenant(context, () => run(slot));
   } finally {
     end();
-    release?.();
+    free?.();
   }
 }
 
