@@ -39,7 +39,7 @@ export interface Controllers {
   healthy(): boolean;
 }
 
-/** All controllers: what each of them runs, what it resyncs, and which changes wake it. */
+/** All controllers: what each of them runs, what it resyncs, and which changes enqueue its keys. */
 export function createControllers(deps: ControllersDeps): Controllers {
   const { config, client, set, reportingController } = deps;
   const { caches } = set;
@@ -217,7 +217,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
   return joinControllers(onPlatform, outside, () => prober.stop());
 }
 
-/** Where there is a shared storage: the rounds, and the inventories that they and changes wake. */
+/** Where there is a shared storage: the rounds, and the inventories that they and changes enqueue. */
 function createStorageControllers(deps: ControllersDeps, now: () => Date): Controller[] {
   const { client, set, log } = deps;
   const { storage, settings } = deps.config;

@@ -123,7 +123,7 @@ export function createCaches(options: CacheOptions): CacheSet {
   };
   const usage = createQuotaUsage(stores);
   const templateSizes = createTemplateSizes();
-  listen("machineDeployments", (change) => templateSizes.learn(change));
+  listen("machineDeployments", (change) => templateSizes.observe(change));
   listen("clusters", ({ object }) => usage.update(objectKey(object)));
   listen("capiClusters", ({ object }) => usage.update(objectKey(object)));
   listen("nodePools", ({ object }) => usage.update(indexByCluster(object)[0] ?? ""));

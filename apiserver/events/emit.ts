@@ -5,7 +5,7 @@ import type { Queryable } from "../db/client.ts";
 import type { EventDefinition, SentEventType } from "./event-types.ts";
 import type { webhookEvents } from "./table.ts";
 
-/** The NOTIFY channel that wakes deliverers when there is an event to fan out or a delivery is due. */
+/** The NOTIFY channel that notifies deliverers when there is an event to fan out or a delivery is due. */
 export const DELIVERIES_CHANNEL = "webhook_deliveries";
 
 /** An event as the slice that causes it describes it. */

@@ -52,9 +52,9 @@ async function inspectIssuer(
   configured: readonly ConfiguredIssuer[],
 ): Promise<{ known: KnownIssuer; formerUrls: string[] }> {
   const urls = configured.map((config) => config.issuer);
-  const formers = await listFormerIssuers(db, idNamespace, urls);
-  const formerUrls = formers.map(({ url }) => url);
-  const recorded = (await findIdRules(db, issuer)) ?? formers[0];
+  const formerIssuers = await listFormerIssuers(db, idNamespace, urls);
+  const formerUrls = formerIssuers.map(({ url }) => url);
+  const recorded = (await findIdRules(db, issuer)) ?? formerIssuers[0];
   const all = [issuer, ...formerUrls];
   const hasMadeIds = recorded === undefined && (await hasUsers(db, all, { version5: true }));
   return { known: { recorded, hasUsers: await hasUsers(db, all), hasMadeIds }, formerUrls };

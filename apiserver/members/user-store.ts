@@ -28,7 +28,7 @@ export async function lockIssuerOf(tx: Queryable, userId: string): Promise<strin
 /** For how many days a user who called an operation of the platform's staff counts as staff. */
 const KNOWN_STAFF_DAYS = 90;
 
-/** Remembers that a user has called an operation of the platform's staff; written once a day. */
+/** Records that a user has called an operation of the platform's staff; written once a day. */
 export async function recordStaffUse(db: Queryable, userId: string): Promise<void> {
   await db
     .update(users)

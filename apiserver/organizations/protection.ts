@@ -13,13 +13,13 @@ import { findKnownOrganizations, lockOrganization } from "./store.ts";
 
 /** For all calls under the lock. With the wait after it a change in the organization waits 5 s: a statement may take 10 s. */
 const DEADLINE_MS = 3_000;
-/** In which Kubernetes ends a patch that has reached it, whether somebody waits for the answer or not. */
+/** In which Kubernetes ends a patch that has reached it, whether or not the client still waits for the response. */
 const SERVER_TIMEOUT_MS = 2_000;
 
 /**
  * Has the Namespace of an organization say what is protected from deletion in it: `objects` are its Clusters and NodePools, perhaps
  * as they were a moment ago. The label is removed under the lock that a write by REST takes before its own (`protectNamespace`),
- * after a live look, so that no request that protects something is answered without it. Throws a KubeError, and an error
+ * after a live look, so that no request that protects something is accepted without it. Throws a KubeError, and an error
  * while such a write is under way: call it again then.
  */
 export async function keepProtection(

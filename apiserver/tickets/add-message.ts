@@ -4,7 +4,7 @@ import { emitWebhookEvents } from "../events/emit.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
 import { attachmentScope, takeAttachments } from "./attachments/changes.ts";
-import { authorIdOf, awaitingAfter, type Circumstances, recordTicketChange, toEvent } from "./changes.ts";
+import { authorIdOf, awaitingAfter, type ChangeTiming, recordTicketChange, toEvent } from "./changes.ts";
 import { respondBy } from "./respond-by.ts";
 import { resolvedAtAfter, statusAfterMessage } from "./states.ts";
 import { insertMessage, updateTicketRow } from "./store.ts";
@@ -39,7 +39,7 @@ export async function addMessage(
   author: Author,
   before: TicketRow,
   { id, body, attachmentIds }: NewMessage,
-  { by, at, targets }: Circumstances & { by: AuthorType },
+  { by, at, targets }: ChangeTiming & { by: AuthorType },
 ): Promise<AddedMessage> {
   const status = requireWritable(by, before.status);
   const message = await insert(tx, author, before, { id, body, authorType: by, internal: false, at });

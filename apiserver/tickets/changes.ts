@@ -18,7 +18,7 @@ const DELETED_CLUSTER_DAYS = 90;
 const CLOSED_AT_ONCE = 500;
 
 /** What a change depends on besides the ticket. */
-export interface Circumstances {
+export interface ChangeTiming {
   at: Date;
   targets: ResponseTargets;
 }
@@ -41,7 +41,7 @@ export async function createTicket(
   author: Author,
   orgId: string,
   { messageId, body, ...ticket }: NewTicket,
-  { at, targets }: Circumstances,
+  { at, targets }: ChangeTiming,
 ): Promise<TicketRow> {
   await requireCluster(tx, orgId, ticket.clusterId);
   const awaited = { status: "open", firstResponseAt: null, awaitingSince: at } as const;
@@ -88,7 +88,7 @@ export async function changeTicket(
   author: Author,
   before: TicketRow,
   change: TicketChange,
-  { by, at, targets }: Circumstances & { by: AuthorType },
+  { by, at, targets }: ChangeTiming & { by: AuthorType },
 ): Promise<TicketRow> {
   const {
     status = before.status,

@@ -22,7 +22,7 @@ const DAY_MS = 24 * 3_600_000;
 type Growth = Partial<TicketUse>;
 
 /** Where and when something is added, and what may be. */
-export interface TicketRoom {
+export interface TicketQuotaScope {
   orgId: string;
   at: Date;
   limits: TicketLimits;
@@ -31,7 +31,7 @@ export interface TicketRoom {
 /** The quotas of an organization's tickets as the platform's staff sees them, without those of a single ticket. */
 export async function listTicketQuotas(
   db: Queryable,
-  { orgId, at, limits }: TicketRoom,
+  { orgId, at, limits }: TicketQuotaScope,
 ): Promise<{ name: string; limit: number; used: number }[]> {
   const use = await readTicketUse(db, orgId, dayBefore(at));
   return keysOf(use).map((name) => ({ name: WIRE_NAMES[name], limit: limits[name], used: use[name] ?? 0 }));
@@ -40,7 +40,7 @@ export async function listTicketQuotas(
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
 export async function requireCapacityForTicket(
   tx: Queryable,
-  { orgId, at, limits }: TicketRoom,
+  { orgId, at, limits }: TicketQuotaScope,
 ): Promise<void> {
   const use = await readTicketUse(tx, orgId, dayBefore(at));
   requireCapacity(limits, use, { openTickets: 1, ticketsPerDay: 1, messagesPerDay: 1 });
@@ -49,7 +49,7 @@ export async function requireCapacityForTicket(
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
 export async function requireCapacityForMessage(
   tx: Queryable,
-  { at, limits }: Omit<TicketRoom, "orgId">,
+  { at, limits }: Omit<TicketQuotaScope, "orgId">,
   ticket: Pick<TicketRow, "id" | "orgId">,
 ): Promise<void> {
   const use = {
@@ -62,7 +62,7 @@ export async function requireCapacityForMessage(
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
 export async function requireCapacityForAttachment(
   tx: Queryable,
-  { at, limits }: Omit<TicketRoom, "orgId">,
+  { at, limits }: Omit<TicketQuotaScope, "orgId">,
   ticket: Pick<TicketRow, "id" | "orgId">,
   bytes: number,
 ): Promise<void> {
@@ -78,7 +78,7 @@ export async function requireCapacityForAttachment(
   });
 }
 
-/** Throws 422 quota_exceeded, with a detail for each limit that there is no room in. */
+/** Throws 422 quota_exceeded, with a detail for each limit that would be exceeded. */
 export function requireCapacity(limits: TicketLimits, use: TicketUse, growth: Growth): void {
   const exceeded = keysOf(growth).flatMap((name): ErrorDetail[] => {
     const [limit, used, more] = [limits[name], use[name] ?? 0, growth[name] ?? 0];

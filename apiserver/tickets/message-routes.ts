@@ -70,14 +70,14 @@ export function addMessageRoutes(router: Router, deps: Deps): void {
       return transact(
         async (tx, { id }, confirmed) => {
           const before = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
-          const circumstances = {
+          const timing = {
             by: "tenant" as const,
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
           const { ticketLimits: limits } = deps.config;
-          await requireCapacityForMessage(tx, { at: circumstances.at, limits }, before);
-          return addMessage(tx, author, before, { id, body, attachmentIds }, circumstances);
+          await requireCapacityForMessage(tx, { at: timing.at, limits }, before);
+          return addMessage(tx, author, before, { id, body, attachmentIds }, timing);
         },
         ({ message }) =>
           c.json(presentMessage(message), 201, {
@@ -143,8 +143,8 @@ export function addAdminMessageRoutes(router: Router, deps: Deps, metrics: Ticke
           const before = await lockTicket(tx, { orgId }, params.ticketID);
           const at = deps.now();
           if (internal) return addInternalNote(tx, author, before, { id, body, attachmentIds }, at);
-          const circumstances = { by: "provider" as const, at, targets: deps.config.responseTargets };
-          return addMessage(tx, author, before, { id, body, attachmentIds }, circumstances);
+          const timing = { by: "provider" as const, at, targets: deps.config.responseTargets };
+          return addMessage(tx, author, before, { id, body, attachmentIds }, timing);
         },
         ({ message }) =>
           c.json(presentAdminMessage(message), 201, {

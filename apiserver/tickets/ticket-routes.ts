@@ -63,11 +63,11 @@ function addCreate(router: Router, deps: Deps): void {
       return transact(
         async (tx, { id }, { membership }) => {
           requireCategory(ticketScopeOf(membership), ticket.category);
-          const circumstances = { at: deps.now(), targets: deps.config.responseTargets };
+          const timing = { at: deps.now(), targets: deps.config.responseTargets };
           const { ticketLimits: limits } = deps.config;
-          await requireCapacityForTicket(tx, { orgId, at: circumstances.at, limits });
+          await requireCapacityForTicket(tx, { orgId, at: timing.at, limits });
           const values = { id, messageId: createId(), clusterId, ...ticket };
-          return createTicket(tx, author, orgId, values, circumstances);
+          return createTicket(tx, author, orgId, values, timing);
         },
         (row) => {
           const now = deps.now();
@@ -160,12 +160,12 @@ function addUpdate(router: Router, deps: Deps): void {
           return { id, org_id, cluster_id, subject, category, severity };
         },
         apply(tx, before) {
-          const circumstances = {
+          const timing = {
             by: "tenant" as const,
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
-          return changeTicket(tx, author, before, { status }, circumstances);
+          return changeTicket(tx, author, before, { status }, timing);
         },
       });
       const now = deps.now();
@@ -258,12 +258,12 @@ function addAdminUpdate(router: Router, deps: Deps): void {
           return { id, org_id, cluster_id, subject };
         },
         apply(tx, before) {
-          const circumstances = {
+          const timing = {
             by: "provider" as const,
             at: deps.now(),
             targets: deps.config.responseTargets,
           };
-          return changeTicket(tx, author, before, { status, severity, category, assignedTo }, circumstances);
+          return changeTicket(tx, author, before, { status, severity, category, assignedTo }, timing);
         },
       });
       const now = deps.now();

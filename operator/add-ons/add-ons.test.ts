@@ -247,10 +247,10 @@ describe("an add-on of a cluster", () => {
     const obstacles = createAddOnObstacles((namespace) => looked.push(namespace));
     const find = () => state(CLASSES, { obstacles: obstacles.find(HERE) });
     expect(find()).toMatchObject([{ state: "unknown" }]);
-    obstacles.remember(HERE, new Map());
+    obstacles.record(HERE, new Map());
     expect(find()).toMatchObject([{ state: "waiting" }]);
     const inWay = ["ConfigMap cni"];
-    for (const _ of [1, 2]) obstacles.remember(HERE, new Map([[`${CLASSES}/cni`, inWay]]));
+    for (const _ of [1, 2]) obstacles.record(HERE, new Map([[`${CLASSES}/cni`, inWay]]));
     expect(find()).toMatchObject([{ state: "foreign", manifests: inWay }]);
     expect(looked).toEqual([HERE, HERE]);
   });

@@ -21,11 +21,11 @@ import { reconcileAddOns } from "./reconcile.ts";
 export interface AddOnDeps {
   client: Pick<KubeClient, "get">;
   caches: Caches;
-  obstacles: Pick<AddOnObstacles, "remember" | "forget">;
+  obstacles: Pick<AddOnObstacles, "record" | "forget">;
 }
 
 /**
- * Reconciles the add-ons in one Namespace: the manifests first, so that Cluster API finds them. Remembers which cannot be copied, for
+ * Reconciles the add-ons in one Namespace: the manifests first, so that Cluster API finds them. Records which cannot be copied, for
  * the conditions of the clusters. Rejects at the end with an error that names each object that was not written.
  */
 export async function runAddOns(
@@ -52,14 +52,14 @@ export async function runAddOns(
     context,
   );
   if (observed.wanted.size + observed.taken.size === 0) obstacles.forget(key);
-  else obstacles.remember(key, findObstacles(observed, configMaps, secrets));
+  else obstacles.record(key, findObstacles(observed, configMaps, secrets));
   const failures = [
     ...[...configMaps, ...secrets].map(({ message }) => message),
     ...changes.foreign.map((name) => `${name}: there is one that is no copy; remove it`),
     ...changes.taken,
   ];
   const plan = composePlan({ apply: changes.apply, remove: changes.remove });
-  // The cache of the sets shows these writes, and wakes this controller.
+  // The cache of the sets shows these writes, and enqueues the key again.
   await applyPlan({ ...context, kind: namespaceKind, onWritten: () => undefined }, namespace, plan);
   if (failures.length > 0)
     throw new Error(`Add-ons of the Namespace ${key} were not written: ${failures.join("; ")}`);

@@ -155,11 +155,11 @@ function isSetCopied(source: ClusterResourceSet, live: ClusterResourceSet | unde
 /** The sets ("namespace/name") of classes that cannot be copied, with what is in their way: `ConfigMap cilium`. */
 type Obstacles = ReadonlyMap<string, readonly string[]>;
 
-/** Remembers what is in the way of add-ons in each Namespace of an organization: an object that is no copy is in no cache. */
+/** Keeps what is in the way of add-ons in each Namespace of an organization: an object that is no copy is in no cache. */
 export interface AddOnObstacles {
   /** Undefined = this process has not looked yet, or no add-on is copied there. */
   find(namespace: string): Obstacles | undefined;
-  remember(namespace: string, obstacles: Obstacles): void;
+  record(namespace: string, obstacles: Obstacles): void;
   forget(namespace: string): void;
 }
 
@@ -168,7 +168,7 @@ export function createAddOnObstacles(onChange: (namespace: string) => void): Add
   const known = new Map<string, Obstacles>();
   return {
     find: (namespace) => known.get(namespace),
-    remember(namespace, obstacles) {
+    record(namespace, obstacles) {
       const isKnown = isDeepStrictEqual(known.get(namespace), obstacles);
       known.set(namespace, obstacles);
       if (!isKnown) onChange(namespace);

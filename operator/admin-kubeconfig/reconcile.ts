@@ -67,7 +67,7 @@ export function decideBindings(
   const idOfAccess = ({ metadata }: ClusterAccess) => metadata.labels?.[LABEL_ID] ?? "unknown";
   const namesOf = (access: ClusterAccess) => nameAccessRights(idOfAccess(access));
   const live = accesses.filter((access) => isLive(access, now));
-  const alive = new Set([
+  const active = new Set([
     nameAdminGroup(clusterId, credentialsGeneration),
     nameAdminBinding(credentialsGeneration),
     ...live.flatMap(namesOf),
@@ -79,7 +79,7 @@ export function decideBindings(
       composeAdminBinding(clusterId, credentialsGeneration, authority),
       ...live.filter(isIssued).map((access) => composeAccessBinding(idOfAccess(access), authority)),
     ],
-    isKept: (name) => alive.has(name) || (waits && isAccessName(name) && !known.has(name)),
-    revision: `${waits} ${[...alive].sort().join(" ")}`,
+    isKept: (name) => active.has(name) || (waits && isAccessName(name) && !known.has(name)),
+    revision: `${waits} ${[...active].sort().join(" ")}`,
   };
 }

@@ -12,7 +12,7 @@ import { decideCapabilities, type Installation } from "./decide.ts";
 export const CAPABILITIES = "capabilities";
 
 /** Cluster API does not show which feature gates it has: they change with its own installation. */
-const LOOK_AGAIN_MS = 600_000;
+const RECHECK_AFTER_MS = 600_000;
 
 export interface CapabilitiesDeps {
   caches: Pick<Caches, "clusterClasses" | "capabilities" | "readPackages">;
@@ -44,7 +44,7 @@ export async function publishCapabilities(
     const desired = { apiVersion: "v1", kind: "ConfigMap", metadata, data: { [CAPABILITIES_KEY]: text } };
     await context.client.apply(configMapKind, desired, { fieldManager, force: true, signal });
   }
-  return { requeueAfterMs: LOOK_AGAIN_MS };
+  return { requeueAfterMs: RECHECK_AFTER_MS };
 }
 
 /**

@@ -20,7 +20,7 @@ function object(template: string, annotation?: string, namespace = "org-1") {
 /** The sizes after these versions of one MachineDeployment. */
 function learn(...versions: MachineDeployment[]) {
   const sizes = createTemplateSizes();
-  for (const version of versions) sizes.learn({ type: "updated", object: version } as never);
+  for (const version of versions) sizes.observe({ type: "updated", object: version } as never);
   return (template: string, namespace?: string) => sizes.find(object(template, "", namespace));
 }
 
@@ -37,7 +37,7 @@ test("when there are too many, a template that is still in use is not the first 
   const sizes = createTemplateSizes(2);
   for (const template of ["current", "former", "current", "next"]) {
     const object_ = object(template, JSON.stringify(SMALL));
-    sizes.learn({ type: "updated", object: object_ } as never);
+    sizes.observe({ type: "updated", object: object_ } as never);
   }
   const find = (template: string) => sizes.find(object(template));
   expect([find("current"), find("former"), find("next")]).toEqual([SMALL, undefined, SMALL]);

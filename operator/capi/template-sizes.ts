@@ -7,8 +7,8 @@ import type { DesiredPool } from "./worker-pool.ts";
 const MAX_TEMPLATES = 100_000;
 
 export interface TemplateSizes {
-  /** Learns from every version of a MachineDeployment which template makes machines of which size. */
-  learn(change: Change<MachineDeployment>): void;
+  /** Reads from every version of a MachineDeployment which template makes machines of which size. */
+  observe(change: Change<MachineDeployment>): void;
   /**
    * The size of the machines of this MachineSet; undefined = its template was not seen while it was the current one.
    */
@@ -24,7 +24,7 @@ export function createTemplateSizes(maxTemplates = MAX_TEMPLATES): TemplateSizes
   const sizes = new Map<string, DesiredPool["machine"]>();
 
   return {
-    learn({ type, object }) {
+    observe({ type, object }) {
       const key = toTemplateKey(object);
       const size = readTemplateSize(object);
       if (key === undefined || size === undefined || type === "deleted") return;

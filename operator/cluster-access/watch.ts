@@ -16,7 +16,7 @@ export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">
   };
   set.listen("accesses", (change) => {
     const { metadata, spec } = change.object;
-    // A deleted access may make room for another one.
+    // A deleted access may free the quota for another one.
     if (change.type === "deleted") addAllOf(toKey(metadata.namespace, spec.clusterName), change);
     else add(objectKey(change.object), change);
   });

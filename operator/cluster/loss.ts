@@ -51,7 +51,7 @@ export function planRecreation(observed: ObservedCluster): Step | undefined {
   return { verb: "delete", kind: capiClusterKind, namespace, name, uid };
 }
 
-/** The lock of the subnet remembers what was made: without it a loss before the first status looks like a creation. */
+/** The lock of the subnet records what was made: without it a loss before the first status looks like a creation. */
 export function recordCapiUid({ capi, locks, settings }: ObservedCluster): Step[] {
   const { uid } = capi?.object.metadata ?? {};
   if (uid === undefined || locks.own === undefined || locks.own.capiUid === uid) return [];

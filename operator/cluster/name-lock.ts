@@ -17,8 +17,8 @@ interface LockDeps {
 }
 
 /**
- * Runs `make` while nobody else makes a cluster of this name in any Namespace. Undefined: somebody else does at this moment. The
- * NAME of the ConfigMap is the cluster's, so only one creator succeeds. Rejects with the KubeError of the lock, or as `make` does.
+ * Runs `make` while no other reconcile makes a cluster of this name in any Namespace. Undefined: another one does at this moment.
+ * The NAME of the ConfigMap is the cluster's, so only one creator succeeds. Rejects with the KubeError of the lock, or as `make` does.
  */
 export async function withNameLock<Result>(
   deps: LockDeps,
@@ -28,7 +28,7 @@ export async function withNameLock<Result>(
 ): Promise<Result | undefined> {
   const lock = await takeLock(deps, cluster, context);
   if (lock === undefined) return undefined;
-  // What is left is its owner's at the next attempt, and everybody's after 5 minutes.
+  // A lock that is left is taken again by its cluster at the next attempt, and by any other after 5 minutes.
   const release = () => deleteLock(context, lock).catch(() => undefined);
   try {
     const result = await make();
@@ -62,7 +62,7 @@ async function takeLock(
     if (elapsedMs(left.data?.takenAt, deps.now()) > LEFT_AFTER_MS) await removeLeft(context, left);
     return undefined;
   }
-  // Its age begins anew: nobody may remove it as left while it is used.
+  // Its age begins anew: while it is used, it must not be removed as left.
   const renewal = [
     { op: "test" as const, path: "/metadata/uid", value: left.metadata.uid },
     { op: "replace" as const, path: "/data/takenAt", value: lock.data?.takenAt },

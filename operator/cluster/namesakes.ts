@@ -22,7 +22,7 @@ export function isNameTakenElsewhere(
 /**
  * Whether the name of a Cluster that Cluster API does not know yet is another Namespace's: of any cluster that Cluster API has
  * there, or of a Cluster that was made before, which may come back; of two such ones the older has it. One that was never made
- * has no name to itself: nobody may keep one from others by a Cluster that is never made.
+ * has no name to itself: no tenant may block a name by a Cluster that is never made.
  */
 export function isNameTakenAmong(
   cluster: Cluster,

@@ -45,7 +45,7 @@ export function chooseNetworkPolicy(
   };
 }
 
-/** Why a cluster with this wish cannot be made of a class, with the next step. */
+/** Why a cluster with these networks cannot be made of a class, with the next step. */
 export function composeUnsupported(className: string, what: string): Problem {
   const message = `The cluster class ${className} does not support ${what}. Leave it out, or ask the platform's operator for a class that has it.`;
   return { reason: "UnsupportedByClass", message };

@@ -125,8 +125,8 @@ export interface ObservedAccessHealth {
   found: TenantRecord;
 }
 
-/** What this process remembers of a cluster. */
-export interface FoundByProcess {
+/** What this process keeps of a cluster in memory. */
+export interface ProcessState {
   probe: ProbeResult | undefined;
   attempts: AccessAttempts;
   tenant: TenantRecord;
@@ -140,7 +140,7 @@ export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
 export function observeCluster(
   caches: Caches,
   settings: ClusterSettings,
-  found: FoundByProcess,
+  found: ProcessState,
   key: string,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);

@@ -114,7 +114,7 @@ export async function runCluster(
         throw error;
       // All pools are one object for Cluster API: the others must not wait for one with taints.
       if (failure.kind === "rejected" && isTaintsRejection(failure) && !current.taintsRejected) {
-        deps.taintRefusals.remember(key, observed);
+        deps.taintRefusals.record(key, observed);
         current = { ...current, taintsRejected: true };
         continue;
       }

@@ -26,7 +26,7 @@ test.each<[string, ClusterFixture, number, number | undefined]>([
 ])("taints that Cluster API refused are tried again: %s", (_, { observed }, elapsedMs, retryMs) => {
   let nowMs = 0;
   const refusals = createTaintRefusals(() => nowMs);
-  refusals.remember("org/demo", refused.observed);
+  refusals.record("org/demo", refused.observed);
   nowMs = elapsedMs;
   expect(refusals.findRetryMs("org/demo", observed)).toBe(retryMs);
   expect(refusals.findRetryMs("org/other", observed)).toBeUndefined();

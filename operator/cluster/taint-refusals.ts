@@ -5,11 +5,11 @@ import type { ObservedCluster } from "./observe.ts";
 const TRY_AGAIN_AFTER_MS = 600_000;
 
 /**
- * Remembers the clusters whose taints Cluster API refused, so that they are not sent with each reconcile: until the
+ * Keeps the clusters whose taints Cluster API refused, so that they are not sent with each reconcile: until the
  * pools with taints or what the class declares change, and for ten minutes. After a restart each is tried once.
  */
 export interface TaintRefusals {
-  remember(key: string, observed: ObservedCluster): void;
+  record(key: string, observed: ObservedCluster): void;
   /** In how many ms they are tried again; undefined = they are to be tried. */
   findRetryMs(key: string, observed: ObservedCluster): number | undefined;
   forget(key: string): void;
@@ -18,7 +18,7 @@ export interface TaintRefusals {
 export function createTaintRefusals(nowMs: () => number = () => performance.now()): TaintRefusals {
   const refusals = new Map<string, { basis: string; untilMs: number }>();
   return {
-    remember(key, observed) {
+    record(key, observed) {
       refusals.set(key, { basis: basisOf(observed), untilMs: nowMs() + TRY_AGAIN_AFTER_MS });
     },
     findRetryMs(key, observed) {

@@ -139,7 +139,7 @@ export async function writeCopies<T extends Copied>(
 ): Promise<CopyFailure[]> {
   const kind = writing.kind as Kind<KubeObject>;
   const key = namespace.metadata.name;
-  // The cache of the copies shows these writes, and wakes the controller.
+  // The cache of the copies shows these writes, and enqueues the key again.
   const written: PlanContext<Namespace> = { ...context, kind: namespaceKind, onWritten: () => undefined };
   const failures: CopyFailure[] = [];
   const attempt = async (name: string, compose: (source: T) => Step) => {

@@ -67,7 +67,7 @@ export function isReleased({ metadata }: KubeObject): boolean {
 
 /**
  * A pool whose machines may be made: it has the operator's finalizer, and its id is its own. One whose status has an id
- * stays adopted while a manifest that replaces the object leaves the finalizer out: without it nobody else can delete
+ * stays adopted while a manifest that replaces the object leaves the finalizer out: without it only Marina can delete
  * the pool.
  */
 export function isAdopted({ pool, capi }: { pool: NodePool; capi: object | undefined }): boolean {

@@ -12,7 +12,7 @@ import { enqueueBatchedTo, enqueueTo } from "../caches.ts";
 import { capiPoolNameOf } from "../capi/kinds.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
-import { describeLeftover } from "./deletion.ts";
+import { describeRemainingDeployment } from "./deletion.ts";
 import { observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 import { ownPoolStatus } from "./status.ts";
@@ -37,7 +37,7 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
     plan,
   );
   if (plan.releaseFinalizer && observed.capi !== undefined) {
-    deps.log.warn({ pool: key }, describeLeftover(observed));
+    deps.log.warn({ pool: key }, describeRemainingDeployment(observed));
   }
   return { requeueAfterMs: plan.requeueAfterMs };
 }

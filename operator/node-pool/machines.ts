@@ -44,7 +44,7 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
   const known = new Set(kept.map(({ uid }) => uid));
   const added = [...lastByUID.values()].filter(({ uid }) => !present.has(uid) && !known.has(uid));
   const gone = [...kept, ...added.map((machine) => toGone(machine, now))];
-  // Where there are too many, those that are not billed make room, then those that went first.
+  // Where there are too many, those that are not billed are dropped, then those that went first.
   const unbilled = gone.filter(({ hadNode }) => !hadNode);
   const dropped = new Set(unbilled.slice(0, gone.slice(MAX_GONE_MACHINES).length));
   return {

@@ -5,7 +5,7 @@ import type { NodePool, NodePoolStatus } from "../../shared/crd/node-pool.ts";
 import { machineKind } from "../capi/kinds.ts";
 import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { findMissingFinalizer, findMissingIdentity, hasFinalizer, isDeleting } from "../identity/identity.ts";
-import { findLeftover, NO_LEFTOVER } from "./deletion.ts";
+import { findRemainingDeployment, NO_DEPLOYMENT } from "./deletion.ts";
 import { composePoolEvent, composePoolEvents } from "./events.ts";
 import { findRequests } from "./machines.ts";
 import type { ObservedPool } from "./observe.ts";
@@ -22,8 +22,8 @@ export function reconcilePool(known: ObservedPool, now: Date): PoolPlan {
   const { pool } = observed;
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
-  const leftover = deleting && !isSuspended ? findLeftover(observed, now) : NO_LEFTOVER;
-  if (deleting && (isFullyDeleted(observed) || leftover.isStuck)) return release(observed, now);
+  const remaining = deleting && !isSuspended ? findRemainingDeployment(observed, now) : NO_DEPLOYMENT;
+  if (deleting && (isFullyDeleted(observed) || remaining.isStuck)) return release(observed, now);
   const identityProblem = findPoolIdentityProblem(observed);
   const problem = identityProblem ?? (deleting ? undefined : observed.blocker);
   const { status, requeueAfterMs } = composePoolStatus(observed, problem, now);
@@ -32,10 +32,10 @@ export function reconcilePool(known: ObservedPool, now: Date): PoolPlan {
   const requests = isServed && !isSuspended ? planRequests(observed) : NO_REQUESTS;
   return composePlan({
     metadata: isServed ? findMetadataChange(observed, requests) : planFinalizer(observed),
-    remove: [...requests.remove, ...leftover.remove],
+    remove: [...requests.remove, ...remaining.remove],
     status: changed,
     events: changed === undefined ? [] : composePoolEvents(observed, changed),
-    requeueAfterMs: leftover.requeueAfterMs ?? requeueAfterMs,
+    requeueAfterMs: remaining.requeueAfterMs ?? requeueAfterMs,
   });
 }
 

@@ -26,9 +26,9 @@ export interface OrphansDeps {
 }
 
 /** A deletion that lasts longer is looked at, this often. */
-const LOOK_AFTER_MS = 20_000;
+const CHECK_AFTER_MS = 20_000;
 /** While something is being removed. */
-const LOOK_AGAIN_MS = 2_000;
+const RECHECK_AFTER_MS = 2_000;
 
 /**
  * Looks at the workers of a cluster that is being deleted, or one of whose pools is, and removes what Cluster API does not
@@ -48,16 +48,16 @@ export async function runOrphans(
   const { capi, nameTaken } = findCapi(caches, key);
   const isPaused = isSuspended(cluster) || capi?.state.paused === true;
   if (deleting.length === 0 || nameTaken) return undefined;
-  if (isPaused) return { requeueAfterMs: LOOK_AFTER_MS };
+  if (isPaused) return { requeueAfterMs: CHECK_AFTER_MS };
   const waitsMs = deleting.map((object) =>
-    remainingMs(object?.metadata.deletionTimestamp, LOOK_AFTER_MS, deps.now()),
+    remainingMs(object?.metadata.deletionTimestamp, CHECK_AFTER_MS, deps.now()),
   );
   if (!waitsMs.includes(undefined)) return { requeueAfterMs: earliest(waitsMs) };
   const { remove, found } = decideOrphans(await readWorkers(deps, key, context.signal));
   const [object] = deleting;
   if (object === undefined) return undefined;
   await applyPlan({ ...context, kind: clusterKind }, object, composePlan({ remove }));
-  return { requeueAfterMs: found ? LOOK_AGAIN_MS : LOOK_AFTER_MS };
+  return { requeueAfterMs: found ? RECHECK_AFTER_MS : CHECK_AFTER_MS };
 }
 
 /** From below: the owner of an object is created before it, so one that is absent afterwards is deleted. */

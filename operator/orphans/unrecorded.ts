@@ -17,7 +17,7 @@ import { INDEX_CLUSTER_AND_POOL } from "../indexes.ts";
 /** The only key of the controller of what runs unrecorded. */
 export const UNRECORDED = "unrecorded";
 
-const LOOK_AGAIN_MS = 60_000;
+const RECHECK_AFTER_MS = 60_000;
 /** A new machine is in a status within seconds. */
 const RECORDED_WITHIN_MS = 60_000;
 /** As the machines of a pool that are gone: long enough for a reader that was away. */
@@ -57,7 +57,7 @@ export async function publishUnrecorded(
     const written = live === undefined ? asNew(desired) : desired;
     await writer.apply(configMapKind, written, { fieldManager, force: true, signal });
   }
-  return { requeueAfterMs: LOOK_AGAIN_MS };
+  return { requeueAfterMs: RECHECK_AFTER_MS };
 }
 
 /** What another writer has made of it is replaced. */

@@ -101,7 +101,7 @@ export function requestOfCluster(caches: QuotaCaches, cluster: Cluster): QuotaRe
 
 /**
  * What pools were granted, by the live topologies of their clusters, and what they request; both with what machines hold
- * beside that. A pool that is being deleted requests no more than it has.
+ * in addition to that. A pool that is being deleted requests no more than it has.
  */
 export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[]): QuotaRequest[] {
   const livePoolsByCluster = new Map<string, ReadonlyMap<string, LivePool>>();
@@ -117,8 +117,8 @@ export function requestsOfPools(caches: QuotaCaches, pools: readonly NodePool[])
     // An autoscaled pool has its maximum of nodes at most.
     const presentNodes = findPresentNodes(last, last && nodesOf(last));
     const desiredNodes = findFixedCount(pool, presentNodes);
-    const wish = poolAmounts({ ...spec, desiredNodes });
-    const requested = isDeleting(pool) ? granted : addAmounts(wish, heldAmounts(pool, wish));
+    const desired = poolAmounts({ ...spec, desiredNodes });
+    const requested = isDeleting(pool) ? granted : addAmounts(desired, heldAmounts(pool, desired));
     return { key: poolKey(metadata), metadata, granted, requested, clusterKey };
   });
 }

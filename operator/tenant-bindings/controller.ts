@@ -87,7 +87,7 @@ export async function runTenantBindings(
         await ensureBindings(
           client,
           () => decideBindings(cluster, basis, observeAccesses(caches, key), deps.now()),
-          { sweeps: deps.sweeps, key, onSurveyed: (found) => deps.tenantRecords.recordAdmins(key, found) },
+          { sweeps: deps.sweeps, key, onAdmins: (found) => deps.tenantRecords.recordAdmins(key, found) },
         );
         deps.tenantRecords.recordGeneration(key, basis.credentialsGeneration);
         if (issues) {

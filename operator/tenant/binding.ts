@@ -59,7 +59,7 @@ const tenantBindingKind: TenantKind<TenantBinding> = {
 
 const LABELS = { [LABEL_MANAGED_BY]: MANAGER_OPERATOR };
 const OURS = `${LABEL_MANAGED_BY}=${MANAGER_OPERATOR}`;
-/** Whoever gives more bindings Marina's label has the others found by their names. */
+/** A tenant who gives more bindings Marina's label has the others found by their names. */
 const MAX_OWN_PAGES = 8;
 
 /**
@@ -83,7 +83,7 @@ export function composeAccessBinding(accessId: string, authority: AuthorityKind)
 /** The bindings of a tenant cluster. */
 export interface DesiredBindings {
   desired: readonly TenantBinding[];
-  /** Whether a right may exist, by the names of its group or its binding: it is alive, or may be of an access to be restored. */
+  /** Whether a right may exist, by the names of its group or its binding: it is active, or may be of an access to be restored. */
   isKept: (name: string) => boolean;
   /** Another one when another right has ended or begun. */
   revision: string;

@@ -2,11 +2,11 @@ import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import {
-  createAdminSurvey,
+  type CollectedBinding,
+  type CollectedRole,
+  createAdminCollector,
   isAdminRole,
   type RoleRule,
-  type SurveyedBinding,
-  type SurveyedRole,
 } from "./foreign-admins.ts";
 
 const RBAC = ["rbac.authorization.k8s.io"];
@@ -59,17 +59,17 @@ test("rules that make an administrator together are one role of an administrator
 });
 
 const EVERYTHING: RoleRule[] = [{ verbs: ALL, apiGroups: ALL, resources: ALL }];
-const ROLES: SurveyedRole[] = [
+const ROLES: CollectedRole[] = [
   { kind: "ClusterRole", metadata: { name: "cluster-admin" }, rules: EVERYTHING },
   { kind: "ClusterRole", metadata: { name: "view" }, rules: null },
   { kind: "Role", metadata: { name: "ruler" }, rules: EVERYTHING },
 ];
 
-function survey(...bindings: SurveyedBinding[]) {
-  const surveyed = createAdminSurvey();
-  for (const role of ROLES) surveyed.addRole(role);
-  for (const binding of bindings) surveyed.addBinding(binding);
-  return surveyed.result();
+function findAdmins(...bindings: CollectedBinding[]) {
+  const collector = createAdminCollector();
+  for (const role of ROLES) collector.addRole(role);
+  for (const binding of bindings) collector.addBinding(binding);
+  return collector.result();
 }
 
 function bindingOf(
@@ -79,8 +79,8 @@ function bindingOf(
     kind = "ClusterRole",
     namespace,
     subjects,
-  }: Partial<Record<"role" | "kind" | "namespace", string>> & Pick<SurveyedBinding, "subjects"> = {},
-): SurveyedBinding {
+  }: Partial<Record<"role" | "kind" | "namespace", string>> & Pick<CollectedBinding, "subjects"> = {},
+): CollectedBinding {
   const ann = [{ kind: "User", name: "ann" }];
   return {
     metadata: { name, namespace },
@@ -92,7 +92,7 @@ function bindingOf(
 const MASTERS = [{ kind: "Group", name: "system:masters" }];
 const ACCOUNT = [{ kind: "ServiceAccount", name: "ci", namespace: "default" }];
 
-test.each<[string, SurveyedBinding, string[]]>([
+test.each<[string, CollectedBinding, string[]]>([
   ["a person", bindingOf("ann"), ["ann"]],
   ["a ServiceAccount", bindingOf("ci", { subjects: ACCOUNT }), ["ci"]],
   ["none by a role of little", bindingOf("ann", { role: "view" }), []],
@@ -114,11 +114,13 @@ test.each<[string, SurveyedBinding, string[]]>([
   ],
   ["none by the name of a role of another kind", bindingOf("ann", { role: "ruler" }), []],
 ])("the administrators that Marina did not make: %s", (_, binding, names) => {
-  expect(survey(binding)).toEqual({ count: names.length, names });
+  expect(findAdmins(binding)).toEqual({ count: names.length, names });
 });
 
 test("all are counted, and twenty named, in names of bounded length", () => {
-  const found = survey(...Array.from({ length: 30 }, (_, index) => bindingOf(`${index}-${"x".repeat(300)}`)));
+  const found = findAdmins(
+    ...Array.from({ length: 30 }, (_, index) => bindingOf(`${index}-${"x".repeat(300)}`)),
+  );
   expect(found.count).toBe(30);
   expect(found.names.map((name) => name.length)).toEqual(Array.from({ length: 20 }, () => 253));
 });
@@ -127,29 +129,29 @@ test.each([
   [4_999, ["last"]],
   [5_000, ["first", "reader", "last", "kube-system/last"]],
 ])("after %i roles of administrators none is hidden by their number", (others, hidden) => {
-  const surveyed = createAdminSurvey();
+  const collector = createAdminCollector();
   const addRole = (name: string, rules = EVERYTHING) =>
-    surveyed.addRole({ kind: "ClusterRole", metadata: { name }, rules });
+    collector.addRole({ kind: "ClusterRole", metadata: { name }, rules });
   for (let index = 0; index < others; index += 1) addRole(`a-${index}`);
   addRole("last");
   addRole("reader", []);
-  for (const name of ["first", "reader", "last"]) surveyed.addBinding(bindingOf(name, { role: name }));
-  surveyed.addBinding(bindingOf("last", { role: "last", namespace: "shop" }));
-  surveyed.addBinding(bindingOf("last", { kind: "Role", role: "last", namespace: "kube-system" }));
-  surveyed.addBinding(bindingOf("masters", { role: "a-0", subjects: [] }));
-  expect(surveyed.result()).toEqual({ count: hidden.length, names: hidden });
+  for (const name of ["first", "reader", "last"]) collector.addBinding(bindingOf(name, { role: name }));
+  collector.addBinding(bindingOf("last", { role: "last", namespace: "shop" }));
+  collector.addBinding(bindingOf("last", { kind: "Role", role: "last", namespace: "kube-system" }));
+  collector.addBinding(bindingOf("masters", { role: "a-0", subjects: [] }));
+  expect(collector.result()).toEqual({ count: hidden.length, names: hidden });
 });
 
 /** As it is read from a response: a string of its own. */
 const longName = (index: number): string => JSON.parse(`"${`${index}-`.padEnd(1_000_000, "x")}"`);
 
 test("a role is found by its whole name, however long it is", () => {
-  const surveyed = createAdminSurvey();
-  surveyed.addRole({ kind: "ClusterRole", metadata: { name: longName(1) }, rules: EVERYTHING });
-  surveyed.addBinding(bindingOf("ann", { role: longName(1) }));
-  surveyed.addBinding(bindingOf("bob", { role: longName(2) }));
-  surveyed.addBinding(bindingOf("eve", { role: longName(1).slice(0, 253) }));
-  expect(surveyed.result()).toEqual({ count: 1, names: ["ann"] });
+  const collector = createAdminCollector();
+  collector.addRole({ kind: "ClusterRole", metadata: { name: longName(1) }, rules: EVERYTHING });
+  collector.addBinding(bindingOf("ann", { role: longName(1) }));
+  collector.addBinding(bindingOf("bob", { role: longName(2) }));
+  collector.addBinding(bindingOf("eve", { role: longName(1).slice(0, 253) }));
+  expect(collector.result()).toEqual({ count: 1, names: ["ann"] });
 });
 
 test("what is kept of names of a megabyte is small", () => {
@@ -160,12 +162,12 @@ test("what is kept of names of a megabyte is small", () => {
     const { used_heap_size, external_memory } = getHeapStatistics();
     return used_heap_size + external_memory;
   };
-  const surveyed = createAdminSurvey();
+  const collector = createAdminCollector();
   const before = measureBytes();
   for (let index = 0; index < 20; index += 1) {
-    surveyed.addRole({ kind: "ClusterRole", metadata: { name: longName(index) }, rules: EVERYTHING });
-    surveyed.addBinding(bindingOf(longName(index), { role: longName(index) }));
+    collector.addRole({ kind: "ClusterRole", metadata: { name: longName(index) }, rules: EVERYTHING });
+    collector.addBinding(bindingOf(longName(index), { role: longName(index) }));
   }
   expect(measureBytes() - before).toBeLessThan(2_000_000);
-  expect(surveyed.result().count).toBe(20);
+  expect(collector.result().count).toBe(20);
 });

@@ -17,7 +17,7 @@ export interface RoleRule {
 }
 
 /** What matters of a binding: who has which role, and where. */
-export interface SurveyedBinding {
+export interface CollectedBinding {
   metadata: { name: string; namespace?: string | undefined };
   roleRef: { kind: string; name: string };
   subjects?: Subject[] | undefined;
@@ -26,7 +26,7 @@ export interface SurveyedBinding {
 export type FoundAdmins = Omit<ForeignAdmins, "observedAt">;
 
 /** A ClusterRole, or a Role of kube-system. */
-export interface SurveyedRole {
+export interface CollectedRole {
   kind: string;
   metadata: { name: string };
   rules?: RoleRule[] | null | undefined;
@@ -36,10 +36,10 @@ export interface SurveyedRole {
  * Collects who is an administrator of a tenant cluster by a binding that Marina did not make. Where there are more roles of
  * administrators than are kept, a role that is not among them is taken for another one.
  */
-export interface AdminSurvey {
-  addRole(role: SurveyedRole): void;
+export interface AdminCollector {
+  addRole(role: CollectedRole): void;
   /** Bindings come after the roles. */
-  addBinding(binding: SurveyedBinding): void;
+  addBinding(binding: CollectedBinding): void;
   result(): FoundAdmins;
 }
 
@@ -69,7 +69,7 @@ const ESCALATIONS: readonly { group: string; resources: readonly string[]; verbs
 const EVERY_VERB = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
 /** The names by which such a right, limited to names, is still one to everything. */
-const ALL_POWERFUL = ["cluster-admin", "system:masters"];
+const ADMIN_NAMES = ["cluster-admin", "system:masters"];
 
 /**
  * Whether the holder of these rules has every right where they are bound, or can take it. Rules that name API groups or
@@ -90,7 +90,7 @@ function hasEveryVerb(rules: readonly RoleRule[]): boolean {
 function canTakeRights(rules: readonly RoleRule[]): boolean {
   return rules.some((rule) => {
     const { verbs, apiGroups = [], resources = [], resourceNames = [] } = rule;
-    if (resourceNames.length > 0 && !resourceNames.some((name) => ALL_POWERFUL.includes(name))) return false;
+    if (resourceNames.length > 0 && !resourceNames.some((name) => ADMIN_NAMES.includes(name))) return false;
     const has = (values: readonly string[], wanted: readonly string[]) =>
       values.some((value) => value === "*" || wanted.includes(value));
     return ESCALATIONS.some(
@@ -99,7 +99,7 @@ function canTakeRights(rules: readonly RoleRule[]): boolean {
   });
 }
 
-export function createAdminSurvey(): AdminSurvey {
+export function createAdminCollector(): AdminCollector {
   const roles = new Set<string>();
   const names: string[] = [];
   let isComplete = true;
@@ -134,7 +134,7 @@ function identify(kind: string, name: string): string {
   return `${kind}//${createHash("sha256").update(name).digest("hex")}`;
 }
 
-function isBuiltIn({ metadata, subjects = [] }: SurveyedBinding): boolean {
+function isBuiltIn({ metadata, subjects = [] }: CollectedBinding): boolean {
   const described = subjects.map(({ kind, namespace = "", name }) => `${kind}/${namespace}/${name}`);
   return described.length === 1 && described[0] === BUILT_IN.get(metadata.name);
 }

@@ -199,7 +199,7 @@ test("a binding that is read again, for its list began again, is counted once", 
   await removeEndedSubjects(client, () => endedOf("ended"), {
     sweeps: new Map(),
     key: "demo",
-    onSurveyed: (admins) => found.push(admins),
+    onAdmins: (admins) => found.push(admins),
   });
   expect(found).toEqual([{ count: 1, names: ["ann"] }]);
 });
@@ -234,11 +234,11 @@ test("a tenant's own bindings that make administrators are found, and none of Ku
   await bind(own, "--serviceaccount=kube-system:another");
   try {
     const found = await new Promise<string[]>((resolve, reject) => {
-      const onSurveyed = ({ names }: { names: string[] }) => resolve(names);
+      const onAdmins = ({ names }: { names: string[] }) => resolve(names);
       removeEndedSubjects(tenant, () => endedOf("ended"), {
         sweeps: new Map(),
         key: "demo",
-        onSurveyed,
+        onAdmins,
       }).catch(reject);
     });
     expect(found).toEqual(expect.arrayContaining([ann, `kube-system/${ruler}`]));

@@ -23,7 +23,7 @@ const sync = (server: string, deadlines?: TenantDeadlines) =>
       ensureBindings(client, () => ({ desired: [], isKept: () => false, revision: "" }), {
         sweeps: new Map(),
         key: "hostile",
-        onSurveyed: () => undefined,
+        onAdmins: () => undefined,
       }),
     deadlines,
   );

@@ -172,7 +172,7 @@ const LABELS = { [LABEL_MANAGED_BY]: MANAGER_OPERATOR };
 /** The signer of a new control plane may come after its API server. */
 const ASK_AGAIN_MS = 10 * 60_000;
 
-/** Has control planes sign certificates, and remembers which of them do not: it takes seconds to find out. */
+/** Has control planes sign certificates, and keeps which of them do not: it takes seconds to find out. */
 export interface Signers {
   /**
    * As `requestCertificate`, of the cluster under this key; undefined without a request for ten minutes after its control

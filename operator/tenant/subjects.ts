@@ -78,7 +78,7 @@ export interface EndedRights {
   revision: string;
 }
 
-/** What names Marina, and no right that is alive or may come back: names of groups, users and ServiceAccounts. */
+/** What names Marina, and no right that is active or may come back: names of groups, users and ServiceAccounts. */
 export function isOfNoLiveRight(isKept: (name: string) => boolean): IsEnded {
   return (subject) => {
     const name = findOwnName(subject);

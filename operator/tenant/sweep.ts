@@ -3,7 +3,12 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectPath } from "../../shared/kube/object.ts";
 import { type TenantClient, type TenantKind, tenantList } from "../../shared/tenant/tenant-client.ts";
-import { type AdminSurvey, createAdminSurvey, type FoundAdmins, type RoleRule } from "./foreign-admins.ts";
+import {
+  type AdminCollector,
+  createAdminCollector,
+  type FoundAdmins,
+  type RoleRule,
+} from "./foreign-admins.ts";
 import { ACCOUNT_NAMESPACE, type EndedRights, findKeptSubjects, type Subject } from "./subjects.ts";
 
 /** A tenant that binds faster than it is read is reported, and checked again at the next interval. */
@@ -54,7 +59,7 @@ export interface SweepProgress {
   refusal: unknown;
   /** The rights that it was read for. */
   revision: string | undefined;
-  survey: AdminSurvey;
+  collector: AdminCollector;
 }
 
 interface AnyRole extends KubeObject {
@@ -65,7 +70,7 @@ interface AnyRole extends KubeObject {
 export interface SweepOptions {
   sweeps: Sweeps;
   key: string;
-  onSurveyed?: (found: FoundAdmins) => void;
+  onAdmins?: (found: FoundAdmins) => void;
 }
 
 /** The progress for each key of a cluster or an access. */
@@ -141,20 +146,20 @@ function bindingKind(kind: string, plural: string, namespaced: boolean): TenantK
 export async function removeEndedSubjects(
   tenant: TenantClient,
   decide: () => EndedRights,
-  { sweeps, key, onSurveyed }: SweepOptions,
+  { sweeps, key, onAdmins }: SweepOptions,
 ): Promise<void> {
-  const first: SweepStep = onSurveyed === undefined ? "bindings" : "roles";
+  const first: SweepStep = onAdmins === undefined ? "bindings" : "roles";
   const progress = sweeps.get(key) ?? startPass(first, 0);
   sweeps.set(key, progress);
   for (let page = 0; page < PAGES_PER_CONNECTION; page += 1) {
     await readOn(tenant, decide, progress);
     if (progress.step !== "done") continue;
-    const { found, passes, refusal, survey } = progress;
+    const { found, passes, refusal, collector } = progress;
     Object.assign(progress, startPass(first, passes + 1));
     if (refusal === undefined && found > 0 && passes + 1 < MAX_PASSES) continue;
     sweeps.delete(key);
     if (refusal !== undefined) throw refusal;
-    if (found === 0) return onSurveyed?.(survey.result());
+    if (found === 0) return onAdmins?.(collector.result());
     throw new SweepError(
       "bindings keep naming rights that have ended; remove them from ClusterRoleBindings and RoleBindings",
     );
@@ -165,9 +170,9 @@ export async function removeEndedSubjects(
 }
 
 function startPass(first: SweepStep, passes: number): SweepProgress {
-  const survey = createAdminSurvey();
+  const collector = createAdminCollector();
   const nothing = { next: undefined, found: 0, refusal: undefined, revision: undefined };
-  return { ...nothing, first, step: first, passes, survey };
+  return { ...nothing, first, step: first, passes, collector };
 }
 
 /** Works off one page. */
@@ -207,7 +212,7 @@ async function readRoles(
 ): Promise<void> {
   const namespace = step === "roles" ? undefined : ACCOUNT_NAMESPACE;
   const { items, next } = await tenant.listPage(ROLE_KINDS[step], "", progress.next, namespace);
-  for (const role of items) progress.survey.addRole(role);
+  for (const role of items) progress.collector.addRole(role);
   goOn(progress, next);
 }
 
@@ -226,7 +231,7 @@ async function readBindings(
     const isOurs = !kind.kind.namespaced && isLeftOver(binding.metadata.name);
     const kept = isOurs ? [] : findKeptSubjects(binding, isEnded);
     if (kept === undefined) {
-      progress.survey.addBinding(binding);
+      progress.collector.addBinding(binding);
       continue;
     }
     progress.found += 1;

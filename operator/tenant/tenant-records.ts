@@ -21,7 +21,7 @@ export interface RegistrationOutcome {
   message: string;
 }
 
-/** Remembers what was found in each tenant cluster, for the status of the cluster. */
+/** Keeps what was found in each tenant cluster, for the status of the cluster. */
 export interface TenantRecords {
   recordAdmins(key: string, found: FoundAdmins): void;
   recordGeneration(key: string, generation: number): void;
@@ -80,7 +80,7 @@ export interface AttemptOutcome {
 /** The last outcomes for one cluster; a part that this process has not tried is missing. */
 export type AccessAttempts = Readonly<Partial<Record<AccessPart, AttemptOutcome>>>;
 
-/** Remembers how the last attempts at giving access went, for the condition of the cluster. */
+/** Keeps how the last attempts at giving access went, for the condition of the cluster. */
 export interface AccessHealth {
   /** Runs `attempt` and records its outcome under a cluster's key; rejects as it does. */
   record<Result>(key: string, part: AccessPart, attempt: () => Promise<Result>): Promise<Result>;

@@ -15,7 +15,7 @@ export interface Expectations {
  */
 const GIVE_UP_MS = 10_000;
 
-/** Remembers per key which writes its caches have yet to show. */
+/** Keeps per key which writes its caches have yet to show. */
 export function createExpectations(now: () => number = () => performance.now()): Expectations {
   const waiting = new Map<string, { until: number; writes: Map<WatchedCache, string> }>();
   return {

@@ -51,7 +51,7 @@ export interface StatusThrottleOptions {
   nowMs?: () => number;
 }
 
-/** What the throttle remembers of an object. */
+/** What the throttle keeps of an object. */
 interface Memory {
   writtenAtMs: number | undefined;
   /**

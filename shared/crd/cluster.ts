@@ -206,7 +206,7 @@ const foreignAdminsSchema = z
   })
   .meta({
     description:
-      "Bindings in the cluster that make somebody its administrator, people and ServiceAccounts, and that Marina did not make: of every right, of every right in kube-system, or of a right that leads there (escalate, bind, impersonate). Absent until they are read for the first time.",
+      "Bindings in the cluster that make a user, a group or a ServiceAccount its administrator and that Marina did not make: of every right, of every right in kube-system, or of a right that leads there (escalate, bind, impersonate). Absent until they are read for the first time.",
   });
 
 export const clusterStatusSchema = z

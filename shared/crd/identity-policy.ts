@@ -6,7 +6,7 @@ const labelOf = (object: string, label: string) =>
   `(has(${object}.metadata.labels) && '${label}' in ${object}.metadata.labels ? ${object}.metadata.labels['${label}'] : '')`;
 
 /** The status holds the id: a manifest without the labels may replace the object, and the operator sets them again. */
-const IS_REMEMBERED = `has(oldObject.status) && has(oldObject.status.id)`;
+const STATUS_HAS_ID = `has(oldObject.status) && has(oldObject.status.id)`;
 
 function identityRules(label: string) {
   const now = labelOf("object", label);
@@ -18,7 +18,7 @@ function identityRules(label: string) {
       reason: "Invalid",
     },
     {
-      expression: `oldObject == null || ${before} == '' || ${now} == ${before} || ${now} == '' && ${IS_REMEMBERED}`,
+      expression: `oldObject == null || ${before} == '' || ${now} == ${before} || ${now} == '' && ${STATUS_HAS_ID}`,
       message: `metadata.labels[${label}]: cannot be changed once it is set`,
       reason: "Invalid",
     },

@@ -8,13 +8,13 @@ export interface Identified {
 }
 
 /** The id that the status of a Cluster or a NodePool holds. */
-function rememberedId({ status }: Identified): string | undefined {
+function idInStatus({ status }: Identified): string | undefined {
   return (status as { id?: string } | undefined)?.id;
 }
 
 /** The public id of an object: by its label, which a manifest that replaces the object may lack, else by its status. */
 export function idOf(object: Identified): string | undefined {
-  return object.metadata.labels?.[LABEL_ID] ?? rememberedId(object);
+  return object.metadata.labels?.[LABEL_ID] ?? idInStatus(object);
 }
 
 /** What the API server's records say of the id that an object came with: it is confirmed as new or known, or refused. */
@@ -38,7 +38,7 @@ export type IdentityState =
 
 /** `status.id` is written when the id is accepted. The confirmation alone does not last: a backup may bring it back. */
 export function identityOf(object: Identified): IdentityState {
-  if (rememberedId(object) !== undefined) return "confirmed";
+  if (idInStatus(object) !== undefined) return "confirmed";
   const result = object.metadata.annotations?.[ANNOTATION_IDENTITY];
   if (result === "refused") return "refused";
   if (object.metadata.labels?.[LABEL_ID] === undefined) return "none";

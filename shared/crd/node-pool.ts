@@ -74,7 +74,7 @@ const nodePoolFields = z
     desiredNodes: integer(0, MAX_NODES_PER_POOL, COUNT_DESCRIPTION)
       .default(DEFAULT_NODES)
       .meta({
-        description: `${COUNT_DESCRIPTION} Left out, it may be set by another manager, as by the scale subresource; a pool whose number nobody sets any more keeps its nodes.`,
+        description: `${COUNT_DESCRIPTION} Left out, it may be set by another manager, as by the scale subresource; a pool whose number no manager sets any more keeps its nodes.`,
       }),
     minVCPUs: integer(
       0,
@@ -210,7 +210,7 @@ export const nodePoolStatusSchema = z
     }),
     countUnmanaged: z.boolean().optional().meta({
       description:
-        "True where nobody manages spec.desiredNodes of a pool that is not autoscaled, and nobody has released it, as where only the scale subresource sets it, which the Kubernetes API does not record then; else absent.",
+        "True where no manager owns spec.desiredNodes of a pool that is not autoscaled, and none has released it, as where only the scale subresource sets it, which the Kubernetes API does not record then; else absent.",
     }),
     nodes: counter("Nodes that exist."),
     readyNodes: counter("Nodes that are ready. During a rollout there may be more than desired."),

@@ -36,44 +36,44 @@ describe("beside what a pool is to have, its machines hold", () => {
   const [up, going] = ["Running", "Deleting"];
   const large = 8;
   type Listed = [phase: string | undefined, vcpus?: number | undefined];
-  test.each<[string, Listed[], { wish: number; isEnding?: boolean }, { nodes: number; vcpus: number }]>([
-    ["nothing where there are none yet", [], { wish: 3 }, { nodes: 0, vcpus: 0 }],
-    ["nothing up to its wish", [[up], [undefined]], { wish: 2 }, { nodes: 0, vcpus: 0 }],
-    ["those above it, deleted or not yet", [[up], [up], [going]], { wish: 0 }, { nodes: 3, vcpus: 6 }],
+  test.each<[string, Listed[], { desired: number; isEnding?: boolean }, { nodes: number; vcpus: number }]>([
+    ["nothing where there are none yet", [], { desired: 3 }, { nodes: 0, vcpus: 0 }],
+    ["nothing up to its desired", [[up], [undefined]], { desired: 2 }, { nodes: 0, vcpus: 0 }],
+    ["those above it, deleted or not yet", [[up], [up], [going]], { desired: 0 }, { nodes: 3, vcpus: 6 }],
     [
       "those that are deleted, for which it gets others",
       [[going], [going]],
-      { wish: 2 },
+      { desired: 2 },
       { nodes: 2, vcpus: 4 },
     ],
-    ["one more while one is replaced", [[up], [up], [going]], { wish: 2 }, { nodes: 1, vcpus: 2 }],
+    ["one more while one is replaced", [[up], [up], [going]], { desired: 2 }, { nodes: 1, vcpus: 2 }],
     [
       "larger ones by their own size",
       [
         [up, large],
         [going, large],
       ],
-      { wish: 1 },
+      { desired: 1 },
       { nodes: 1, vcpus: 14 },
     ],
-    ["one of unknown size as specified", [[going]], { wish: 0 }, { nodes: 1, vcpus: 2 }],
+    ["one of unknown size as specified", [[going]], { desired: 0 }, { nodes: 1, vcpus: 2 }],
     [
-      "of a deleted pool those above its wish",
+      "of a deleted pool those above its desired",
       [[going], [going]],
-      { wish: 2, isEnding: true },
+      { desired: 2, isEnding: true },
       { nodes: 0, vcpus: 0 },
     ],
     [
-      "of a deleted pool without a wish all of them",
+      "of a deleted pool without a desired all of them",
       [[going], [up]],
-      { wish: 0, isEnding: true },
+      { desired: 0, isEnding: true },
       { nodes: 2, vcpus: 4 },
     ],
-  ])("%s", (_, listed, { wish, isEnding }, held) => {
+  ])("%s", (_, listed, { desired, isEnding }, held) => {
     const machines = listed.map(([phase, ...[vcpus]]) => ({ phase, vcpus, memoryGB: 4 }));
     const metadata = { name: "web", ...(isEnding && { deletionTimestamp: "2026-01-01T00:00:00Z" }) };
     const pool = { metadata, spec: SIZE, status: { machines } } as unknown as NodePool;
-    const { nodes, vcpus, ...others } = heldAmounts(pool, poolAmounts({ ...SIZE, desiredNodes: wish }));
+    const { nodes, vcpus, ...others } = heldAmounts(pool, poolAmounts({ ...SIZE, desiredNodes: desired }));
     expect({ nodes, vcpus }).toEqual(held);
     expect(others).toMatchObject({ clusters: 0, nodePools: 0 });
   });

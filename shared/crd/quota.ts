@@ -36,12 +36,12 @@ export function poolAmounts(pool: PoolBudgets & { desiredNodes: number }): Quota
 const GOING = new Set(["Deleting", "Deleted"]);
 
 /**
- * What the machines of a pool hold of the quotas beside `wish`, what the pool is to have: those that are being deleted, for which
- * it gets others, and those above its wish, which will be. Of a pool that is being deleted, whatever is above its wish.
+ * What the machines of a pool hold of the quotas in addition to `desired`, what the pool is to have: those that are being deleted,
+ * for which it gets others, and those above `desired`, which will be. Of a pool that is being deleted, whatever is above `desired`.
  */
 export function heldAmounts(
   { metadata, spec, status }: Pick<NodePool, "metadata" | "spec" | "status">,
-  wish: QuotaAmounts,
+  desired: QuotaAmounts,
 ): QuotaAmounts {
   const isEnding = metadata.deletionTimestamp !== undefined;
   const isGoing = ({ phase = "" }: NodePoolMachine) => !isEnding && GOING.has(phase);
@@ -53,7 +53,7 @@ export function heldAmounts(
     memoryGB: some.reduce((sum, { memoryGB = spec.memoryGB }) => sum + memoryGB, 0),
   });
   const staying = machines.filter((machine) => !isGoing(machine));
-  return addAmounts(amountsOf(machines.filter(isGoing)), growthOf(wish, amountsOf(staying)));
+  return addAmounts(amountsOf(machines.filter(isGoing)), growthOf(desired, amountsOf(staying)));
 }
 
 /** Computes each amount by its name. */

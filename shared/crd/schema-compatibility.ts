@@ -107,7 +107,7 @@ function compareFields(pair: SchemaPair): string[] {
   const breaks = Object.entries(was).flatMap(([name, schema]) => {
     const now = is[name];
     if (now === undefined) return [`${where}.${name}: the field was removed`];
-    // Whoever wrote a required field has it, so that a default changes nothing for them.
+    // A stored object has a required field, so that a default changes nothing in it.
     const known = schema.default === undefined && needed.includes(name) ? { default: now.default } : {};
     return findSchemaBreaks({
       ...pair,

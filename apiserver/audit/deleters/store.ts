@@ -16,7 +16,7 @@ const PAGE_SIZE = 500;
 
 /**
  * Keeps requests. Those of a user for one name within a minute are kept as one that lasts from the first to the last:
- * whoever repeats them takes no room from the others of the organization, and at worst cannot be distinguished from
+ * a user who repeats them leaves the limit to the others of the organization, and at worst cannot be distinguished from
  * another user.
  */
 export async function insertDeletionRequests(
@@ -40,7 +40,7 @@ export async function insertDeletionRequests(
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json)
         as given (org_id uuid, resource text, name text, username text, impersonator text,
           received_at timestamptz, completed_at timestamptz)),
-    with_room as materialized (
+    below_limit as materialized (
       select org_id from (select distinct org_id from given) as organization
       where (select count(*) from (select from ${deletionRequests} as kept
           where kept.org_id = organization.org_id limit ${MAX_REQUESTS}) as counted) < ${MAX_REQUESTS})
@@ -48,7 +48,7 @@ export async function insertDeletionRequests(
       (org_id, resource, name, username, impersonator, minute, received_at, completed_at)
     select org_id, resource, name, username, impersonator, date_trunc('minute', completed_at) as minute,
       min(received_at), max(completed_at)
-    from given join with_room using (org_id)
+    from given join below_limit using (org_id)
     group by 1, 2, 3, 4, 5, 6
     order by 1, 2, 3, 4, 5, 6
     on conflict on constraint deletion_requests_pk do update set

@@ -20,7 +20,7 @@ export async function followSharedStorage(
   signal: AbortSignal,
 ): Promise<void> {
   const inventories = await kube.listAll(storageInventoryKind, { signal });
-  await considerFigures(deps, "shared_storage", readSharedStorage(inventories));
+  await recordFigures(deps, "shared_storage", readSharedStorage(inventories));
 }
 
 /** The bytes that the images of each organization take; null: not measured yet. */
@@ -38,7 +38,7 @@ export async function followRegistry(deps: LedgerDeps, listStoredImages: ListSto
         : [[orgId, { objectUid: orgId, figure: { use: { registry: storedBytes }, measuredAt } }] as const],
     ),
   );
-  await considerFigures(deps, "registry", figures);
+  await recordFigures(deps, "registry", figures);
 }
 
 function readSharedStorage(inventories: readonly StorageInventory[]): Figures {
@@ -54,7 +54,7 @@ function readSharedStorage(inventories: readonly StorageInventory[]): Figures {
   );
 }
 
-async function considerFigures(
+async function recordFigures(
   deps: LedgerDeps,
   kind: "shared_storage" | "registry",
   figures: Figures,

@@ -16,7 +16,7 @@ import { applyEvidence, type LedgerChanges, type Meters } from "./meters.ts";
 import type { LedgerMetrics } from "./metrics.ts";
 import { findClusterEvidence, findMachineEvidence } from "./object-evidence.ts";
 import {
-  type Considered,
+  type CheckedSource,
   listChangedSources,
   readSeenClusters,
   readSeenPools,
@@ -78,31 +78,30 @@ async function recordSources(deps: LedgerDeps, kind: SourceKind, uids: readonly 
   const now = deps.now();
   const evidence = await deps.db.transaction(async (tx) => {
     await lockLedger(tx);
-    const considered =
-      kind === "cluster" ? await considerClusters(tx, uids, now) : await considerPools(tx, uids, now);
-    await writeLedger(tx, considered.evidence, considered.changes, now);
-    await upsertSources(tx, considered.versions);
-    return considered.evidence;
+    const checked = kind === "cluster" ? await checkClusters(tx, uids, now) : await checkPools(tx, uids, now);
+    await writeLedger(tx, checked.evidence, checked.changes, now);
+    await upsertSources(tx, checked.versions);
+    return checked.evidence;
   });
   deps.ledgerMetrics.onEvidence(evidence);
 }
 
-interface ConsideredBatch {
-  versions: Considered[];
+interface CheckedBatch {
+  versions: CheckedSource[];
   evidence: Evidence[];
   changes: LedgerChanges;
 }
 
-async function considerClusters(tx: Queryable, uids: readonly string[], now: Date): Promise<ConsideredBatch> {
+async function checkClusters(tx: Queryable, uids: readonly string[], now: Date): Promise<CheckedBatch> {
   const sources = await readSeenClusters(tx, uids);
   const meters = await readMeters(
     tx,
     sources.map(({ seen }) => seen.clusterId),
   );
-  return consider(sources, meters, (seen) => findClusterEvidence(seen, meters, now));
+  return checkSources(sources, meters, (seen) => findClusterEvidence(seen, meters, now));
 }
 
-async function considerPools(tx: Queryable, uids: readonly string[], now: Date): Promise<ConsideredBatch> {
+async function checkPools(tx: Queryable, uids: readonly string[], now: Date): Promise<CheckedBatch> {
   const sources = await readSeenPools(tx, uids);
   const lastSeenAt = (await readSeenAt(tx)) ?? now;
   const runningByPool = await readRunningMachines(
@@ -114,18 +113,18 @@ async function considerPools(tx: Queryable, uids: readonly string[], now: Date):
   );
   const running = [...runningByPool.values()].flatMap((machines) => [...machines]);
   const meters = await readMeters(tx, [...new Set([...listed, ...running])]);
-  return consider(sources, meters, (seen) => {
+  return checkSources(sources, meters, (seen) => {
     const ofPool = runningByPool.get(seen.nodePoolId) ?? new Set<string>();
     return findMachineEvidence(seen, { meters, running: ofPool, lastSeenAt }, now);
   });
 }
 
-function consider<SeenObject>(
-  sources: readonly { seen: SeenObject; version: Considered; isReplaced: boolean }[],
+function checkSources<SeenObject>(
+  sources: readonly { seen: SeenObject; version: CheckedSource; isReplaced: boolean }[],
   meters: Meters,
   find: (seen: SeenObject) => NewEvidence[],
-): ConsideredBatch {
-  const batch: ConsideredBatch = { versions: [], evidence: [], changes: { opened: [], ended: [] } };
+): CheckedBatch {
+  const batch: CheckedBatch = { versions: [], evidence: [], changes: { opened: [], ended: [] } };
   for (const { seen, version, isReplaced } of sources) {
     batch.versions.push(version);
     const evidence = isReplaced ? [] : find(seen).map((item) => ({ ...item, id: createId() }));

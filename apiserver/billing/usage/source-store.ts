@@ -19,11 +19,11 @@ export type SourceKind = "cluster" | "node_pool";
 const TABLES = { cluster: projectedClusters, node_pool: projectedNodePools };
 
 /** One version of an object that was checked for the ledger. */
-export type Considered = typeof usageSources.$inferInsert;
+export type CheckedSource = typeof usageSources.$inferInsert;
 
 interface Source<SeenObject> {
   seen: SeenObject;
-  version: Considered;
+  version: CheckedSource;
   /** Another object has its id, so that its deletion ends nothing. */
   isReplaced: boolean;
 }
@@ -97,7 +97,7 @@ function planWhere(deletedAt: SQL): SQL {
 }
 
 /** Records that these versions were checked for the ledger. */
-export async function upsertSources(tx: Queryable, sources: readonly Considered[]): Promise<void> {
+export async function upsertSources(tx: Queryable, sources: readonly CheckedSource[]): Promise<void> {
   if (sources.length === 0) return;
   await tx
     .insert(usageSources)

@@ -32,7 +32,7 @@ const EXPIRY_TOLERANCE_MS = 5_000;
 
 /** What takes a cluster away takes its accesses too, and may take them first: until then it is open whether one was revoked. */
 const LOST_WITHIN_MS = 10_000;
-const LOOK_AGAIN_MS = 2_000;
+const RECHECK_AFTER_MS = 2_000;
 
 const BATCH_SIZE = 20;
 
@@ -104,13 +104,13 @@ type ObserverDeps = Deps & {
 };
 
 async function carryOut(deps: ObserverDeps, work: Work): Promise<void> {
-  if ("deleted" in work) return considerDeletion(deps, work.deleted);
+  if ("deleted" in work) return recordEndWhenKnown(deps, work.deleted);
   if ("search" in work) return findMissing(deps);
   const access = deps.store.get(work.key);
   if (access === undefined) return;
   // The record of an access is what decides about one that comes back from a backup.
   if (!lacksConfirmation(access)) await recordObservation(deps, access);
-  else if (!(await writeAccessConfirmation(deps, access))) void deps.addLater(work, LOOK_AGAIN_MS);
+  else if (!(await writeAccessConfirmation(deps, access))) void deps.addLater(work, RECHECK_AFTER_MS);
 }
 
 /** Each is confirmed by a live read, since it may have been created after the list in which it is missing. */
@@ -119,12 +119,12 @@ async function findMissing(deps: ObserverDeps): Promise<void> {
     if (deps.store.get(toKey(namespace, name))?.metadata.uid === uid) continue;
     const live = await deps.kube.get(clusterAccessKind, namespace, name);
     const deleted = { uid, createdAt: null, requestedAt: null, seenAt: new Date() };
-    if (live?.metadata.uid !== uid) await considerDeletion(deps, deleted);
+    if (live?.metadata.uid !== uid) await recordEndWhenKnown(deps, deleted);
   }
 }
 
 /** Records the end of an access once it is known whether its cluster went with it. */
-async function considerDeletion(deps: ObserverDeps, deleted: DeletedAccess): Promise<void> {
+async function recordEndWhenKnown(deps: ObserverDeps, deleted: DeletedAccess): Promise<void> {
   const waitsMs = remainingMs(deleted.seenAt.toISOString(), deps.lostWithinMs, new Date());
   if (waitsMs !== undefined) void deps.addLater({ deleted }, waitsMs);
   else await recordEnd(deps, deleted);
@@ -141,7 +141,8 @@ async function recordObservation(deps: ObserverDeps, access: ClusterAccess): Pro
   await deps.db.transaction(async (tx) => {
     if (await insertObserved(tx, seen)) await recordExternalAudits(tx, auditsOfCreation(access, seen));
   });
-  if (access.metadata.deletionTimestamp !== undefined) await considerDeletion(deps, toDeletedAccess(access));
+  if (access.metadata.deletionTimestamp !== undefined)
+    await recordEndWhenKnown(deps, toDeletedAccess(access));
 }
 
 function toDeletedAccess({

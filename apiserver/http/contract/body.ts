@@ -43,7 +43,7 @@ export async function readJsonBody<S extends z.ZodType>(
 
 /**
  * Reads a body of any media type as UTF-8 and parses it within the budget. Call it once the credential was accepted, so
- * that no byte is kept for a stranger. Throws 413, 429, 503, 400 as readJsonBody, and what `parse` throws.
+ * that no byte is kept for a client without one. Throws 413, 429, 503, 400 as readJsonBody, and what `parse` throws.
  */
 export async function readText<T>(
   c: Context<HttpEnv>,

@@ -39,7 +39,7 @@ export interface Router {
   sentEvents: SentEvent[];
   /** Writes an audit row for a staff request that changed nothing: a read, or one that was refused. */
   recordStaffRequest(author: Author, request: StaffRequest): Promise<void>;
-  /** Remembers that this user has the role of the platform's staff. */
+  /** Records that this user has called an operation of the platform's staff. */
   recordStaffUse(userId: string): Promise<void>;
 }
 

@@ -56,9 +56,9 @@ export function createIdempotencyStore(
   db: Database,
   maxKeysPerUser = Number.POSITIVE_INFINITY,
 ): IdempotencyStore {
-  const hasRoom = createKeyCount(db, maxKeysPerUser);
+  const hasCapacity = createKeyCount(db, maxKeysPerUser);
   const requireCapacity = async (claim: IdempotencyClaim) => {
-    if (await hasRoom(claim)) return;
+    if (await hasCapacity(claim)) return;
     throw new ApiError(
       "rate_limited",
       `A user can have ${maxKeysPerUser} Idempotency-Keys, each for 24 hours; send the request without one, or later.`,
@@ -185,7 +185,7 @@ export async function isRepeatable(db: Queryable, id: string): Promise<boolean> 
   return rows.length > 0;
 }
 
-/** Most requests end within a second; the lease is only for those whose process died. */
+/** Most requests end within a second; the lease is only for those whose process has ended. */
 function inProgress(): ApiError {
   return new ApiError(
     "operation_in_progress",

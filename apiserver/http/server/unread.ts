@@ -21,7 +21,7 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
   return async (c, next) => {
     const { incoming, outgoing } = c.env ?? {};
     if (incoming === undefined || outgoing === undefined) return next();
-    rememberJsonLengths(c);
+    recordJsonLengths(c);
     await next();
     if (outgoing.closed || !hasBody(c)) return;
     const bytes = await readLength(c);
@@ -36,7 +36,7 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
 }
 
 /** Has the length of each JSON body remembered: to read a body for it costs more than the rest of a short read. */
-function rememberJsonLengths(c: Context<HttpEnv>): void {
+function recordJsonLengths(c: Context<HttpEnv>): void {
   const respond = (
     value: unknown,
     status?: ContentfulStatusCode,

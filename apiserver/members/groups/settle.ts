@@ -40,7 +40,7 @@ interface SettledPlace {
 
 /**
  * Makes the memberships of these people what their groups give now: the strongest role, until the end of the groups
- * that give it. A direct membership is left as it is. Whoever is no member yet becomes one only with an address.
+ * that give it. A direct membership is left as it is. A user who is no member yet becomes one only with an address.
  * Returns whether someone can no longer access clusters. Runs under the organization's row lock.
  */
 export async function settleMembers(

@@ -45,7 +45,11 @@ const MAX_PENDING_UNASKED = 500;
 const RETRY_AFTER_SECONDS = 60;
 
 /** How many more scans of an organization may be pending; 0 when there are more than that already. */
-async function findRoom(tx: Queryable, orgId: string, priority: ScanRequest["priority"]): Promise<number> {
+async function findFreeCapacity(
+  tx: Queryable,
+  orgId: string,
+  priority: ScanRequest["priority"],
+): Promise<number> {
   const pending = tx
     .select({ digest: registryScans.digest })
     .from(registryScans)
@@ -64,7 +68,7 @@ async function findRoom(tx: Queryable, orgId: string, priority: ScanRequest["pri
 export async function requestScan(tx: Queryable, request: ScanRequest): Promise<ScanRow> {
   const { orgId, digest, repository, priority, at } = request;
   const { dueAt = null } = (await findScan(tx, orgId, digest)) ?? {};
-  if (dueAt === null && (await findRoom(tx, orgId, priority)) === 0)
+  if (dueAt === null && (await findFreeCapacity(tx, orgId, priority)) === 0)
     throw new ApiError("rate_limited", `${MAX_PENDING} scans of this organization are pending; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
@@ -107,7 +111,7 @@ export async function requestMissingScans(
   );
   const missing = requests.filter(({ digest }) => !known.has(digest));
   const rows = missing
-    .slice(0, await findRoom(tx, orgId, first.priority))
+    .slice(0, await findFreeCapacity(tx, orgId, first.priority))
     .map((request) => pendingValues({ ...request, orgId }));
   if (rows.length > 0) await tx.insert(registryScans).values(rows).onConflictDoNothing();
   await touchScans(tx, orgId, [...known], first.at);
@@ -142,7 +146,7 @@ export async function requestOutdatedScans(
       .select({ digest: registryScans.digest })
       .from(registryScans)
       .where(isOfOrganization)
-      .limit(await findRoom(tx, orgId, PRIORITIES.newDatabase));
+      .limit(await findFreeCapacity(tx, orgId, PRIORITIES.newDatabase));
     const digests = outdated.map(({ digest }) => digest);
     const rows = await tx
       .update(registryScans)

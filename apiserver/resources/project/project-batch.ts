@@ -51,7 +51,7 @@ export async function projectBatch(
 ): Promise<void> {
   const found = batch.flatMap((work) => toCachedObject(caches, work) ?? []);
   const uids = found.map(({ object }) => object.metadata.uid ?? "");
-  // Whoever sees a change finds it in the audit log; of a new object its creation comes first.
+  // A change that can be read is in the audit log by then; of a new object its creation comes first.
   await auditVersions(deps, versions, uids, { isProjected: false });
   await projectFound(deps, caches, { batch, found, versions });
   await auditVersions(deps, versions, uids, { isProjected: true });

@@ -194,10 +194,10 @@ export function withKeptNodes(
   return { ...spec, desiredNodes: status?.nodes ?? spec.desiredNodes };
 }
 
-/** What a pool uses of the quotas with these settings, by default its own: what it is then to have, and what its machines hold beside. */
+/** What a pool uses of the quotas with these settings, by default its own: what it is then to have, and what its machines hold in addition. */
 export function quotaUseOf(pool: NodePool, spec = pool.spec): QuotaAmounts {
-  const wish = poolAmounts(withKeptNodes(pool, spec));
-  return addAmounts(wish, heldAmounts(pool, wish));
+  const desired = poolAmounts(withKeptNodes(pool, spec));
+  return addAmounts(desired, heldAmounts(pool, desired));
 }
 
 /**

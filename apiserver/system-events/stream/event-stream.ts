@@ -64,7 +64,7 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
   const subscriber = {
     onEvents(chunk: Chunk) {
       if (chunk.lastId <= position) return;
-      if (isLive && chunk.firstId > position && body.hasRoom()) return sendChunk(chunk);
+      if (isLive && chunk.firstId > position && body.hasCapacity()) return sendChunk(chunk);
       isLive = false;
       newestSkipped = chunk.lastId;
       void catchUp();
@@ -125,7 +125,7 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
   async function catchUp(): Promise<void> {
     if (isLive || isReading) return;
     isReading = true;
-    while (!isLive && body.hasRoom() && !isEnded) {
+    while (!isLive && body.hasCapacity() && !isEnded) {
       try {
         await readNext();
       } catch {
@@ -185,7 +185,7 @@ interface BodyEvents {
 interface BoundedBody {
   stream: ReadableStream<Uint8Array>;
   /** Whether more may be written now. */
-  hasRoom(): boolean;
+  hasCapacity(): boolean;
   write(bytes: Uint8Array): void;
   /** Writes the last bytes; the body ends after them. */
   end(bytes: Uint8Array): void;
@@ -260,7 +260,7 @@ function createBoundedBody(now: () => number, events: BodyEvents): BoundedBody {
 
   return {
     stream,
-    hasRoom: () => !isEnding && !isClosed && bufferedBytes < BUFFER_BYTES,
+    hasCapacity: () => !isEnding && !isClosed && bufferedBytes < BUFFER_BYTES,
     write(bytes) {
       if (!isEnding) write(bytes);
     },

@@ -170,7 +170,7 @@ export async function listUploadsToRemove(
     .limit(limit);
 }
 
-/** Remembers that the uploaded object is removed. */
+/** Records that the uploaded object is removed. */
 export async function markUploadRemoved(db: Queryable, { orgId, id }: SweptAttachment): Promise<void> {
   await db
     .update(ticketAttachments)

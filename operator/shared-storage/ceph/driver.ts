@@ -6,7 +6,7 @@ import type { CephApi, CephResponse } from "./api.ts";
 /** Deadline of one call. A manager computes the figures of a thousand pools in seconds. */
 const DEADLINE_MS = 30_000;
 /** The manager reports a change of the monitors a moment after they made it. */
-const LOOK_AGAIN_MS = 300;
+const RECHECK_AFTER_MS = 300;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Placement groups of a new pool; the cluster's autoscaler raises them as the pool grows. */
 const PLACEMENT_GROUPS = 1;
@@ -50,7 +50,7 @@ export function createCephDriver(
 
   async function waitForLimit(orgId: string, quotaBytes: number, signal: AbortSignal): Promise<void> {
     while ((await read(orgId, signal))?.quotaBytes !== quotaBytes) {
-      if (!(await sleep(LOOK_AGAIN_MS, signal)))
+      if (!(await sleep(RECHECK_AFTER_MS, signal)))
         throw new StorageError("unavailable", "it did not report the limit in time");
     }
   }

@@ -17,9 +17,9 @@ are no subresources that the Kubernetes API serves. Whether you have \`clusters/
 const CLOSING = `
 On the Namespace of an organization, labels and annotations of \`cloud.marina.dev\` need \`update\` on \`clusters/identity\` in all
 Namespaces. Only \`cloud.marina.dev/allowed-registration\`, which says what \`spec.registration\` may have there, may also be set by who
-has \`clusters/registration\` in all Namespaces: a RoleBinding in one of them is not enough. A cluster with the annotation \`cloud.marina.dev/hold\` is not deleted by anybody, Marina's programs included.
+has \`clusters/registration\` in all Namespaces: a RoleBinding in one of them is not enough. A cluster with the annotation \`cloud.marina.dev/hold\` is deleted by no one, Marina's programs included.
 These write no Namespaces but those of organizations (\`org-*\`), and in others that belong to one the label
-\`cloud.marina.dev/protected\`, with which nobody else deletes a Namespace.
+\`cloud.marina.dev/protected\`, with which only Marina deletes a Namespace.
 
 Lift \`spec.deletionProtection\` before a \`clusterctl move\`: its last request deletes the object in the source, which is refused otherwise.
 
@@ -29,7 +29,7 @@ object, which \`marina-restore\` has not. The end dates of the node pools of a s
 end date, its removal, and an end date at the creation do not. Where the present one is not after the creation, as of what came back
 from a backup after its end, every other end date does.
 
-A ClusterAccess by \`kubectl\` gives a right to nobody whom the API would refuse. One whose subject is an e-mail address or the
+A ClusterAccess by \`kubectl\` gives no right to a user whom the API would refuse. One whose subject is an e-mail address or the
 id of a user waits (reason \`WaitingForIdentity\`) until the API server has looked the person up: who is no member of the
 organization with a right to its clusters gets nothing (reason \`AccessRefused\`). Within 30 s after a person ceases to be one, the
 access is deleted and what Marina granted through it is taken away. The certificate is valid until it expires, after seven days at
@@ -44,7 +44,7 @@ Refused attempts are in the audit log of the Kubernetes API, under the annotatio
 `;
 
 function rightsOf({ resources, right, holders }: ReservedWrite): string {
-  if (right === undefined) return "nobody else";
+  if (right === undefined) return "no one else";
   const names = resources.map((resource) => `\`${resource}/${right}\``).join(", ");
   return holders === undefined ? names : `${names}: ${holders.when}`;
 }

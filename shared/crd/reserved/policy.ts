@@ -184,7 +184,7 @@ const MAY_DELETE = `authorizer.group('${GROUP}').resource(request.resource.resou
 const BRINGS_END_FORWARD =
   "!has(oldObject.spec.expiresAt) || (object.spec.expiresAt != oldObject.spec.expiresAt && timestamp(object.spec.expiresAt) != timestamp(oldObject.spec.expiresAt) && (timestamp(oldObject.spec.expiresAt) <= timestamp(oldObject.metadata.creationTimestamp) || timestamp(object.spec.expiresAt) < timestamp(oldObject.spec.expiresAt)))";
 const LIFTS_PROTECTION = `(${isProtected("oldObject")}) && !(${isProtected("object")})`;
-const LIFT_ADVICE = "remove spec.expiresAt too, or have somebody lift it who has the verb delete";
+const LIFT_ADVICE = "remove spec.expiresAt too, or have it lifted by a user with the verb delete";
 const lifts = (state: string) =>
   `request.resource.resource == 'clusters' && ${state.replaceAll("PLACE", "oldObject")} && !(${state.replaceAll("PLACE", "object")})`;
 const LIFTS_HOLD = lifts(
@@ -230,7 +230,7 @@ function buildProtectionPolicy(users: readonly string[]) {
       toScheduleValidation(
         BRINGS_END_FORWARD,
         "a new or an earlier spec.expiresAt",
-        "leave it as it is, remove it, set a later one where it is not before the creation, or have somebody set it who has the verb delete",
+        "leave it as it is, remove it, set a later one where it is not before the creation, or have it set by a user with the verb delete",
       ),
       toScheduleValidation(
         LIFTS_PROTECTION,
