@@ -4,16 +4,19 @@ import {
   readArgoCDHealth,
   readIgnoredManagers,
 } from "../../e2e/testing/argo-cd-health.ts";
-import { clusterPhases } from "../../shared/crd/cluster.ts";
-import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
+import { type ConditionLike, findCondition } from "../../shared/controller/conditions.ts";
+import { clusterConditionTypes, clusterPhases } from "../../shared/crd/cluster.ts";
+import { type ClusterAccess, clusterAccessConditionTypes } from "../../shared/crd/cluster-access.ts";
 import { MANAGER_APISERVER, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
-import { nodePoolPhases } from "../../shared/crd/node-pool.ts";
+import { nodePoolConditionTypes, nodePoolPhases } from "../../shared/crd/node-pool.ts";
+import { storageInventoryConditionTypes } from "../../shared/crd/storage-inventory.ts";
 import { type AccessOutcome, composeAccessStatus } from "../cluster-access/status.ts";
 import { aPool, type PoolFixture, UPGRADING } from "../node-pool/testing.ts";
 import { composeInventoryStatus, type InventoryOutcome } from "../shared-storage/status.ts";
 import { anInventory } from "../shared-storage/testing.ts";
-import { makeCondition, makePool, NAMESPACE, ORG, START } from "../testing.ts";
+import { makeCondition, makeMachine, makePool, NAMESPACE, ORG, START } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { DEGRADED_REASONS } from "./health.ts";
 
 type Judged = Parameters<typeof readArgoCDHealth>[0][0] & { status?: object | undefined };
 type State = [name: string, object: Judged, health: ArgoCDHealth];
@@ -22,6 +25,21 @@ const ready = () => aCluster().withPools(makePool("web")).ready().reconciled();
 const clusterOf = (fixture: ClusterFixture): Judged => fixture.reconciled().observed.cluster;
 const poolOf = (fixture: PoolFixture): Judged => fixture.reconciled().observed.pool;
 const unreachable = { probe: { ok: false, message: "connection refused" } };
+const PAST = START.toISOString();
+const paused = (fixture: ClusterFixture) =>
+  fixture.reconciled().withCapiConditions([makeCondition("Paused", "True")]);
+const upgrading = () => ready().withSpec({ version: "1.35" }).reconciled();
+const sick = makeMachine("sick", {
+  conditions: [
+    makeCondition("NodeHealthy", "False", {
+      reason: "NodeNotHealthy",
+      lastTransitionTime: START.toISOString(),
+    }),
+  ],
+});
+const withSickNode = (fixture: ClusterFixture) =>
+  fixture.with({ pools: fixture.observed.pools.map((pool) => ({ ...pool, machines: [sick] })) }).after(301);
+const notIssued = { failure: { message: "no key", isUnreachable: false, since: START } };
 const problem = { reason: "QuotaExceeded", message: "A quota of the platform stands in the way." };
 
 const CLUSTERS: State[] = [
@@ -30,7 +48,8 @@ const CLUSTERS: State[] = [
   ["that was refused before it was made", clusterOf(aCluster({ version: "1.99" })), "Degraded"],
   ["that is ready", clusterOf(ready()), "Healthy"],
   ["whose change is not observed yet", ready().withSpec({ version: "1.35" }).observed.cluster, "Progressing"],
-  ["in an upgrade", clusterOf(ready().withSpec({ version: "1.35" }).reconciled()), "Progressing"],
+  ["in an upgrade", clusterOf(upgrading()), "Progressing"],
+  ["in an upgrade with a node that is unhealthy for long", clusterOf(withSickNode(upgrading())), "Degraded"],
   [
     "that waits for the nodes of a pool",
     clusterOf(ready().withPools(makePool("web"), makePool("db"))),
@@ -48,15 +67,11 @@ const CLUSTERS: State[] = [
   ],
   ["that has lost its infrastructure", clusterOf(ready().with({ capi: undefined })), "Degraded"],
   ["that is being suspended", clusterOf(ready().withSpec({ suspend: true })), "Progressing"],
+  ["that is suspended", clusterOf(paused(ready().withSpec({ suspend: true }))), "Suspended"],
   [
-    "that is suspended",
-    clusterOf(
-      ready()
-        .withSpec({ suspend: true })
-        .reconciled()
-        .withCapiConditions([makeCondition("Paused", "True")]),
-    ),
-    "Suspended",
+    "that is suspended, with a change that was refused",
+    clusterOf(paused(ready().withSpec({ suspend: true })).withSpec({ version: "1.99" })),
+    "Degraded",
   ],
   [
     "that is paused in Cluster API",
@@ -64,6 +79,32 @@ const CLUSTERS: State[] = [
     "Progressing",
   ],
   ["that is being deleted", clusterOf(ready().deleting()), "Progressing"],
+  // What says nothing of the cluster itself has a condition of its own, and decides no health.
+  [
+    "whose add-ons cannot be applied",
+    clusterOf(ready().with({ addOns: [{ name: "cni", state: "failed", manifests: ["ConfigMap cni"] }] })),
+    "Healthy",
+  ],
+  [
+    "whose kubeconfigs cannot be issued",
+    clusterOf(
+      ready()
+        .with({ access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], found: {} } })
+        .after(61),
+    ),
+    "Healthy",
+  ],
+  [
+    "that is to be registered",
+    clusterOf(ready().withSpec({ registration: { argoCDSecret: true } })),
+    "Healthy",
+  ],
+  ["that is protected from deletion", clusterOf(ready().withSpec({ deletionProtection: true })), "Healthy"],
+  [
+    "that its protection keeps after its end date",
+    clusterOf(ready().withSpec({ deletionProtection: true, expiresAt: PAST }).after(1)),
+    "Healthy",
+  ],
 ];
 
 const running = () => aPool().withNodes(2).reconciled();
@@ -92,6 +133,23 @@ const POOLS: State[] = [
     "Healthy",
   ],
   ["with an unhealthy node", poolOf(running().withUnhealthyNode().after(301)), "Degraded"],
+  [
+    "in an upgrade with an unhealthy node",
+    poolOf(running().withCluster(UPGRADING).withUnhealthyNode().after(301)),
+    "Degraded",
+  ],
+  ["whose cluster is gone", poolOf(running().withoutCluster()), "Degraded"],
+  [
+    "whose autoscaler does not run",
+    poolOf(aPool({ minVCPUs: 2, maxVCPUs: 8, desiredNodes: 1 }).withNodes(2)),
+    "Healthy",
+  ],
+  ["that is protected from deletion", poolOf(aPool({ deletionProtection: true }).withNodes(2)), "Healthy"],
+  [
+    "that its protection keeps after its end date",
+    poolOf(aPool({ deletionProtection: true, expiresAt: PAST }).withNodes(2).reconciled().after(1)),
+    "Healthy",
+  ],
   ["that is being deleted", poolOf(running().deleting()), "Progressing"],
 ];
 
@@ -126,15 +184,51 @@ const OTHERS: State[] = [
   ["inventory that is refused", inventoryWith({ kind: "stalled", ...problem }), "Degraded"],
 ];
 
-test("Argo CD shows the health of every state: none that only a person can help is green, no upgrade is red", async () => {
-  const states = [
-    ...CLUSTERS.map(([name, ...rest]) => [`a cluster ${name}`, ...rest] as const),
-    ...POOLS.map(([name, ...rest]) => [`a pool ${name}`, ...rest] as const),
-    ...OTHERS.map(([name, ...rest]) => [`an ${name}`, ...rest] as const),
-  ];
-  const found = await readArgoCDHealth(states.map(([, object]) => object));
-  expect(states.map(([name], n) => `${name}: ${found[n]}`)).toEqual(
-    states.map(([name, , health]) => `${name}: ${health}`),
+const ALL: State[] = [
+  ...CLUSTERS.map(([name, ...rest]): State => [`a cluster ${name}`, ...rest]),
+  ...POOLS.map(([name, ...rest]): State => [`a pool ${name}`, ...rest]),
+  ...OTHERS.map(([name, ...rest]): State => [`an ${name}`, ...rest]),
+];
+
+const conditionsOf = ({ status = {} }: Judged): readonly ConditionLike[] =>
+  "conditions" in status ? (status.conditions as ConditionLike[]) : [];
+
+test("Argo CD shows the health of every state", async () => {
+  const found = await readArgoCDHealth(ALL.map(([, object]) => object));
+  expect(ALL.map(([name], n) => `${name}: ${found[n]}`)).toEqual(
+    ALL.map(([name, , health]) => `${name}: ${health}`),
+  );
+});
+
+/** Of a cluster Upgrading, of a pool that its nodes follow the version of its cluster. */
+function isUpgrading(conditions: readonly ConditionLike[]): boolean {
+  const isFollowing = findCondition(conditions, "UpToDate")?.reason === "UpgradeInProgress";
+  return findCondition(conditions, "Upgrading")?.status === "True" || isFollowing;
+}
+
+test("none that only a person can help is green, and an upgrade is red for a named fault alone", async () => {
+  const found = await readArgoCDHealth(ALL.map(([, object]) => object));
+  const stalled: string[] = [];
+  const upgrades: string[] = [];
+  for (const [n, [name, object]] of ALL.entries()) {
+    const conditions = conditionsOf(object);
+    const isStalled = findCondition(conditions, "Stalled")?.status === "True";
+    if (isStalled) stalled.push(`${name}: ${found[n]}`);
+    const ready = findCondition(conditions, "Ready");
+    const hasFault = isStalled || (ready?.status === "False" && DEGRADED_REASONS.includes(ready.reason));
+    if (isUpgrading(conditions)) upgrades.push(`${hasFault ? "fault" : "no fault"}: ${found[n]}`);
+  }
+  expect(stalled.filter((state) => !/: (Degraded|Progressing)$/.test(state))).toEqual([]);
+  expect(new Set(upgrades)).toEqual(new Set(["no fault: Progressing", "fault: Degraded"]));
+});
+
+test("the states have every condition type", () => {
+  const typesOf = (states: readonly State[]) =>
+    new Set(states.flatMap(([, object]) => conditionsOf(object).map(({ type }) => type)));
+  expect(typesOf(CLUSTERS)).toEqual(new Set(clusterConditionTypes));
+  expect(typesOf(POOLS)).toEqual(new Set(nodePoolConditionTypes));
+  expect(typesOf(OTHERS)).toEqual(
+    new Set([...clusterAccessConditionTypes, ...storageInventoryConditionTypes]),
   );
 });
 
