@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { globSync } from "node:fs";
 import { join } from "node:path";
+import { colourVariables } from "./colours.ts";
 import { greenInputs } from "./kept.ts";
 import { digestInputs, readSources } from "./test-inputs.ts";
 
@@ -23,7 +24,11 @@ function main(): number {
     `${due.length} of ${files.length} test files changed, or what they depend on, since they were green`,
   );
   if (due.length === 0) return 0;
-  const { status } = spawnSync("vitest", ["run", ...process.argv.slice(2), ...due], { stdio: "inherit" });
+  const env = { ...process.env, ...colourVariables(process.stdout, process.env) };
+  const { status } = spawnSync("vitest", ["run", ...process.argv.slice(2), ...due], {
+    stdio: "inherit",
+    env,
+  });
   return status ?? 1;
 }
 

@@ -3,6 +3,7 @@ import { relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import type { Reporter, TestCase, TestModule, TestSpecification } from "vitest/node";
 import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
+import { writePlain } from "./colours.ts";
 import { greenInputs, lastSeconds } from "./kept.ts";
 import { createProcessorTimes, sampleProcesses } from "./processor-time.ts";
 import { describeFailures, describeProgress, describeTimes, type Failure } from "./report-text.ts";
@@ -25,7 +26,7 @@ const IS_PARTIAL = /(^| )(-t|--testNamePattern)\b/.test(COMMAND);
 /**
  * Used in addition to a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
  * files and which kinds of processes took the time, then what failed, why, and how to run that alone. A signal ends all processes
- * that the run has started.
+ * that the run has started. A file or a pipe gets no colours, nor what the run starts.
  */
 export default class RunReporter implements Reporter {
   readonly #startedAt = performance.now();
@@ -34,6 +35,12 @@ export default class RunReporter implements Reporter {
   readonly #timers: NodeJS.Timeout[] = [];
   #inputs: ReadonlyMap<string, string> = new Map();
   readonly #counts = { files: 0, filesDone: 0, tests: 0, failed: 0 };
+
+  constructor() {
+    if (process.stdout.isTTY || "FORCE_COLOR" in process.env) return;
+    process.env.NO_COLOR = "1";
+    for (const stream of [process.stdout, process.stderr]) writePlain(stream);
+  }
 
   onInit(): void {
     // vitest exits 1 ms after a signal: the stacks that its workers started would run on.

@@ -7,6 +7,7 @@ import { createInterface } from "node:readline";
 import { buildBundles } from "../../../build.ts";
 import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
 import { formatElapsed } from "../../platform/stack/progress.ts";
+import { colourVariables } from "./colours.ts";
 import { lastSeconds } from "./kept.ts";
 import { type EndedStep, type StepResult, summarizeSteps } from "./step-result.ts";
 
@@ -78,7 +79,8 @@ async function runStep({ name, command, args }: Step, folder: string): Promise<E
   // The integration tests leave their invoices there, which the validator judges.
   const issued = join(folder, "issued");
   mkdirSync(issued, { recursive: true });
-  const env = { ...process.env, MARINA_TEST_RESULT: resultFile, MARINA_ISSUED_DOCUMENTS: issued };
+  const results = { MARINA_TEST_RESULT: resultFile, MARINA_ISSUED_DOCUMENTS: issued };
+  const env = { ...process.env, ...colourVariables(process.stdout, process.env), ...results };
   const child = spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
   const tail: string[] = [];
   for (const stream of [child.stdout, child.stderr]) {
