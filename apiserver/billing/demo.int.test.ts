@@ -212,6 +212,6 @@ test("three months of a tenant end in three invoices, each alert sent once, and 
   expect(alerts.toSorted()).toEqual([...new Set(alerts)].toSorted());
   expect(alerts.length).toBeGreaterThan(2);
   process.stdout.write(
-    `Three invoices (PDF, CSV, JSON), the usage of each month and every delivery are in ${FOLDER}\n`,
+    `Three invoices (PDF, CSV, JSON), the usage of each month and every delivery are in ${FOLDER}. Next: open an invoice there; docs/operators/billing.md says how it comes about.\n`,
   );
 });

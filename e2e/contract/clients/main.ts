@@ -2,7 +2,9 @@ import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { messageOf } from "../../../shared/program/errors.ts";
-import { createProgress } from "../../platform/stack/progress.ts";
+import { lastSeconds } from "../../checks/test-report/kept.ts";
+import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
+import { createProgress, formatElapsed } from "../../platform/stack/progress.ts";
 import { startStack } from "../../platform/stack/stack.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
 import { type Client, runCommand } from "./client.ts";
@@ -43,10 +45,14 @@ async function main(): Promise<number> {
   const { values } = parseArgs({ options: OPTIONS });
   const selected = CLIENTS.filter(({ name }) => values.client?.includes(name) ?? true);
   if (selected.length === 0) throw new Error(`no client ${values.client?.join(", ")}`);
+  const startedAt = performance.now();
+  const command = ["clients", ...process.argv.slice(2)].join(" ");
   const progress = createProgress(process.stderr);
+  const last = lastSeconds.read()[command];
+  if (last !== undefined) progress.line(`last time this took ${formatElapsed(last * 1000)}`);
   mkdirSync(DIR, { recursive: true });
   const stack = await startStack({ dir: DIR, fresh: true, provider: "local", onCrash: "report", progress });
-  let failed = 0;
+  const failed: string[] = [];
   try {
     for (const client of selected) {
       try {
@@ -56,15 +62,23 @@ async function main(): Promise<number> {
         );
         progress.line(`${client.name}: compiled, and its story succeeded`);
       } catch (error) {
-        failed += 1;
+        failed.push(client.name);
         progress.line(`${client.name}: ${messageOf(error)}`);
       }
     }
   } finally {
     await stack.stop();
   }
-  console.log(`${selected.length - failed} passed, ${failed} failed`);
-  return failed === 0 ? 0 : 1;
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  if (failed.length === 0) lastSeconds.add({ [command]: seconds });
+  const next =
+    failed.length === 0
+      ? "Next: docs/tenants/clients.md says how to generate one."
+      : `Next: npm run test:clients -- ${failed.map((name) => `--client ${name}`).join(" ")}`;
+  console.log(
+    `${selected.length - failed.length} passed, ${failed.length} failed in ${formatElapsed(seconds * 1000)}. The clients are in ${DIR}. ${next}`,
+  );
+  return failed.length === 0 ? 0 : 1;
 }
 
 async function runStory(client: Client, stack: StackInfo): Promise<void> {
@@ -82,4 +96,5 @@ async function runStory(client: Client, stack: StackInfo): Promise<void> {
   await runCommand(command, args, { env: { ...env, ...variables } });
 }
 
+endProcessesOnInterrupt();
 process.exitCode = await main();

@@ -3,7 +3,9 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { createProgress, reportWhile } from "../../platform/stack/progress.ts";
+import { lastSeconds } from "../../checks/test-report/kept.ts";
+import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
+import { createProgress, formatElapsed, reportWhile } from "../../platform/stack/progress.ts";
 import { ensurePythonPackages } from "../../platform/stack/python.ts";
 import { type Stack, startStack } from "../../platform/stack/stack.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
@@ -36,6 +38,10 @@ const OPTIONS = {
  */
 async function main(): Promise<number> {
   const { values } = parseArgs({ options: OPTIONS });
+  const startedAt = performance.now();
+  const command = ["fuzz", ...process.argv.slice(2)].join(" ");
+  const last = lastSeconds.read()[command];
+  const expected = last === undefined ? "" : `; all took ${formatElapsed(last * 1000)} last time`;
   mkdirSync(DIR, { recursive: true });
   const progress = createProgress(process.stderr);
   const schemathesis = await reportWhile(progress, () => "installing Schemathesis", ensureSchemathesis());
@@ -78,14 +84,26 @@ async function main(): Promise<number> {
       ...reporting,
       ...selectOperations(values).flatMap((id) => ["--include-operation-id", id]),
     ]);
-    const code = await reportWhile(progress, () => "Schemathesis sends requests", fuzzing);
+    const code = await reportWhile(progress, () => `Schemathesis sends requests${expected}`, fuzzing);
     const counts = countOperations(report);
     const resultFile = values.result ?? process.env.MARINA_TEST_RESULT;
     if (resultFile !== undefined) writeFileSync(resultFile, JSON.stringify(counts));
-    return counts.success ? code : 1;
+    const isGreen = counts.success && code === 0;
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    if (isGreen) lastSeconds.add({ [command]: seconds });
+    console.log(describeEnd(isGreen, counts, seconds));
+    return isGreen ? 0 : code || 1;
   } finally {
     await stack?.stop();
   }
+}
+
+/** The last line: where everything is, and what to do next. */
+function describeEnd(isGreen: boolean, counts: ReturnType<typeof countOperations>, seconds: number): string {
+  const found = `${counts.numPassedTests} operations passed, ${counts.numFailedTests} failed in ${formatElapsed(seconds * 1000)}. The report is in ${DIR}.`;
+  return isGreen
+    ? `${found} Next: another --seed sends other requests.`
+    : `${found} Next: each failure above has a request to repeat; --include <operation id> runs one operation alone.`;
 }
 
 /** A value of another type in a field that is only sent back is no fault of the request. */
@@ -172,4 +190,5 @@ async function run(command: string, args: string[]): Promise<number> {
   return code ?? 1;
 }
 
+endProcessesOnInterrupt();
 process.exitCode = await main();

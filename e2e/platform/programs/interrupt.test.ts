@@ -1,8 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, expect, test } from "vitest";
+import { ROOT } from "../stack/marina.ts";
 import { identifyProcess, isRunning, type ProcessIdentity } from "./process-identity.ts";
 
 const started: ProcessIdentity[] = [];
@@ -42,4 +44,17 @@ test.each([
   child.kill(signal);
   expect(await once(child, "exit")).toEqual([code, null]);
   expect(started.filter(isRunning)).toEqual([]);
+});
+
+test("every program that starts a stack of its own ends it on a signal", () => {
+  const sources = globSync("e2e/**/*.ts", { cwd: ROOT }).filter((file) => !file.endsWith(".test.ts"));
+  const texts = sources.map((file) => [file, readFileSync(join(ROOT, file), "utf8")] as const);
+  const starting = texts.filter(
+    ([, text]) => /startStack\(/.test(text) && /^ *process\.exitCode = await main/m.test(text),
+  );
+  expect(starting.length).toBeGreaterThanOrEqual(3);
+  const without = starting.filter(
+    ([, text]) => !/^endProcessesOnInterrupt\(\);$|stopOnSignals\(\)/m.test(text),
+  );
+  expect(without.map(([file]) => file)).toEqual([]);
 });

@@ -76,8 +76,8 @@ async function announceComplete(stack: Stack, progress: Progress): Promise<void>
   const missing = describeMissing(stack.pending());
   progress.line(
     missing.length === 0
-      ? "everything is built and runs"
-      : `nothing more is built, and ${missing.join("; ")}`,
+      ? 'everything is built and runs. Next: "npm run demo" in another terminal, or the commands above'
+      : `nothing more is built, and ${missing.join("; ")}. Next: the logs are in ${stack.info.logs}, and the next "npm start" builds again`,
   );
 }
 
