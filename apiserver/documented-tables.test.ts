@@ -70,29 +70,57 @@ test("docs/tenants/limits.md has the default of every number of things that a se
   for (const [setting = "", number] of rows) expect(`\`${number}\``).toBe(defaults.get(setting));
 });
 
-/** The requests whose fields have bounds that tenants meet. */
-const BOUNDED = [
-  "CreateOrganization",
-  "CreateCluster",
-  "CreateNodePool",
-  "CreateTaint",
-  "ApiServerRateLimit",
-  "IssueKubeconfig",
-  "CreateApiToken",
-  "CreateWebhook",
-  "CreateTicket",
-  "CreateTicketMessage",
-  "CreateTicketAttachment",
-];
+interface Schema extends Bounds {
+  description?: string;
+  properties?: Record<string, Schema>;
+}
 
-test("docs/tenants/limits.md has the bounds of every field", () => {
-  const { schemas } = JSON.parse(renderOpenApi()).components;
-  const expected = BOUNDED.flatMap((name) =>
-    Object.entries<Bounds>(schemas[name].properties).flatMap(([field, bounds]) => {
-      const text = describeFieldBounds(bounds);
-      return text === "" ? [] : [[code(name), code(field), text]];
-    }),
+interface OpenApi {
+  paths: Record<string, Record<string, { requestBody?: unknown }>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+/** The fields of a schema that a client sets: what is only sent back has no bound that anybody meets. */
+function listWrittenFields({ properties = {} }: Schema): [name: string, field: Schema][] {
+  return Object.entries(properties).filter(
+    ([, { description = "" }]) => !/^(Immutable|Read-only):/.test(description),
   );
+}
+
+function listReferences(value: unknown): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, part]) =>
+    key === "$ref" ? [String(part).split("/").at(-1) ?? ""] : listReferences(part),
+  );
+}
+
+/** The schemas of all bodies that tenants send, in the order of the document, each before those that it refers to. */
+function listBodySchemas({ paths, components: { schemas } }: OpenApi): string[] {
+  const names = new Set<string>();
+  const add = (name: string): void => {
+    if (names.has(name)) return;
+    names.add(name);
+    for (const [, field] of listWrittenFields(schemas[name] ?? {})) listReferences(field).forEach(add);
+  };
+  for (const [path, operations] of Object.entries(paths)) {
+    if (path.startsWith("/api/v1/admin/")) continue;
+    for (const { requestBody } of Object.values(operations)) listReferences(requestBody).forEach(add);
+  }
+  return [...names];
+}
+
+test("docs/tenants/limits.md has the bounds of every field of every body; of a change, those that its creation has not", () => {
+  const document: OpenApi = JSON.parse(renderOpenApi());
+  const { schemas } = document.components;
+  const expected = listBodySchemas(document).flatMap((name) => {
+    const creation = schemas[`Create${name.replace(/^Update/, "")}`]?.properties ?? {};
+    return listWrittenFields(schemas[name] ?? {}).flatMap(([field, bounds]) => {
+      const text = describeFieldBounds(bounds);
+      const created = creation[field];
+      const isRepeated = created !== undefined && describeFieldBounds(created) === text;
+      return text === "" || isRepeated ? [] : [[code(name), code(field), text]];
+    });
+  });
   expect(readTable("docs/tenants/limits.md", "## Fields")).toEqual(expected);
 });
 
@@ -153,6 +181,7 @@ function describeFieldBounds(field: Bounds): string {
   if (field.enum !== undefined || field.format === "uuid") return "";
   const { minimum, maximum, minLength = 0, maxLength, minItems = 0, maxItems, maxProperties } = field;
   if (maximum === 2 ** 31 - 1) return `from ${minimum}`;
+  if (minimum === Number.MIN_VALUE) return "more than 0";
   if (maximum !== undefined) return `${minimum} to ${maximum.toLocaleString("en")}`;
   if (maxLength !== undefined) return describeRange(minLength, maxLength, "characters");
   const entries = maxItems ?? maxProperties;
