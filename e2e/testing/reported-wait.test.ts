@@ -33,3 +33,14 @@ test("a wait ends with an error at its deadline that names the last result", asy
   );
   await expect(wait).rejects.toThrow('waited 0 s for the cluster to run; last result: "provisioning"');
 });
+
+test("a wait that is given up ends with the reason", async () => {
+  const stopped = new AbortController();
+  const until = createUntil(String, { signal: stopped.signal, pollMs: 1 });
+  const wait = until(
+    "the cluster to run",
+    async () => stopped.abort(new Error("stopped")),
+    () => false,
+  );
+  await expect(wait).rejects.toThrow("stopped");
+});

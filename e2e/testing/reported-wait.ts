@@ -8,6 +8,8 @@ export interface Waiting {
   deadlineSeconds?: number;
   /** Between two reads; default 500. */
   pollMs?: number;
+  /** Ends a wait with its reason. */
+  signal?: AbortSignal;
 }
 
 /**
@@ -20,7 +22,7 @@ const REPORT_MS = 10_000;
 /** Creates waits that report progress; `describe` says in a few words what a read saw. */
 export function createUntil(
   describe: (value: unknown) => string,
-  { onWait, deadlineSeconds = 180, pollMs = 500 }: Waiting,
+  { onWait, deadlineSeconds = 180, pollMs = 500, signal }: Waiting,
 ): Until {
   return async (what, read, holds) => {
     const startedAt = Date.now();
@@ -36,6 +38,7 @@ export function createUntil(
     const timer = setInterval(report, Math.min(pollMs, REPORT_MS));
     try {
       for (;;) {
+        signal?.throwIfAborted();
         const value = await read();
         if (holds(value)) return value;
         seen = describe(value);

@@ -41,18 +41,19 @@ type ClusterPlace = { orgID: string; clusterID: string };
 /**
  * The first hour of a tenant, at full speed: an organization, a cluster with two pools watched on the live feed,
  * its kubeconfig, `kubectl get nodes`, a scale-up, where clusters are real the dry run of an upgrade, and the deletion, which is
- * held back first. Throws at the first step that fails.
+ * held back first. Throws at the first step that fails. The organization, with its webhook, stays: `onOrganization` has its id.
  */
 export async function runTenantStory(
   stack: StoryStack,
   onStep: OnStep,
-  options: Waiting & { hasRealClusters?: boolean } = {},
+  options: Waiting & { hasRealClusters?: boolean; onOrganization?: (id: string) => void } = {},
 ): Promise<StoryOutcome> {
   const alice = createTenant(stack.apiUrl, stack.tokens.alice);
   const until = createUntil(describeSeen, options);
   const step = timeSteps(onStep);
 
   const organization = expectStatus(201, await alice.call("createOrganization", { body: { name: "Demo" } }));
+  options.onOrganization?.(organization.id);
   step("organization created", organization.id);
 
   const orgID = organization.id;
@@ -219,7 +220,7 @@ async function get(tenant: Tenant, place: ClusterPlace): Promise<ClusterRecord> 
 }
 
 /** The state of a cluster, of a response or of a list, in a few words. */
-function describeSeen(value: unknown): string {
+export function describeSeen(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} so far`;
   if (typeof value !== "object" || value === null) return String(value);
   const { status, status_message: message, nodes } = value as Partial<ClusterRecord>;
