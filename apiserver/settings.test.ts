@@ -6,7 +6,8 @@ import { describeVariables, readTable } from "../shared/program/testing-tables.t
 import { configSchema } from "./config.ts";
 
 const PAGE = "docs/operators/settings.md";
-const CHART = join(import.meta.dirname, "..", "charts", "marina");
+const ROOT = join(import.meta.dirname, "..");
+const CHART = join(ROOT, "charts", "marina");
 const VALUES = parse(readFileSync(join(CHART, "values.yaml"), "utf8"));
 const TEMPLATES = globSync("templates/**/*.{yaml,tpl}", { cwd: CHART })
   .map((file) => readFileSync(join(CHART, file), "utf8"))
@@ -29,6 +30,13 @@ test.each(described)(
     expect(row[4]).not.toBe("");
   },
 );
+
+test("the table of the migration has every variable that it reads, and no other", () => {
+  const source = readFileSync(join(import.meta.dirname, "db", "migrate.ts"), "utf8");
+  const read = new Set(source.match(/\bMARINA_[A-Z_]+\b/g));
+  const table = readTable(PAGE, "## Migration");
+  expect(table.map(([variable = ""]) => variable.replaceAll("`", ""))).toEqual([...read]);
+});
 
 describe.each([
   ["the API server", "## API server"],
@@ -61,6 +69,30 @@ test("the table of Secrets has the keys of the chart, and every Secret that a va
   const text = readFileSync(join(CHART, "values.yaml"), "utf8");
   const named = new Set(rows.map(({ value }) => value));
   expect(named.size).toBe([...text.matchAll(/^ +existingSecret:/gm)].length);
+});
+
+test("the commands that make Secrets of the platform give each the keys of its rows, and every row has a command", () => {
+  const keysOf = (command: string) =>
+    [...command.matchAll(/--from-(?:literal|file)=(\w+)/g)].map(([, key = ""]) => key);
+  const pages = globSync("docs/operators/*.md", { cwd: ROOT }).map((page) =>
+    readFileSync(join(ROOT, page), "utf8"),
+  );
+  const commands = pages.flatMap((page) =>
+    [...page.matchAll(/^kubectl (?:.*[^\\]\n|(?:.*\\\n)+.*\n)/gm)]
+      .map(([command]) => command)
+      .filter((command) => /create secret generic/.test(command) && command.includes("marina-system"))
+      // Postgres's operator reads it, no program of Marina.
+      .filter((command) => !command.includes("--type=kubernetes.io/basic-auth")),
+  );
+  const made = commands.map((command) => keysOf(command).toSorted().join());
+  const rows = Map.groupBy(readTable(PAGE, "## Secrets"), ([value = ""]) => value);
+  const expected = [...rows.values()].map((group) =>
+    group
+      .map(([, key = ""]) => key.replaceAll("`", ""))
+      .toSorted()
+      .join(),
+  );
+  expect(made.toSorted()).toEqual(expected.toSorted());
 });
 
 function findValue(path: string): unknown {

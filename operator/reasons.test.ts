@@ -45,6 +45,14 @@ describe("docs/operators/conditions.md has every reason of conditions, and no ot
   });
 });
 
+test("docs/operators/conditions.md says what to do about each wait and each failure, and has no empty cell", () => {
+  const tables = page.split("\n\n").filter((part) => part.startsWith("|"));
+  const rows = tables.flatMap((table) => table.split("\n").map((line) => line.split("|").slice(1, -1)));
+  expect(rows.filter((row) => row.some((cell) => cell.trim() === ""))).toEqual([]);
+  for (const heading of ["reason of a wait", "reason of what fails"])
+    expect(page).toMatch(new RegExp(`\\n\\| ${heading} .*\\| what to do +\\|\\n`));
+});
+
 test("docs/operators/conditions.md has every reason of an access that is none of a cluster or node pool", () => {
   const texts = globSync("cluster-access/{reconcile,status}.ts", { cwd: import.meta.dirname }).map((path) =>
     readFileSync(join(import.meta.dirname, path), "utf8"),
