@@ -33,7 +33,7 @@ import {
   findNetworkProblem,
 } from "./networks.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
-import { findPackageProblem } from "./package.ts";
+import { composeUnknownPlan, findPackageProblem } from "./package.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 import { findCapiPoolReadinessWait } from "./waits.ts";
 
@@ -70,9 +70,9 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   const plan = known ?? retainPlan(observed);
-  const unknownPlan = known === undefined ? composeUnknownPlan(settings, planName) : undefined;
+  const unknownPlan = known === undefined ? composeUnknownPlan(observed, planName) : undefined;
   if (plan === undefined)
-    return { ok: false, problem: composeUnknownPlan(settings, planName), target: undefined };
+    return { ok: false, problem: composeUnknownPlan(observed, planName), target: undefined };
   if (observed.nameTaken)
     return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)
@@ -135,12 +135,6 @@ function retainPlan({ capi }: ObservedCluster): PlanMapping | undefined {
   const { replicas } = capi?.object.spec?.topology?.controlPlane ?? {};
   if (classRef === undefined || replicas === undefined) return undefined;
   return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
-}
-
-function composeUnknownPlan({ plans }: ObservedCluster["settings"], planName: string): Problem {
-  const names = Object.keys(plans).filter((name) => name !== DEFAULT_PLAN);
-  const message = `There is no plan ${planName}; create the cluster again with one of ${names.join(", ")}, or ask the platform's operator for it.`;
-  return { reason: "UnknownPlan", message };
 }
 
 function fail(reason: string, message: string, target?: string): Decision {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Packages } from "../../shared/crd/published-config.ts";
-import { findPackageProblem } from "./package.ts";
+import { composeUnknownPlan, findPackageProblem } from "./package.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
 const CREATED_AT = "2026-11-01T10:00:00Z";
@@ -47,4 +47,31 @@ test("a running cluster keeps its replicas when those of its package change, and
     findPackageProblem(observeBlue({ cluster: aCluster({ plan: "old", controlPlaneReplicas }), packages })),
   );
   expect(cases.map((problem) => problem?.reason)).toEqual([undefined, undefined, "ReplicasNotInPlan"]);
+});
+
+test.each<[string, string[], string]>([
+  [
+    "the default alone",
+    ["default"],
+    "create the cluster again without a plan, or ask the platform's operator for it.",
+  ],
+  [
+    "the default and others, one of them retired",
+    ["default", "dev", "old", "growth"],
+    "create the cluster again with one of dev, growth or without a plan, or ask the platform's operator for it.",
+  ],
+  [
+    "no default",
+    ["dev", "constructor"],
+    "create the cluster again with one of dev, constructor, or ask the platform's operator for it.",
+  ],
+  ["a retired one alone", ["old"], "ask the platform's operator for one."],
+])("an unknown plan is told what there is to choose instead: %s", (_what, names, advice) => {
+  const plan = { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 };
+  const { settings } = observeBlue();
+  const plans = Object.fromEntries(names.map((name) => [name, plan]));
+  expect(composeUnknownPlan({ settings: { ...settings, plans }, packages }, "gold")).toEqual({
+    reason: "UnknownPlan",
+    message: `There is no plan gold; ${advice}`,
+  });
 });

@@ -1,4 +1,5 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
+import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ObservedCluster } from "./observe.ts";
 
@@ -23,4 +24,23 @@ export function findPackageProblem({ cluster, capi, packages }: ObservedCluster)
   if (controlPlaneReplicas === terms.controlPlaneReplicas) return undefined;
   const message = `The plan ${plan} has a control plane of ${terms.controlPlaneReplicas}, not of ${controlPlaneReplicas}; this one must have ${live ?? terms.controlPlaneReplicas}. ${ADVICE_BY_REASON.ReplicasNotInPlan.kubectl}`;
   return { reason: "ReplicasNotInPlan", message };
+}
+
+/** That there is no such plan, with those that a new cluster can have: configured, and not retired. */
+export function composeUnknownPlan(
+  { settings, packages }: Pick<ObservedCluster, "settings" | "packages">,
+  planName: string,
+): Problem {
+  const isRetired = (name: string) =>
+    Object.hasOwn(packages, name) && packages[name]?.retiredAt !== undefined;
+  const names = Object.keys(settings.plans).filter((name) => name !== DEFAULT_PLAN && !isRetired(name));
+  const choices = [
+    ...(names.length > 0 ? [`with one of ${names.join(", ")}`] : []),
+    ...(Object.hasOwn(settings.plans, DEFAULT_PLAN) ? ["without a plan"] : []),
+  ];
+  const advice =
+    choices.length === 0
+      ? "ask the platform's operator for one."
+      : `create the cluster again ${choices.join(" or ")}, or ask the platform's operator for it.`;
+  return { reason: "UnknownPlan", message: `There is no plan ${planName}; ${advice}` };
 }
