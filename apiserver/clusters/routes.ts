@@ -1,4 +1,5 @@
 import { createId } from "../../shared/program/id.ts";
+import { refuseUnavailable } from "../billing/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
@@ -95,7 +96,9 @@ function addCreate(
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
       const versions = await catalogue.read();
-      const capabilities = findPlanCapabilities(await published.readKnown(), body.plan);
+      const classes = await published.readKnown();
+      const capabilities = findPlanCapabilities(classes, body.plan);
+      const unavailable = await refuseUnavailable(deps.db, body.plan, classes);
 
       return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
         const desired = toNewCluster(body, versions, {
@@ -111,7 +114,12 @@ function addCreate(
         });
         const { object: cluster, effects } = await createCluster(deps, caller, desired, {
           dryRun: query.dry_run,
-          details: [...checkCreate(body, versions, capabilities), ...checkEnds(desired, deps.now())],
+          details: [
+            ...unavailable,
+            ...checkCreate(body, versions, capabilities),
+            ...checkEnds(desired, deps.now()),
+          ],
+          published: classes,
           warnings: findCreateWarnings(body, capabilities),
         });
         if (effects !== undefined) return c.json({ ...presentCluster(cluster, versions), effects }, 200);

@@ -10,6 +10,7 @@ import {
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { refuseUnavailable, requireOffered } from "../billing/index.ts";
 import { findCluster, findNodePool } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 
@@ -114,6 +115,55 @@ test.each<[string, object]>([
   expect(await api.request("POST", `${clusters}?dry_run=true`, { body })).toMatchObject({
     status: 200,
     body: { effects: { warnings: [] } },
+  });
+});
+
+test("a plan that is retired or without a class is refused with those that can be chosen, and is none of them", async () => {
+  const growth = "/api/v1/admin/plans/growth";
+  const { current } = (await api.request("GET", growth, { as: "staff" })).body;
+  const { monthly_price_eur, control_plane_replicas, includes } = current;
+  const retire = async (retired: boolean) => {
+    const body = { monthly_price_eur, control_plane_replicas, includes, retired };
+    expect((await api.request("PUT", growth, { as: "staff", body })).status).toBe(200);
+  };
+  const refusalOf = async (plan: string) => {
+    const body = { name: "refused", ...VERSION, plan };
+    const refused = await api.request("POST", clusters, { body });
+    return [refused.status, refused.body.error.details[0].message];
+  };
+  const starter = (choice: string) =>
+    `is not available; choose ${choice}, or ask the platform's operator ("The class does not support the plan starter.")`;
+  expect(await refusalOf("starter")).toEqual([422, starter("dev, growth, scale or none")]);
+  await retire(true);
+  try {
+    expect(await refusalOf("growth")).toEqual([422, "must be dev, scale or left out"]);
+    expect(await refusalOf("starter")).toEqual([422, starter("dev, scale or none")]);
+  } finally {
+    await retire(false);
+  }
+});
+
+test.each<[string, string[], string, string]>([
+  ["the default", ["default"], "choose none, or ", "must be left out"],
+  ["all but the default", ["dev", "growth"], "choose dev or growth, or ", "must be dev or growth"],
+  ["one", ["dev"], "choose dev, or ", "must be dev"],
+  ["none", [], "", "must be another plan, of which none is available; ask the platform's operator"],
+])("what can be chosen where %s has a class", async (_, available, unavailable, unknown) => {
+  const slugs = ["default", "dev", "starter", "growth", "scale"];
+  const classes = Object.fromEntries(
+    slugs.map((slug) => [slug, { class: available.includes(slug) ? "plain" : no("it") }]),
+  );
+  const { db } = api.deps;
+  const reason = '("The class does not support it.")';
+  expect(await refuseUnavailable(db, "scale", classes)).toEqual([
+    {
+      field: "plan",
+      code: "unsupported",
+      message: `is not available; ${unavailable}ask the platform's operator ${reason}`,
+    },
+  ]);
+  await expect(requireOffered(db, "retired", classes)).rejects.toMatchObject({
+    details: [{ field: "plan", code: "invalid_enum", message: unknown }],
   });
 });
 

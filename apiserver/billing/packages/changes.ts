@@ -1,5 +1,9 @@
 import { MANAGER_APISERVER, PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
-import type { Packages } from "../../../shared/crd/published-config.ts";
+import {
+  type ClassCapabilitiesByPlan,
+  findUnsupportedReason,
+  type Packages,
+} from "../../../shared/crd/published-config.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
 import { recordAudit } from "../../audit/index.ts";
@@ -7,7 +11,8 @@ import { toActor } from "../../audit/record.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { Author } from "../../http/authentication/principal.ts";
-import { invalidField, notFound } from "../../http/errors.ts";
+import { type ErrorDetail, invalidField, notFound } from "../../http/errors.ts";
+import { findPlanCapabilities } from "../../resources/platform-config.ts";
 import { markAllDue } from "../budgets/store.ts";
 import { effectiveAfter } from "../month.ts";
 import { auditPackage } from "./present.ts";
@@ -65,17 +70,59 @@ export async function requirePackage(db: Queryable, slug: string): Promise<Packa
 
 /**
  * Until the end of the transaction the package is one that a new cluster can have. Throws 422 for one that is unknown
- * or retired.
+ * or retired, with those that can be chosen.
  */
-export async function requireOffered(tx: Queryable, slug: string): Promise<void> {
+export async function requireOffered(
+  tx: Queryable,
+  slug: string,
+  published: ClassCapabilitiesByPlan,
+): Promise<void> {
   await sharePackages(tx);
-  const offered = (await readPackages(tx)).filter(({ retired }) => !retired).map((one) => one.slug);
+  const offered = await listOffered(tx);
   if (offered.includes(slug)) return;
-  const choice =
-    offered.length === 0
-      ? "must be left out: no plan is on offer"
-      : `must be ${offered.join(", ")} or left out`;
-  throw invalidField("plan", "invalid_enum", choice);
+  const { names, canBeLeftOut } = findChoice(offered, published);
+  if (names.length === 0 && !canBeLeftOut) {
+    const message = "must be another plan, of which none is available; ask the platform's operator";
+    throw invalidField("plan", "invalid_enum", message);
+  }
+  const choice = [...names, ...(canBeLeftOut ? ["left out"] : [])];
+  throw invalidField("plan", "invalid_enum", `must be ${formatChoice(choice)}`);
+}
+
+/** Refuses a plan that no class can make, as its cluster would wait without end, with those that can be chosen. */
+export async function refuseUnavailable(
+  db: Queryable,
+  slug: string | null | undefined,
+  published: ClassCapabilitiesByPlan,
+): Promise<ErrorDetail[]> {
+  const reason = findUnavailableReason(published, slug);
+  if (reason === undefined) return [];
+  const { names, canBeLeftOut } = findChoice(await listOffered(db), published);
+  const choice = [...names, ...(canBeLeftOut ? ["none"] : [])];
+  const advice = choice.length === 0 ? "" : `choose ${formatChoice(choice)}, or `;
+  const message = `is not available; ${advice}ask the platform's operator ("${reason}")`;
+  return [{ field: "plan", code: "unsupported", message }];
+}
+
+async function listOffered(db: Queryable): Promise<string[]> {
+  return (await readPackages(db)).filter(({ retired }) => !retired).map(({ slug }) => slug);
+}
+
+function findUnavailableReason(
+  published: ClassCapabilitiesByPlan,
+  slug: string | null | undefined,
+): string | undefined {
+  return findUnsupportedReason(findPlanCapabilities(published, slug)?.class);
+}
+
+/** Of what is on offer that which is not known to have no class. */
+function findChoice(offered: readonly string[], published: ClassCapabilitiesByPlan) {
+  const names = offered.filter((name) => findUnavailableReason(published, name) === undefined);
+  return { names, canBeLeftOut: findUnavailableReason(published, undefined) === undefined };
+}
+
+function formatChoice(choice: readonly string[]): string {
+  return [choice.slice(0, -1).join(", "), ...choice.slice(-1)].filter((part) => part !== "").join(" or ");
 }
 
 const REQUEST_TIMEOUT_MS = 2000;

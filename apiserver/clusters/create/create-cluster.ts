@@ -8,7 +8,11 @@ import {
   LABEL_ID,
   LABEL_ORG_ID,
 } from "../../../shared/crd/names.ts";
-import { findUnsupportedReason, type PlanCapabilities } from "../../../shared/crd/published-config.ts";
+import {
+  type ClassCapabilitiesByPlan,
+  findUnsupportedReason,
+  type PlanCapabilities,
+} from "../../../shared/crd/published-config.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../../shared/crd/quota.ts";
 import { assessCost, type PlannedCluster, requireOffered } from "../../billing/index.ts";
 import type { Queryable } from "../../db/client.ts";
@@ -51,15 +55,15 @@ interface CreateIdentity {
 }
 
 /**
- * Every fault of a create beyond its schema: the version must be in the catalogue, the plan must have a class, and that what is
- * asked of it, as far as both are known, the pools must hold the rules between their fields and have unique names.
+ * Every fault of a create beyond its schema and its plan: the version must be in the catalogue, the class of the plan must have
+ * what is asked of it, as far as that is known, the pools must hold the rules between their fields and have unique names.
  */
 export function checkCreate(
   body: CreateClusterBody,
   catalogue: VersionCatalogue,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
-  const details = [...refusePlan(capabilities), ...refuseList(body, capabilities)];
+  const details = refuseList(body, capabilities);
   if (resolveVersion(catalogue, body.k8s_version) === undefined)
     details.push({ field: "k8s_version", ...unknownVersion(catalogue) });
   const names = new Set<string>();
@@ -84,14 +88,6 @@ export function checkEnds({ spec, nodePools }: NewCluster, now: Date): ErrorDeta
       refusePastEnd(pool.spec.expiresAt, now, `node_pools[${index}].expires_at`),
     ),
   ];
-}
-
-/** A cluster that no class can make would wait without end. */
-function refusePlan(capabilities: PlanCapabilities | undefined): ErrorDetail[] {
-  const reason = findUnsupportedReason(capabilities?.class);
-  if (reason === undefined) return [];
-  const message = `is not available; choose another plan, or ask the platform's operator ("${reason}")`;
-  return [{ field: "plan", code: "unsupported", message }];
 }
 
 function refuseList(
@@ -163,9 +159,11 @@ export interface NewCluster extends ObjectPlace {
 
 interface CreateClusterOptions {
   dryRun: boolean;
-  /** What `checkCreate` found. What an earlier attempt has begun is completed all the same. */
+  /** What `refuseUnavailable` and `checkCreate` found. What an earlier attempt has begun is completed all the same. */
   details: readonly ErrorDetail[];
   warnings?: readonly ErrorDetail[];
+  /** What classes can do, as far as it is known. */
+  published?: ClassCapabilitiesByPlan;
 }
 
 /**
@@ -177,7 +175,7 @@ export async function createCluster(
   deps: Deps,
   caller: Caller,
   desired: NewCluster,
-  { dryRun, details, warnings = [] }: CreateClusterOptions,
+  { dryRun, details, warnings = [], published = {} }: CreateClusterOptions,
 ): Promise<WriteResult<ProjectedCluster, Effects>> {
   const { orgId, clusterId, objectName, spec, nodePools } = desired;
   // What exists is found without the Kubernetes API, and what an earlier attempt has begun has its Namespace.
@@ -202,7 +200,7 @@ export async function createCluster(
     async check(tx) {
       const [first, ...others] = details;
       if (first !== undefined) throw validationFailed([first, ...others]);
-      if (spec.plan !== undefined) await requireOffered(tx, spec.plan);
+      if (spec.plan !== undefined) await requireOffered(tx, spec.plan, published);
       await assess(tx);
     },
     effects: async (db) => ({

@@ -5,6 +5,11 @@ test.each([
   ["out_of_range", "must be a whole number from 1 to 128"],
   ["invalid_format", "must be MAJOR.MINOR or MAJOR.MINOR.PATCH, as 1.35 or 1.35.1"],
   ["too_many", "must have at most 1 entry"],
+  [
+    "unsupported",
+    'is not available; choose dev, growth or none, or ask the platform\'s operator ("No class.")',
+  ],
+  ["unsupported", 'is not available; ask the platform\'s operator ("No class.")'],
 ])("%s: %j is an allowed form", (code, message) => {
   expect(findFormFault(code, message)).toBeUndefined();
 });

@@ -60,7 +60,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   unsupported: [
     /^is not supported; leave it out, or ask the platform's operator \(".+"\)$/,
     /^must be left out with FOCUS, whose Tags hold the labels$/,
-    /^is not available; choose another plan, or ask the platform's operator \(".+"\)$/,
+    /^is not available; (choose \w+((, \w+)* or \w+)?, or )?ask the platform's operator \(".+"\)$/,
   ],
   below_one_node: [/^must be 0 or cover at least one node/],
 };
