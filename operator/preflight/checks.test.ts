@@ -3,6 +3,7 @@ import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import {
   type Check,
   checkAutoscaler,
+  checkCapiVersion,
   checkGates,
   checkNetworks,
   checkNodeLabels,
@@ -75,6 +76,32 @@ test("the rights to add-ons and registrations, which an installation from before
       "create clusteraccesses",
     ]),
   );
+});
+
+test.each<[string, Parameters<typeof checkCapiVersion>[0], string, RegExp]>([
+  [
+    "a tag",
+    [{ name: "capi-system/manager", images: ["proxy:1", "registry.k8s.io/capi:v1.14.0"] }],
+    "ok",
+    /^Cluster API is v1\.14\.0 \(Deployment capi-system\/manager\)\.$/,
+  ],
+  [
+    "a tag and a digest",
+    [{ name: "a/b", images: ["registry:5000/capi:v1.14.1@sha256:0"] }],
+    "ok",
+    /v1\.14\.1 /,
+  ],
+  [
+    "a digest alone",
+    [{ name: "a/b", images: ["capi@sha256:0"] }],
+    "unknown",
+    /has an image with one\. Compare/,
+  ],
+  ["no Deployment", [], "unknown", /no Deployment with the label/],
+  ["no right", undefined, "unknown", /may not list Deployments\. Compare/],
+])("Cluster API's version: %s", (_, managers, state, text) => {
+  const check = checkCapiVersion(managers);
+  expect(check).toMatchObject({ about: "cluster api", state, text: expect.stringMatching(text) });
 });
 
 test("a plan that lacks something names it", () => {

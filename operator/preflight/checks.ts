@@ -42,6 +42,28 @@ export function checkGates({ topology, taints }: CapiGates): Check[] {
       ];
 }
 
+/** A Deployment of Cluster API's core manager. */
+export interface CoreManager {
+  /** "namespace/name". */
+  name: string;
+  images: readonly string[];
+}
+
+/** Cluster API's version, by the tag of the image of its core manager; undefined = which ones there are could not be read. */
+export function checkCapiVersion(managers: readonly CoreManager[] | undefined): Check {
+  const about = "cluster api";
+  const versions = (managers ?? []).flatMap(({ name, images }) => {
+    const tag = images.map((image) => /:(v\d+\.\d+\.\d+[\w.+-]*)(@|$)/.exec(image)?.[1]).find(Boolean);
+    return tag === undefined ? [] : [`${tag} (Deployment ${name})`];
+  });
+  if (versions.length > 0) return { state: "ok", about, text: `Cluster API is ${versions.join(", ")}.` };
+  const text =
+    managers === undefined
+      ? "The version of Cluster API is not known: the operator may not list Deployments. Compare it with docs/operators/versions.md."
+      : "The version of Cluster API is not known: no Deployment with the label cluster.x-k8s.io/provider=cluster-api has an image with one. Compare it with docs/operators/versions.md.";
+  return { state: "unknown", about, text };
+}
+
 /** A node, and what Cluster API made of the labels of its machine. */
 export interface LabelledNode {
   /** "namespace/cluster". */

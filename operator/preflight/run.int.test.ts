@@ -1,13 +1,25 @@
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
+import { findFreePort } from "../../e2e/platform/programs/free-port.ts";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createEngineer } from "../../e2e/testing/custom-resources.ts";
-import { PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../shared/crd/names.ts";
+import {
+  PACKAGES_CONFIG_MAP,
+  PACKAGES_KEY,
+  VERSION_CATALOGUE_CONFIG_MAP,
+  VERSION_CATALOGUE_KEY,
+} from "../../shared/crd/names.ts";
 import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import { openTestApi } from "../../shared/crd/testing.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
-import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { configMapKind, deploymentKind } from "../../shared/kube/core-kinds.ts";
+import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
+import type { Config } from "../config.ts";
+import { parseSubnetRange } from "../subnets/allocate.ts";
+import { takeSubnet } from "../subnets/lock.ts";
 import { settings } from "../testing.ts";
+import { formatCheck } from "./checks.ts";
 import { checkInstallation, reportInstallation } from "./run.ts";
 
 const absent = { class: "absent", namespace: settings.platformNamespace, controlPlaneReplicas: 1 };
@@ -33,6 +45,59 @@ test("a complete installation is ok, but for its only plan, which has no class",
     autoscaler: "warning",
     networks: "ok",
   });
+});
+
+const nodeKind = defineKind<KubeObject & { spec: object }>({
+  group: "",
+  version: "v1",
+  kind: "Node",
+  plural: "nodes",
+  namespaced: false,
+});
+
+test("the version of Cluster API, free networks and the images are told by what the management cluster has", async () => {
+  const api = await openTestApi();
+  const { client, namespace } = api;
+  const by = { fieldManager: "test" };
+  const node = `preflight-${namespace}`;
+  const range = { subnetRange: parseSubnetRange("10.77.0.0/16") };
+  const labels = { "cluster.x-k8s.io/provider": "cluster-api" };
+  const image = "registry.example.com/core:v1.14.9";
+  const template = { metadata: { labels }, spec: { containers: [{ name: "manager", image }] } };
+  const manager = { replicas: 0, selector: { matchLabels: labels }, template };
+  await client.create(deploymentKind, { metadata: { namespace, name: "core", labels }, spec: manager }, by);
+  const podCIDRs = { podCIDR: "10.77.4.0/24", podCIDRs: ["10.77.4.0/24"], unschedulable: true };
+  await client.create(nodeKind, { metadata: { name: node }, spec: podCIDRs }, by);
+  for (const subnet of ["10.77.1.0/24", "10.77.2.0/24"]) {
+    const step = takeSubnet(namespace, subnet, randomUUID());
+    if (step.verb === "create") await client.create(step.kind, step.object, by);
+  }
+  const transport = open();
+  const look = async (changes: Partial<Config["settings"]>) => {
+    const told = { settings: { ...config.settings, platformNamespace: namespace, ...range, ...changes } };
+    return (await checkInstallation(transport, told)).map(formatCheck).join("\n");
+  };
+  const autoscalerImage = `localhost:${await findFreePort()}/ca:v{minor}.0`;
+  const first = await look({ autoscalerImage });
+  const data = {
+    [VERSION_CATALOGUE_KEY]: JSON.stringify([{ version: "1.34.2", status: "supported" }]),
+  };
+  await client.create(
+    configMapKind,
+    { metadata: { namespace, name: VERSION_CATALOGUE_CONFIG_MAP }, data },
+    by,
+  );
+  const second = await look({ autoscalerImage, subnetRange: parseSubnetRange("10.0.0.0/16") });
+  await client.delete(nodeKind, undefined, node);
+  await transport.close();
+  await api.close();
+  expect(first).toMatch(/^ok +cluster api: .*v1\.14\.9 \(Deployment \S+\/core\)/m);
+  expect(first).toMatch(/^warning +ranges: .*10\.77\.0\.0\/16 of nodes overlaps 10\.77\.4\.0\/24/m);
+  expect(first).toMatch(/^ok +subnets: 2 of the 256 networks of nodes in 10\.77\.0\.0\/16 are taken/m);
+  expect(first).toMatch(/^unknown image: .*offers no valid version/m);
+  // The Services of the stack's management cluster.
+  expect(second).toMatch(/^warning +ranges: .*10\.0\.0\.0\/16 of nodes overlaps 10\.0\.0\.0\/24/m);
+  expect(second).toMatch(/^unknown image: Whether localhost:\d+ has localhost:\d+\/ca:v1\.34\.0 could not/m);
 });
 
 test("packages that cannot be read are a failure, and the rest is still looked at", async () => {

@@ -42,6 +42,7 @@ import {
   listNeededRights,
   type Right,
 } from "./checks.ts";
+import { checkAutoscalerImages, checkCoreManagers, checkManagementNetworks } from "./management.ts";
 
 /** A question about the rights of who asks (authorization.k8s.io/v1). */
 interface AccessReview extends KubeObject {
@@ -71,8 +72,9 @@ const nodeKind: TenantKind<KubeObject> = {
 };
 
 /**
- * What an installation needs and has, in the order in which to mend it: Kubernetes, the kinds, the caller's rights,
- * Cluster API's gates, what it does with labels, the classes of the plans, and the configuration. Changes nothing.
+ * What an installation needs and has, in the order in which to mend it: Kubernetes, the kinds, Cluster API's version, the
+ * caller's rights, Cluster API's gates, what it does with labels, the classes of the plans, the networks, and the configuration
+ * with the images that it names, for which their registries are asked. Changes nothing.
  * Rejects with a KubeError when the Kubernetes API does not answer.
  */
 export async function checkInstallation(
@@ -86,9 +88,11 @@ export async function checkInstallation(
   const kinds = await explain("kinds", "Marina's and Cluster API's definitions have all fields.", () =>
     requireKinds(transport, [requireOwnKinds(), CAPI], log),
   );
-  const more = kinds.state === "ok" ? await checkClusterApi(createClient(transport), settings) : [];
-  const configured = [checkAutoscaler(settings.autoscalerImage), checkNetworks(settings.platformCIDRs)];
-  return [kubernetes, kinds, ...more, ...configured];
+  const client = createClient(transport);
+  const more = kinds.state === "ok" ? await checkClusterApi(client, settings) : [];
+  const images = kinds.state === "ok" ? await checkAutoscalerImages(client, settings) : [];
+  const networks = checkNetworks(settings.platformCIDRs);
+  return [kubernetes, kinds, ...more, checkAutoscaler(settings.autoscalerImage), ...images, networks];
 }
 
 /** At the start of the operator, whose kinds are there: logs what keeps clusters back, and what tenants cannot have. */
@@ -130,7 +134,9 @@ async function checkClusterApi(
     takesTaints: gates.taints,
   });
   const plans = checkPlans(capabilities, settings.plans);
-  return [...rights, ...checkGates(gates), labels, ...published.checks, ...plans];
+  const version = await checkCoreManagers(client);
+  const ranges = await checkManagementNetworks(client, settings);
+  return [version, ...rights, ...checkGates(gates), labels, ...published.checks, ...plans, ...ranges];
 }
 
 /** The packages that the API server has published; of an invalid publication none, and a failure. */
