@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findFreePort } from "../../e2e/platform/programs/free-port.ts";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
@@ -11,6 +13,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import { openTestApi } from "../../shared/crd/testing.ts";
+import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { configMapKind, deploymentKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
@@ -20,6 +23,7 @@ import { parseSubnetRange } from "../subnets/allocate.ts";
 import { takeSubnet } from "../subnets/lock.ts";
 import { settings } from "../testing.ts";
 import { formatCheck } from "./checks.ts";
+import { checkCoreManagers, checkManagementNetworks } from "./management.ts";
 import { checkInstallation, reportInstallation } from "./run.ts";
 
 const absent = { class: "absent", namespace: settings.platformNamespace, controlPlaneReplicas: 1 };
@@ -115,6 +119,45 @@ test("packages that cannot be read are a failure, and the rest is still looked a
     text: expect.stringContaining(`${namespace}/${PACKAGES_CONFIG_MAP} is invalid`),
   });
   expect(checks.map(({ about }) => about)).toContain("plan absent");
+});
+
+test("what the operator may not read of the management cluster is unknown, and the line says which right is missing", async () => {
+  const api = await openTestApi();
+  const user = `preflight:${api.namespace}`;
+  const inNamespace = ["--namespace", api.namespace];
+  const read = ["--verb=get,list", "--resource=configmaps"];
+  await api.kubectl("create", "role", "locks", ...read, ...inNamespace);
+  await api.kubectl("create", "rolebinding", "locks", "--role=locks", `--user=${user}`, ...inNamespace);
+  const connection = loadConnection(process.env.MARINA_TEST_KUBECONFIG);
+  const readHeaders = async () => ({ ...(await connection.readHeaders?.()), "impersonate-user": user });
+  const transport = createTransport({ connection: { ...connection, readHeaders } });
+  const client = createClient(transport);
+  const told = { ...config.settings, platformNamespace: api.namespace };
+  const checks = [await checkCoreManagers(client), ...(await checkManagementNetworks(client, told))];
+  await transport.close();
+  await api.close();
+  expect(checks).toMatchObject([
+    { state: "unknown", about: "cluster api", text: expect.stringContaining("may not list Deployments") },
+    {
+      state: "unknown",
+      about: "ranges",
+      text: expect.stringContaining("may not list nodes and servicecidrs"),
+    },
+    { state: "ok", about: "subnets" },
+  ]);
+});
+
+test("docs/operators/install.md lists every line", async () => {
+  const page = readFileSync(join(import.meta.dirname, "..", "..", "docs", "operators", "install.md"), "utf8");
+  const transport = open();
+  const autoscalerImage = `localhost:${await findFreePort()}/ca:v1`;
+  const checks = await checkInstallation(transport, { settings: { ...config.settings, autoscalerImage } });
+  await transport.close();
+  const lines = new Set(checks.map(({ about }) => about.replace(/^plan .*/, "plan <name>")));
+  const documented = [...page.matchAll(/^\| `([\w <>]+)` +\| .+\|$/gm)].map(([, name]) => name);
+  // Only a failure has it.
+  expect(documented).toEqual(expect.arrayContaining([...lines, "packages"]));
+  expect(documented.filter((name) => name !== "packages" && !lines.has(name ?? ""))).toEqual([]);
 });
 
 test("the operator logs at its start what keeps clusters back", async () => {
