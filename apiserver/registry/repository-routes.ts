@@ -2,6 +2,7 @@ import { recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
+import { cutPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
 import type { UseRegistry } from "./backend/access.ts";
@@ -45,8 +46,12 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
           limit: query.limit,
         }),
       );
-      const items = names.map((name) => presentRepository(deps.config.registry, orgId, name));
-      return c.json({ items, next_cursor: next === undefined ? null : nameToCursor(next) }, 200);
+      const page = cutPage(names, {
+        present: (name) => presentRepository(deps.config.registry, orgId, name),
+        cursorOf: nameToCursor,
+        next: next === undefined ? null : nameToCursor(next),
+      });
+      return c.json(page, 200);
     },
   );
 
@@ -132,7 +137,12 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
         listTags(backend, repository, { after, limit: query.limit }),
       );
       if (items.length === 0 && after === undefined) throw notFound("repository");
-      return c.json({ items, next_cursor: next === undefined ? null : nameToCursor(next) }, 200);
+      const page = cutPage(items, {
+        present: (item) => item,
+        cursorOf: ({ name }) => nameToCursor(name),
+        next: next === undefined ? null : nameToCursor(next),
+      });
+      return c.json(page, 200);
     },
   );
 

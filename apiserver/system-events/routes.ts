@@ -4,7 +4,7 @@ import { type FeedKey, findEventRanges, listEventsAfter } from "../events/feed.t
 import type { Principal } from "../http/authentication/principal.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { acceptedType, JSON_TYPE } from "../http/contract/download.ts";
-import { cursorToPosition, type PageRequest, positionToCursor } from "../http/contract/page.ts";
+import { cursorToPosition, cutPage, type PageRequest, positionToCursor } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
 import { ApiError, notFound } from "../http/errors.ts";
 import { findClusterStates, isClusterServed } from "../resources/project/index.ts";
@@ -199,8 +199,7 @@ async function readPage(deps: Deps, feed: FeedKey, { cursor, limit }: PageReques
   const rows = await listEventsAfter(deps.db, feed, position, limit + 1);
   const shown = rows.slice(0, limit);
   const last = shown.at(-1);
-  return {
-    items: shown.map(presentEvent),
-    next_cursor: rows.length > limit && last !== undefined ? positionToCursor(last.id) : null,
-  };
+  const cursorOf = ({ id }: { id: number }) => positionToCursor(id);
+  const next = rows.length > limit && last !== undefined ? cursorOf(last) : null;
+  return cutPage(shown, { present: presentEvent, cursorOf, next });
 }

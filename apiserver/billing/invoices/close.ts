@@ -3,7 +3,7 @@ import { recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { emitWebhookEvents, newEvent } from "../../events/emit.ts";
-import type { Page, PageRequest } from "../../http/contract/page.ts";
+import { cutPage, type Page, type PageRequest } from "../../http/contract/page.ts";
 import { isCountry } from "../country.ts";
 import { invoiceGenerated } from "../event-schema.ts";
 import { toJsonCents } from "../money.ts";
@@ -87,19 +87,27 @@ export async function closeOrganizationOrLog(
   }
 }
 
+/** What closing a month would come to for one organization. */
+export interface OutcomeOf {
+  orgId: string;
+  outcome: Outcome;
+}
+
 /** What closing a month would come to, for a page of organizations by id; writes nothing. */
-export async function dryRunClose(
+export async function dryRunClose<Item>(
   { db, config: { invoicing } }: CloseDeps,
   month: Month,
   { cursor, limit }: PageRequest,
-): Promise<Page<{ orgId: string; outcome: Outcome }>> {
+  present: (of: OutcomeOf) => Item,
+): Promise<Page<Item>> {
   const ids = await listOrganizationsWithUsage(db, usedBefore(month), { cursor, limit: limit + 1 });
-  const items: { orgId: string; outcome: Outcome }[] = [];
+  const rows: OutcomeOf[] = [];
   for (const orgId of ids.slice(0, limit)) {
     const { due: _, ...outcome } = await draftInvoice(db, invoicing, orgId, month);
-    items.push({ orgId, outcome });
+    rows.push({ orgId, outcome });
   }
-  return { items, next_cursor: ids.length > limit ? (items.at(-1)?.orgId ?? null) : null };
+  const next = ids.length > limit ? (rows.at(-1)?.orgId ?? null) : null;
+  return cutPage(rows, { present, cursorOf: ({ orgId }) => orgId, next });
 }
 
 /** Issues the invoice of one organization and month, if anything is to be invoiced and nothing is missing. */

@@ -3,7 +3,7 @@ import { toCsv } from "../csv.ts";
 import { formatCents, toJsonCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import { unitSizeOf } from "../rating/lines.ts";
-import type { Outcome } from "./close.ts";
+import type { OutcomeOf } from "./close.ts";
 import type { WaitingInvoice } from "./close-store.ts";
 import type { InvoiceLine } from "./compose.ts";
 import type { Buyer, TaxNumbers } from "./document-columns.ts";
@@ -122,10 +122,7 @@ export function presentWaiting(row: WaitingInvoice): z.output<typeof waitingInvo
 export function presentOutcome({
   orgId,
   outcome,
-}: {
-  orgId: string;
-  outcome: Outcome;
-}): z.output<typeof dryCloseRecord>["items"][number] {
+}: OutcomeOf): z.output<typeof dryCloseRecord>["items"][number] {
   return {
     org_id: orgId,
     outcome: outcome.kind === "issued" ? "due" : outcome.kind,

@@ -226,8 +226,8 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
       if (query.dry_run)
         return runOnce({}, async () => {
-          const { items, next_cursor } = await dryRunClose(deps, month, query);
-          return c.json({ month: month.name, items: items.map(presentOutcome), next_cursor }, 200);
+          const page = await dryRunClose(deps, month, query, presentOutcome);
+          return c.json({ month: month.name, ...page }, 200);
         });
       return transact(
         async (tx) => {

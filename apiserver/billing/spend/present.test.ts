@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { limitGroups } from "./present.ts";
+import { createId } from "../../../shared/program/id.ts";
+import { MAX_PAGE_BYTES } from "../../http/contract/page.ts";
+import { type Month, parseMonth } from "../month.ts";
+import { flatPrices, interval } from "../rating/testing.ts";
+import { limitGroups, presentSpend } from "./present.ts";
 
 const aGroup = (value: string | null, cents: number) => ({
   value,
@@ -41,4 +45,32 @@ test("groups add up to the same to the cent, and there are at most 1000, however
     }),
     { numRuns: 20 },
   );
+});
+
+test("a page of usage ends where 1 MiB is reached, the next one follows, and the sums are those of the month", () => {
+  const month = parseMonth("2026-10") as Month;
+  const pools = Array.from({ length: 120 }, createId);
+  const intervals = Array.from({ length: 5 }, createId).flatMap((clusterId) =>
+    pools.map((nodePoolId) => interval({ clusterId, nodePoolId })),
+  );
+  const source = { month, intervals, history: { prices: flatPrices(1_000_000n), packages: [] } };
+  const read = (cursor: string | undefined, limit: number) =>
+    presentSpend({ orgId: createId(), source, now: month.end }, { cursor, limit });
+
+  const first = read(undefined, 100);
+  const second = read(first.next_cursor ?? "", 100);
+  const third = read(second.next_cursor ?? "", 100);
+  const pages = [first, second, third];
+  const shown = pages.flatMap(({ items }) => items);
+  expect(shown.map((cluster) => cluster.cluster_id)).toEqual([
+    ...new Set(intervals.map(({ clusterId }) => clusterId)),
+  ]);
+  expect(pages.map(({ items }) => items.length)).toEqual([2, 2, 1]);
+  expect(first.next_cursor).toBe(first.items.at(-1)?.cluster_id);
+  expect(third.next_cursor).toBeNull();
+  for (const { items, amount_cents } of pages) {
+    expect(Buffer.byteLength(JSON.stringify(items))).toBeLessThan(MAX_PAGE_BYTES);
+    expect(amount_cents).toBe(5 * pools.length * 100);
+  }
+  expect(shown.reduce((sum, cluster) => sum + cluster.amount_cents, 0)).toBe(first.amount_cents);
 });

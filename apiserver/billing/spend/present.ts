@@ -1,6 +1,6 @@
 import type { z } from "@hono/zod-openapi";
 import { NIL_ID } from "../../../shared/program/id.ts";
-import type { Page, PageRequest } from "../../http/contract/page.ts";
+import { cutPage, type PageRequest } from "../../http/contract/page.ts";
 import { toCsv } from "../csv.ts";
 import { centsToEuros, formatMicroEuros, formatPrice, toJsonCents } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";
@@ -50,10 +50,15 @@ export function presentSpend(
   const linesOf = Map.groupBy(rated, keyOf);
   // In the order of clusters, so that every page names the resource types in the same order.
   const lines = [...linesOf.keys()].toSorted().flatMap((id) => linesOf.get(id) ?? []);
-  const items = shown.flatMap((id) => {
-    const own = chargesOf.get(id);
-    return own === undefined ? [] : [presentCluster(own, linesOf.get(id) ?? [], source.month)];
-  });
+  // The sums are those of the whole month, whatever a page has room for.
+  const page = cutPage(
+    shown.filter((id) => chargesOf.has(id)),
+    {
+      present: (id) => presentCluster(chargesOf.get(id) ?? [], linesOf.get(id) ?? [], source.month),
+      cursorOf: (id) => id,
+      next: ids.length > limit ? (shown.at(-1) ?? null) : null,
+    },
+  );
   return {
     ...presentMonth(orgId, source.month, until),
     ...presentSum(lines),
@@ -62,9 +67,8 @@ export function presentSpend(
       amount_cents: toJsonCents(cents),
     })),
     ...presentGroups([...charges, ...ofOthers], source.month, grouping),
-    items,
-    next_cursor: ids.length > limit ? (shown.at(-1) ?? null) : null,
-  } satisfies Usage & Page<UsageOfCluster>;
+    ...page,
+  };
 }
 
 /** What the month that `now` lies in will amount to. */

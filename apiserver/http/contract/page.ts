@@ -64,22 +64,41 @@ export function toPage<Row extends { id: string }, Item>(
   limit: number,
   present: (row: Row) => Item,
 ): Page<Item> {
-  const items = takePage(rows.slice(0, limit), present);
-  const last = rows[items.length - 1];
-  return { items, next_cursor: rows.length > items.length && last !== undefined ? last.id : null };
+  return cutPage(rows.slice(0, limit), {
+    present,
+    cursorOf: ({ id }) => id,
+    next: rows.length > limit ? (rows[limit - 1]?.id ?? null) : null,
+  });
 }
 
-/** Presents as many of the first rows as MAX_PAGE_BYTES have room for, at least one. */
-function takePage<Row, Item>(rows: readonly Row[], present: (row: Row) => Item): Item[] {
-  const taken: Item[] = [];
+/** How the rows of a page become its items and its cursor. */
+interface PageOptions<Row, Item> {
+  present: (row: Row) => Item;
+  /** The cursor of the page after the one whose last row this is. */
+  cursorOf: (row: Row) => string;
+  /** The cursor of the page after all rows; null: they are the last ones. */
+  next: string | null;
+}
+
+/**
+ * Presents `rows`, which are at most a page, or as many of the first ones as MAX_PAGE_BYTES have room for, at least one:
+ * then the next page begins after the last one that is shown.
+ */
+export function cutPage<Row, Item>(
+  rows: readonly Row[],
+  { present, cursorOf, next }: PageOptions<Row, Item>,
+): Page<Item> {
+  const items: Item[] = [];
   let bytes = 0;
+  let last: Row | undefined;
   for (const row of rows) {
     const item = present(row);
     bytes += Buffer.byteLength(JSON.stringify(item));
-    if (bytes > MAX_PAGE_BYTES && taken.length > 0) break;
-    taken.push(item);
+    if (bytes > MAX_PAGE_BYTES && last !== undefined) return { items, next_cursor: cursorOf(last) };
+    items.push(item);
+    last = row;
   }
-  return taken;
+  return { items, next_cursor: next };
 }
 
 const ID_HEX_DIGITS = 16;
@@ -114,12 +133,11 @@ export function toPositionPage<T>(
   const rest = items
     .filter((item) => positionOf(item) > after)
     .toSorted((left, right) => positionOf(left) - positionOf(right));
-  const shown = takePage(rest.slice(0, limit), (item) => item);
+  const cursorOf = (item: T) => positionToCursor(positionOf(item));
+  const shown = rest.slice(0, limit);
   const last = shown.at(-1);
-  return {
-    items: shown,
-    next_cursor: rest.length > shown.length && last !== undefined ? positionToCursor(positionOf(last)) : null,
-  };
+  const next = rest.length > limit && last !== undefined ? cursorOf(last) : null;
+  return cutPage(shown, { present: (item) => item, cursorOf, next });
 }
 
 /**

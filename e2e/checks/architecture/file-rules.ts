@@ -17,6 +17,11 @@ const SLICE_FILES: readonly { matches: RegExp; name: RegExp; rule: string }[] = 
     name: /^(?!(.+-)?routes\.ts$)/,
     rule: "handlers write by transact, change or transactAs, which confirm the caller's right",
   },
+  {
+    matches: /\bnext_cursor(?!: z\b)\s*[:,}]/,
+    name: /^(.+-)?schema\.ts$/,
+    rule: "pages are made by toPage, toPositionPage and cutPage, which count their bytes",
+  },
   { matches: /from "drizzle-orm"/, name: /^((.+-)?store|table)\.ts$/, rule: "SQL stands in store.ts" },
 ];
 
