@@ -146,11 +146,12 @@ function describeResponses(operation: Operation): Responses {
 function describeResponse({ method }: Operation, response: ResponseSpec): Responses[string] {
   const headers = [...COMMON_HEADERS, ...(response.headers ?? [])];
   if (method === "post") headers.push("Idempotency-Replayed");
+  // Generators that take one form take the first: a stream is what its operation is for.
   const content = {
-    ...describeBody(response),
     ...(response.stream === undefined
       ? {}
       : { [response.stream.mediaType]: describeStream(response.stream) }),
+    ...describeBody(response),
     ...Object.fromEntries((response.files ?? []).map((file) => [file.mediaType, describeFile(file)])),
   };
   return {
