@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
+import { CALLER_PART } from "./http/contract/byte-budget.ts";
+import { JSON_TYPE } from "./http/contract/download.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { MAX_PAGE_BYTES } from "./http/contract/page.ts";
 import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
-import { declareOperations, declareOtherRoutes } from "./openapi/render.ts";
+import { declareOperations, declareOtherRoutes, renderOpenApi } from "./openapi/render.ts";
+import { MAX_REPORT_BYTES } from "./registry/report.ts";
 import { HELD_BY_ROUTES, HELD_RECORDS } from "./testing/holds-rows.ts";
+import { findMaxJsonBytes } from "./testing/response-bytes.ts";
 
 const HEAD = `# What a caller can make a process and its stores hold
 
@@ -13,6 +17,10 @@ One request of each operation, with the default limits; [deployment.md](deployme
 Whatever the operations, the bytes of all bodies and unread responses of one user are bounded, and of one organization, address and
 process. Besides its records, a change adds a row to the audit log, and a POST with an Idempotency-Key one that is kept for
 24 hours. Seconds are those in which a request arrives, is worked on and its response is read.
+
+Bytes of a response are the most that its schema admits; of a page 1,048,576 and what is around its items, or one item that is
+larger. No response to a GET has more than 16,777,216, the share of one user in \`MARINA_MAX_UNREAD_BYTES\`: a larger one is refused
+for good, the usage as CSV with 406 and all others with 400.
 
 `;
 
@@ -25,8 +33,34 @@ arrives and its response is read.
 `;
 
 const operations = declareOperations();
-const { headersSeconds, maxBodyBytes, requestSeconds, responseSeconds } = DEFAULT_REQUEST_LIMITS;
+const { headersSeconds, maxBodyBytes, maxUnreadBytes, requestSeconds, responseSeconds } =
+  DEFAULT_REQUEST_LIMITS;
+const MAX_READ_BYTES = maxUnreadBytes * CALLER_PART;
 const WORK_SECONDS = 55;
+/** What of a stream waits for its reader, in system-events/stream. */
+const MAX_STREAM_BYTES = 65_536;
+/** By operationId, of records that are bounded as a whole: a scan also has a state and a summary. */
+const BOUNDS: Readonly<Record<string, number>> = {
+  getTagScan: MAX_REPORT_BYTES + 1024,
+  requestTagScan: MAX_REPORT_BYTES + 1024,
+};
+
+interface JsonSchema {
+  $ref?: string;
+  maxLength?: number;
+  maxItems?: number;
+  items?: unknown;
+  properties?: Record<string, JsonSchema>;
+}
+
+interface DeclaredResponse {
+  content?: Record<string, { schema: JsonSchema }>;
+}
+
+const document: {
+  paths: Record<string, Record<string, { responses: Record<string, DeclaredResponse> }>>;
+  components: { schemas: Record<string, JsonSchema> };
+} = JSON.parse(renderOpenApi());
 
 test("docs/operators/holds.md has every operation, with what one request of it can hold", async () => {
   const header = ["operation", "body bytes", "response bytes", "seconds", "adds", "bound"];
@@ -55,7 +89,9 @@ function describeOtherRoutes(): string {
     `\`${route}\``,
     held.caller,
     held.bodyBytes.toLocaleString("en"),
-    held.responseBytes,
+    held.responseBytes === "none"
+      ? "0"
+      : `${MAX_READ_BYTES.toLocaleString("en")} at most: ${held.responseBytes}`,
     `${held.bodyBytes > 0 ? requestSeconds : headersSeconds}, ${responseSeconds}`,
     held.adds,
     held.bound,
@@ -64,11 +100,35 @@ function describeOtherRoutes(): string {
   return renderTable(header, rows);
 }
 
-function describeResponse({ responses, query }: Operation): string {
-  const isStream = Object.values(responses).some(({ stream }) => stream !== undefined);
-  if (isStream) return `a page of ${MAX_PAGE_BYTES.toLocaleString("en")}; 65,536 of a stream`;
-  const isPage = query !== undefined && "shape" in query && "cursor" in (query.shape as object);
-  return isPage ? `a page of ${MAX_PAGE_BYTES.toLocaleString("en")}` : "one record";
+/** The longest of each form that a success has. */
+function describeResponse(operation: Operation): string {
+  const { method, operationId, path, responses } = operation;
+  const longest = new Map<string, number>();
+  for (const [status, { content = {} }] of Object.entries(document.paths[path]?.[method]?.responses ?? {}))
+    for (const [mediaType, { schema }] of status.startsWith("2") ? Object.entries(content) : []) {
+      const isStream = responses[200]?.stream?.mediaType === mediaType;
+      const isJson = mediaType === JSON_TYPE;
+      const form = isStream ? " of a stream" : isJson ? "" : " of a file";
+      const file = isStream ? MAX_STREAM_BYTES : (schema.maxLength ?? Number.POSITIVE_INFINITY);
+      const bytes = isJson ? (BOUNDS[operationId] ?? findMaxBytes(schema)) : file;
+      const sent = method === "get" ? Math.min(bytes, MAX_READ_BYTES) : bytes;
+      longest.set(form, Math.max(longest.get(form) ?? 0, sent));
+    }
+  const described = [...longest].map(([form, bytes]) => `${bytes.toLocaleString("en")}${form}`);
+  return described.length === 0 ? "0" : described.join("; ");
+}
+
+/** Of a page, as many bytes as its items may have, or one of them, and of what is around them. */
+function findMaxBytes(schema: JsonSchema): number {
+  const { schemas } = document.components;
+  const bytesOf = (one: unknown) => findMaxJsonBytes(one, schemas);
+  const { properties = {} } = schemas[schema.$ref?.split("/").at(-1) ?? ""] ?? schema;
+  const { items, next_cursor: cursor, ...others } = properties;
+  if (items === undefined || cursor === undefined) return bytesOf(schema);
+  const { maxItems: count = Number.POSITIVE_INFINITY } = items;
+  const item = bytesOf(items.items);
+  const around = { type: "object", properties: { ...others, next_cursor: cursor, items: { const: [] } } };
+  return Math.min(count * item, Math.max(MAX_PAGE_BYTES, item)) + count + bytesOf(around);
 }
 
 function describeSeconds({ responses, body }: Operation): string {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { toCsv } from "./csv.ts";
+import { expect, test, vi } from "vitest";
+import { toCsv, toCsvWithin } from "./csv.ts";
 
 test.each([
   ["plain", "plain"],
@@ -61,4 +61,22 @@ test("the text of a cell is what was given, but for apostrophes before formulas"
       expect(cell.replaceAll("'", "")).toBe(text.replaceAll("'", ""));
     }),
   );
+});
+
+test("rows within so many bytes are the same file; of more there is none, and the rows after are not read", () => {
+  const rows = ["a", "é", "c"].map((name) => ({ name }));
+  const whole = toCsv(["name"], rows);
+  const bytes = Buffer.byteLength(whole);
+  expect(toCsvWithin(bytes, ["name"], rows)).toBe(whole);
+  const read = vi.fn();
+  function* readRows() {
+    for (const row of rows) {
+      read();
+      yield row;
+    }
+  }
+  expect(toCsvWithin(bytes - 4, ["name"], readRows())).toBeUndefined();
+  expect(read).toHaveBeenCalledTimes(2);
+  expect(toCsvWithin(8, ["name"], readRows())).toBeUndefined();
+  expect(read).toHaveBeenCalledTimes(3);
 });

@@ -19,8 +19,31 @@ export function toCsv<Column extends string>(
   columns: readonly Column[],
   rows: readonly Readonly<Record<Column, string | null>>[],
 ): string {
-  const lines = rows.map((row) => columns.map((column) => toCell(row[column] ?? "")).join(","));
-  return [columns.join(","), ...lines, ""].join("\r\n");
+  return [columns.join(","), ...rows.map((row) => toLine(columns, row)), ""].join("\r\n");
+}
+
+/** Like toCsv; undefined where it would have more than `maxBytes`, and then no more rows are read. */
+export function toCsvWithin<Column extends string>(
+  maxBytes: number,
+  columns: readonly Column[],
+  rows: Iterable<Readonly<Record<Column, string | null>>>,
+): string | undefined {
+  const lines = [columns.join(",")];
+  let bytes = Buffer.byteLength(`${lines[0]}\r\n`);
+  for (const row of rows) {
+    const line = toLine(columns, row);
+    bytes += Buffer.byteLength(`${line}\r\n`);
+    if (bytes > maxBytes) return undefined;
+    lines.push(line);
+  }
+  return [...lines, ""].join("\r\n");
+}
+
+function toLine<Column extends string>(
+  columns: readonly Column[],
+  row: Readonly<Record<Column, string | null>>,
+): string {
+  return columns.map((column) => toCell(row[column] ?? "")).join(",");
 }
 
 function toCell(text: string): string {

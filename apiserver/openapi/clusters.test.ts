@@ -178,12 +178,15 @@ describe("the operations return what the specification says", () => {
     ["4.17", "get", "/kubeconfig", ["200", "401", "404", "409", "503"], "application/yaml"],
     ["4.20", "get", "/system-events", ["200", "401", "404", "503"], "text/event-stream"],
     ["4.21", "post", "/upgrade", ["202", "401", "404", "409", "422", "503"], "application/json"],
-  ])("section %s: %s %s, in the form that generators see first", (_section, method, path, statuses, mediaType) => {
-    const { responses } = operationOf(method, path);
-    expect(Object.keys(responses)).toEqual(expect.arrayContaining(statuses));
-    const [success = ""] = statuses;
-    expect(Object.keys(responses[success]?.content ?? {})[0]).toBe(mediaType);
-  });
+  ])(
+    "section %s: %s %s, in the form that generators see first",
+    (_section, method, path, statuses, mediaType) => {
+      const { responses } = operationOf(method, path);
+      expect(Object.keys(responses)).toEqual(expect.arrayContaining(statuses));
+      const [success = ""] = statuses;
+      expect(Object.keys(responses[success]?.content ?? {})[0]).toBe(mediaType);
+    },
+  );
 
   test("the list of node pools takes cursor, limit and a label selector, and returns items and next_cursor", () => {
     const query = operationOf("get", "/nodepools").parameters.filter((one) => one.in === "query");

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { MAX_VULNERABILITIES, mergeReport, parseGrypeOutput, type Vulnerability } from "./report.ts";
+import {
+  MAX_LENGTHS,
+  MAX_REPORT_BYTES,
+  MAX_VULNERABILITIES,
+  mergeReport,
+  parseGrypeOutput,
+  type Vulnerability,
+} from "./report.ts";
 
 const aMatch = (severity: string, fields: object = {}) => ({
   vulnerability: { id: "CVE-1", severity, description: "Bad.", dataSource: "https://a.example", ...fields },
@@ -47,6 +54,26 @@ describe("the output of grype", () => {
     ]);
   });
 
+  test("has no longer texts than a scan result, whatever the image names its packages", () => {
+    const long = "é".repeat(5000);
+    const match = aMatch("Low", {
+      id: long,
+      description: long,
+      fix: { versions: [long] },
+      urls: [`https://${long}`],
+    });
+    const [found] = parse({ ...match, artifact: { name: long, version: long } });
+    expect(found).toEqual({
+      ID: long.slice(0, MAX_LENGTHS.id),
+      Package: long.slice(0, MAX_LENGTHS.name),
+      Version: long.slice(0, MAX_LENGTHS.name),
+      FixVersion: long.slice(0, MAX_LENGTHS.name),
+      Severity: "Low",
+      Description: long.slice(0, MAX_LENGTHS.description),
+      Links: ["https://a.example"],
+    });
+  });
+
   test.each([
     ["", "Unexpected end of JSON input"],
     ["not JSON", "is not valid JSON"],
@@ -83,5 +110,17 @@ describe("a report", () => {
     const found = Array.from({ length: MAX_VULNERABILITIES + 5 }, (_, n) => aVulnerability(String(n), "Low"));
     const { summary, vulnerabilities } = mergeReport(found);
     expect([summary.Low, vulnerabilities.length]).toEqual([MAX_VULNERABILITIES + 5, MAX_VULNERABILITIES]);
+  });
+
+  test("of long texts has the first of them in 8 MiB, and counts all of them", () => {
+    const found = Array.from({ length: MAX_VULNERABILITIES }, (_, n) => ({
+      ...aVulnerability(String(n), "Low"),
+      Description: "é".repeat(MAX_LENGTHS.description),
+    }));
+    const { summary, vulnerabilities } = mergeReport(found);
+    const bytes = Buffer.byteLength(JSON.stringify(vulnerabilities));
+    expect(bytes).toBeLessThan(MAX_REPORT_BYTES);
+    expect(bytes).toBeGreaterThan(MAX_REPORT_BYTES - 5000);
+    expect(summary.Low).toBe(MAX_VULNERABILITIES);
   });
 });

@@ -21,7 +21,7 @@ export type Summary = Record<Severity, number>;
 /** What a scan of one digest found. */
 export interface ScanReport {
   summary: Summary;
-  /** The worst first; at most MAX_VULNERABILITIES, while `summary` counts all of them. */
+  /** The worst first; at most MAX_VULNERABILITIES in MAX_REPORT_BYTES, while `summary` counts all of them. */
   vulnerabilities: Vulnerability[];
 }
 
@@ -30,8 +30,11 @@ export interface ScanReport {
  * 1,000.
  */
 export const MAX_VULNERABILITIES = 5000;
-const MAX_DESCRIPTION_LENGTH = 2000;
-const MAX_LINKS = 20;
+/** Of the vulnerabilities in JSON: names and links come from the image and from whoever reported the vulnerability. */
+export const MAX_REPORT_BYTES = 8_388_608;
+/** The longest texts of a vulnerability, in UTF-16 code units. */
+export const MAX_LENGTHS = { id: 256, name: 512, description: 2000, link: 2048 } as const;
+export const MAX_LINKS = 20;
 
 const grypeOutput = z.object({
   matches: z.array(
@@ -85,13 +88,16 @@ export function toVulnerability(found: FoundVulnerability): Vulnerability[] {
   if (severity === undefined) return [];
   return [
     {
-      ID: found.id,
-      Package: found.package,
-      Version: found.version,
-      FixVersion: found.fixVersion,
+      ID: cut(found.id, MAX_LENGTHS.id),
+      Package: cut(found.package, MAX_LENGTHS.name),
+      Version: cut(found.version, MAX_LENGTHS.name),
+      FixVersion: cut(found.fixVersion, MAX_LENGTHS.name),
       Severity: severity,
-      Description: found.description.slice(0, MAX_DESCRIPTION_LENGTH).toWellFormed(),
-      Links: [...new Set(found.links.filter((link) => link !== ""))].slice(0, MAX_LINKS),
+      Description: cut(found.description, MAX_LENGTHS.description),
+      // One that is cut leads nowhere.
+      Links: [...new Set(found.links)]
+        .filter((link) => link !== "" && link.length <= MAX_LENGTHS.link)
+        .slice(0, MAX_LINKS),
     },
   ];
 }
@@ -112,7 +118,21 @@ export function mergeReport(found: readonly Vulnerability[]): ScanReport {
   );
   const summary: Summary = { Critical: 0, High: 0, Medium: 0, Low: 0, Unknown: 0 };
   for (const { Severity } of all) summary[Severity]++;
-  return { summary, vulnerabilities: all.slice(0, MAX_VULNERABILITIES) };
+  return { summary, vulnerabilities: takeWithin(all.slice(0, MAX_VULNERABILITIES)) };
+}
+
+/** As many of the first ones as MAX_REPORT_BYTES have room for. */
+function takeWithin(all: readonly Vulnerability[]): Vulnerability[] {
+  let bytes = 0;
+  const end = all.findIndex((one) => {
+    bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
+    return bytes > MAX_REPORT_BYTES;
+  });
+  return end === -1 ? [...all] : all.slice(0, end);
+}
+
+function cut(text: string, length: number): string {
+  return text.slice(0, length).toWellFormed();
 }
 
 /** Negligible counts as Low; what is no vulnerability (None) is left out; every other word is Unknown. */

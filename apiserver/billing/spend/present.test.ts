@@ -4,7 +4,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { MAX_PAGE_BYTES } from "../../http/contract/page.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { flatPrices, interval } from "../rating/testing.ts";
-import { limitGroups, presentSpend } from "./present.ts";
+import { limitGroups, presentSpend, toUsageCsv } from "./present.ts";
 
 const aGroup = (value: string | null, cents: number) => ({
   value,
@@ -73,4 +73,18 @@ test("a page of usage ends where 1 MiB is reached, the next one follows, and the
     expect(amount_cents).toBe(5 * pools.length * 100);
   }
   expect(shown.reduce((sum, cluster) => sum + cluster.amount_cents, 0)).toBe(first.amount_cents);
+});
+
+test("the file of a month is there as a whole, or not at all where it would have more bytes than it may", () => {
+  const month = parseMonth("2026-10") as Month;
+  const source = {
+    month,
+    intervals: [interval({})],
+    history: { prices: flatPrices(1_000_000n), packages: [] },
+  };
+  const spend = { orgId: createId(), source, now: month.end };
+  const csv = toUsageCsv(spend, MAX_PAGE_BYTES) ?? "";
+  expect(csv.split("\r\n")).toHaveLength(1 + 31 + 1);
+  expect(toUsageCsv(spend, Buffer.byteLength(csv))).toBe(csv);
+  expect(toUsageCsv(spend, Buffer.byteLength(csv) - 1)).toBeUndefined();
 });

@@ -1,7 +1,7 @@
 import type { z } from "@hono/zod-openapi";
 import { NIL_ID } from "../../../shared/program/id.ts";
 import { cutPage, type PageRequest } from "../../http/contract/page.ts";
-import { toCsv } from "../csv.ts";
+import { toCsvWithin } from "../csv.ts";
 import { centsToEuros, formatMicroEuros, formatPrice, toJsonCents } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";
 import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
@@ -245,14 +245,20 @@ const COLUMNS = [
 /**
  * A month of usage to date, with one row for each day, cluster, node pool, resource type and unit price. A line of the
  * invoice is unit_price_eur x sum of unit_seconds / unit_size / month_seconds, rounded half up to cents. The label that
- * it is grouped by is the last column.
+ * it is grouped by is the last column. undefined where it would have more than `maxBytes`.
  */
-export function toUsageCsv({ source, now, grouping }: Spend): string {
+export function toUsageCsv({ source, now, grouping }: Spend, maxBytes: number): string | undefined {
   const { month } = source;
   const charges = findCharges({ ...source, until: ratedUntil(month, now) }, { byDay: true });
   const ofLabel = grouping === undefined ? [] : [`label:${grouping.key}`];
-  const rows = charges.flatMap((charge) =>
-    charge.days.map((day) => ({
+  return toCsvWithin<string>(maxBytes, [...COLUMNS, ...ofLabel], toRows(charges, month, grouping));
+}
+
+/** One at a time: a file that becomes too large is not made to its end. */
+function* toRows(charges: readonly Charge[], month: Month, grouping: Grouping | undefined) {
+  const days = charges.flatMap((charge) => charge.days.map((day) => ({ charge, day })));
+  for (const { charge, day } of days.toSorted((a, b) => a.day.dayOfMonth - b.day.dayOfMonth))
+    yield {
       date: dateOf(month, day.dayOfMonth),
       cluster_id: charge.clusterId,
       cluster_name: charge.clusterName,
@@ -264,11 +270,6 @@ export function toUsageCsv({ source, now, grouping }: Spend): string {
       unit_size: String(unitSizeOf(charge.resourceType)),
       month_seconds: String(month.seconds),
       amount_eur: formatPrice({ ...toUse(charge), unitSeconds: day.unitSeconds }, month.seconds),
-      ...Object.fromEntries(ofLabel.map((column) => [column, grouping?.labelOf(charge) ?? null])),
-    })),
-  );
-  return toCsv<string>(
-    [...COLUMNS, ...ofLabel],
-    rows.toSorted((a, b) => (a.date < b.date ? -1 : 1)),
-  );
+      ...(grouping !== undefined && { [`label:${grouping.key}`]: grouping.labelOf(charge) }),
+    };
 }

@@ -1,6 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import { findHolders } from "../../http/contract/byte-budget.ts";
 import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { invalidRequest } from "../../http/contract/validate.ts";
@@ -33,7 +34,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       summary: "Get the usage of a month",
       description:
         "By cluster, node pool, resource type, unit price and day; what it amounts to is what the invoice will say. " +
-        "With `Accept: text/csv`, all rows as a file, without pages; with `group_by` their last column is the label. With `Accept: text/csv;profile=focus-1.0`, what a closed " +
+        "With `Accept: text/csv`, all rows as a file, without pages, or 406 where it would be too large for one response; with `group_by` their last column is the label. With `Accept: text/csv;profile=focus-1.0`, what a closed " +
         "month is billed, in the columns of FOCUS 1.0: its invoice, or its lines where none was issued, and the credit notes " +
         "that were issued in it, and without `group_by`: its column Tags holds the labels.",
       access: "billing:read",
@@ -75,8 +76,13 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       const grouping = await readGrouping(deps.db, orgId, key);
       const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now, grouping };
       if (form === CSV) {
+        const maxBytes = router.unread.findShare(findHolders(c));
+        const csv = toUsageCsv(spend, maxBytes);
         const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "usage.csv") };
-        return c.body(toUsageCsv(spend), 200, headers) as never;
+        if (csv !== undefined) return c.body(csv, 200, headers) as never;
+        // The pages in JSON have all of it: they are sent to those who accept both.
+        const why = `All rows of ${month.name} would have more than ${maxBytes} bytes; the pages of JSON have them, too.`;
+        acceptedType(c, [JSON_TYPE, CSV], { form, why });
       }
       return c.json(presentSpend(spend, page), 200);
     },

@@ -15,6 +15,8 @@ export interface ByteHolder {
 export interface ByteBudget {
   /** Throws 429 with Retry-After while a holder has its whole share, 503 while the budget is used up. */
   requireCapacity(holders: readonly ByteHolder[]): void;
+  /** The most bytes that the accounts of these holders can have together, however long somebody waits. */
+  findShare(holders: readonly ByteHolder[]): number;
   /** Opens an account. Throws 429 with Retry-After for a holder that has as many as it may have at once. */
   open(holders: readonly ByteHolder[]): ByteAccount;
 }
@@ -40,7 +42,7 @@ export interface ByteBudgetOptions {
 }
 
 /** A person with all API tokens, or an address. Eight of them use up a budget. */
-const CALLER_PART = 1 / 8;
+export const CALLER_PART = 1 / 8;
 const ORGANIZATION_PART = 1 / 4;
 
 interface Use {
@@ -84,6 +86,7 @@ export function createByteBudget({
 
   return {
     requireCapacity: (holders) => requireCapacity(holders, 1),
+    findShare: (holders) => Math.floor(maxBytes * Math.min(1, ...holders.map(({ part }) => part))),
     open(holders) {
       const full = holders.find((holder) => useOf(holder).accounts >= maxAccounts * holder.part);
       if (full !== undefined) throw busy(full.name);

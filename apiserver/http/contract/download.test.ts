@@ -79,6 +79,21 @@ test.each([FOCUS, `${FOCUS}, image/png`])(
 );
 
 test.each([
+  ["text/csv", 406],
+  ["text/csv, application/json;q=0.5", 200],
+  ["*/*", 200],
+])("of a file that is missing, Accept: %s is %i", async (accept, status) => {
+  const app = new Hono()
+    .onError((error, c) => c.text(error.message, error instanceof ApiError ? error.status : 500))
+    .get("/", (c) =>
+      c.text(acceptedType(c, [JSON_TYPE, "text/csv"], { form: "text/csv", why: "It is large." })),
+    );
+  const response = await app.request("/", { headers: { accept } });
+  expect(response.status).toBe(status);
+  expect(await response.text()).toBe(status === 200 ? JSON_TYPE : "It is large. Offered: application/json.");
+});
+
+test.each([
   "text/csv;profile=focus-9",
   "text/csv;profile=FOCUS-1.0",
   'text/csv;profile="focus-1.0, focus-1.1"',

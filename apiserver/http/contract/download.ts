@@ -48,7 +48,11 @@ export function acceptedType<Form extends string>(
     },
   });
   const wanted = all.filter(({ q }) => q > 0).map(({ name }) => name);
-  if (found === NONE && wanted.some((name) => name.includes(PROFILE)) && !wanted.includes(ANY)) {
+  if (
+    found === NONE &&
+    wanted.some((name) => name.includes(PROFILE) || name === missing?.form) &&
+    !wanted.includes(ANY)
+  ) {
     const why = missing?.why ?? "Accept names a profile that is not offered.";
     throw new ApiError("not_acceptable", `${why} Offered: ${offered.join(", ")}.`);
   }

@@ -63,6 +63,7 @@ async function serve(responseSeconds: number) {
       "Content-Length": String(LARGE_BYTES),
     }),
   );
+  app.get("/larger", (c) => c.body(new Uint8Array(2 * LARGE_BYTES), 200, { "Content-Type": "text/plain" }));
   // With its quotes.
   app.get("/json", (c) => c.json("a".repeat(LARGE_BYTES - 2)));
   app.get("/left", (c) => c.body(aBodyOnceClosed(c.env), 200, { "Content-Type": "text/plain" }));
@@ -115,6 +116,22 @@ test.each(["/large", "/sized", "/json"])(
     }, PATIENT);
   },
 );
+
+test("a read that is larger than a caller's whole share is 400 for good, and takes no room", async () => {
+  const { read } = await serve(600);
+  const refused = await read("/larger?user=a");
+  expect([refused.status, refused.headers.get("retry-after"), await refused.json()]).toEqual([
+    400,
+    null,
+    {
+      error: expect.objectContaining({
+        code: "bad_request",
+        message: `This response would have ${2 * LARGE_BYTES} bytes, and one may have ${BUDGET_BYTES / 8}; ask for less at once, or for another form of it.`,
+      }),
+    },
+  ]);
+  expect((await (await read("/large?user=a")).arrayBuffer()).byteLength).toBe(LARGE_BYTES);
+});
 
 test("what a write has done is reported to a caller who leaves responses unread, and counts", async () => {
   const { leaveUnread, read } = await serve(600);

@@ -5,6 +5,7 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ByteBudget, findHolders } from "../contract/byte-budget.ts";
 import { JSON_TYPE } from "../contract/download.ts";
 import type { HttpEnv } from "../env.ts";
+import { ApiError } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
 import { jsonLengths } from "./compress.ts";
 
@@ -14,8 +15,8 @@ const STREAM_TYPE = /^text\/event-stream\b/;
 
 /**
  * Counts the bytes of each response until its client has read them: one that still has some after `maxSeconds` is cut
- * off. A read beyond the budget gets 429 or 503 instead of its response; what a write has done is reported all the
- * same. Streams have bounds of their own.
+ * off. A read beyond the budget gets 429 or 503 instead of its response, and one that is larger than its caller's share
+ * 400; what a write has done is reported all the same. Streams have bounds of their own.
  */
 export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -66,11 +67,15 @@ function keepWithin(
   c: Context<HttpEnv>,
   { outgoing, bytes }: { outgoing: ServerResponse | Http2ServerResponse; bytes: number },
 ): Response | undefined {
-  const account = budget.open(findHolders(c));
+  const holders = findHolders(c);
+  const account = budget.open(holders);
   outgoing.once("close", () => account.close());
   try {
-    if (c.req.method === "GET" && c.res.status < 400) account.add(bytes);
-    else account.force(bytes);
+    if (c.req.method === "GET" && c.res.status < 400) {
+      const share = budget.findShare(holders);
+      if (bytes > share) throw tooLarge(bytes, share);
+      account.add(bytes);
+    } else account.force(bytes);
     return undefined;
   } catch (error) {
     const refusal = handleError(error, c);
@@ -78,6 +83,14 @@ function keepWithin(
     refusal.headers.set("Cache-Control", "private, no-cache");
     return refusal;
   }
+}
+
+/** Without Retry-After: it is as large the next time. */
+function tooLarge(bytes: number, share: number): ApiError {
+  return new ApiError(
+    "bad_request",
+    `This response would have ${bytes} bytes, and one may have ${share}; ask for less at once, or for another form of it.`,
+  );
 }
 
 /** Hono would merge the headers of the present response into an assigned one: it becomes undefined first. */
