@@ -68,7 +68,7 @@ test("rows within so many bytes are the same file; of more there is none, and th
   const whole = toCsv(["name"], rows);
   const bytes = Buffer.byteLength(whole);
   expect(toCsvWithin(bytes, ["name"], rows)).toBe(whole);
-  const read = vi.fn();
+  const read = vi.fn<() => void>();
   function* readRows() {
     for (const row of rows) {
       read();
