@@ -132,3 +132,16 @@ test("the cluster does not wait for a pool that is being deleted", () => {
   expect(plan.status).toMatchObject({ phase: "Ready", nodes: { total: 1 } });
   expect(conditionOf(plan, "WorkersReady")).toMatchObject({ status: "True" });
 });
+
+test("a cluster whose pools are to have 0 nodes has all of them: no Event of it is a Warning, however long it is so", () => {
+  const created = aCluster()
+    .withPools(makePool("web", { desiredNodes: 0 }))
+    .reconciled();
+  const ready = created.capiConverged();
+  const reported = ready.plan();
+  expect(reported.status).toMatchObject({ phase: "Ready", nodes: { ready: 0, total: 0 } });
+  expect(reported.events).toMatchObject([
+    { type: "Normal", note: expect.stringContaining("nodes ready: 0 of 0.") },
+  ]);
+  expect(ready.reconciled().after(3600).plan().events).toEqual([]);
+});

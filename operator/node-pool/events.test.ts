@@ -41,3 +41,14 @@ test("the same text about a later change is another Event, and about the same ch
   expect(again?.dedupeKey).not.toBe(first?.dedupeKey);
   expect(eventsOf(back)).toEqual(eventsOf(back));
 });
+
+test.each([
+  ["that is created with 0 nodes", () => aPool({ desiredNodes: 0 })],
+  ["that is scaled to 0", () => aPool().withNodes(2).reconciled().withSpec({ desiredNodes: 0 }).reconciled()],
+])("a pool %s has all of its nodes: no Event of it is a Warning, however long it is so", (_what, make) => {
+  const empty = make().after(10).withNodes(0);
+  const reported = empty.plan();
+  expect(reported.status?.phase).toBe("Ready");
+  expect(reported.events).toMatchObject([{ type: "Normal", note: "Node pool web: Nodes ready: 0 of 0." }]);
+  expect(empty.reconciled().after(3600).plan().events).toEqual([]);
+});
