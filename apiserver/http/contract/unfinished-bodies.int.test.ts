@@ -4,12 +4,13 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readStack } from "../../../e2e/platform/stack/testing.ts";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { HELD_BY_ROUTES } from "../../testing/holds-rows.ts";
 import { listen, type RunningServer } from "../server/server.ts";
 
 let api: TestApp;
 let server: RunningServer;
 beforeAll(async () => {
-  api = await startTestApp();
+  api = await startTestApp({ auditWebhookToken: "of-the-audit-events" });
   const { limits } = api.deps.config;
   server = await listen(api.app.fetch, { address: "127.0.0.1", port: 0, limits, shutdownDelayMs: 0 });
 });
@@ -24,8 +25,12 @@ interface Begun {
   received: string;
 }
 
-/** Begins a POST whose body does not end. */
-async function beginPost(path: string, credential: string, sent: string): Promise<Begun> {
+/** Begins a request whose body does not end. */
+async function begin(
+  method: string,
+  path: string,
+  { credential, sent }: { credential: string; sent: string },
+): Promise<Begun> {
   const socket = connect({ port: Number(new URL(server.address).port), host: "127.0.0.1" });
   const begun = { socket, received: "" };
   socket.on("data", (data) => {
@@ -34,7 +39,7 @@ async function beginPost(path: string, credential: string, sent: string): Promis
   socket.on("error", () => undefined);
   onTestFinished(() => void socket.destroy());
   const lines = ["Host: x", `Authorization: Bearer ${credential}`, "Content-Type: application/json"];
-  const head = `POST ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const head = `${method} ${path} HTTP/1.1\r\n${lines.join("\r\n")}\r\nTransfer-Encoding: chunked\r\n\r\n`;
   socket.write(`${head}${sent.length.toString(16)}\r\n${sent}\r\n`);
   await once(socket, "connect");
   return begun;
@@ -52,10 +57,12 @@ test.each([
   async (_what, sent, most, more) => {
     const { alice } = readStack().tokens;
     const path = "/api/v1/organizations";
-    const begun = await Promise.all(Array.from({ length: most }, () => beginPost(path, alice, sent)));
+    const begun = await Promise.all(
+      Array.from({ length: most }, () => begin("POST", path, { credential: alice, sent })),
+    );
     // One after the other: a body that is being refused still counts, and would have another one refused.
     for (let refused = 1; refused <= more; refused += 1) {
-      begun.push(await beginPost(path, alice, sent));
+      begun.push(await begin("POST", path, { credential: alice, sent }));
       await vi.waitFor(() => expect(statusesOf(begun)).toHaveLength(refused), PATIENT);
     }
     expect(statusesOf(begun)).toEqual(Array(more).fill("429"));
@@ -68,7 +75,14 @@ test.each([
   },
 );
 
-test("a body for the registry's notifications without its credential is refused before it has ended", async () => {
-  const begun = await beginPost("/registry/notifications", "another token", "a".repeat(200_000));
-  await vi.waitFor(() => expect(statusesOf([begun])).toEqual(["401"]), PATIENT);
-});
+// Each of them, as another test proves, is a row of that table.
+const routes = Object.keys(HELD_BY_ROUTES).filter((route) => !route.startsWith("GET "));
+
+test.each(routes)(
+  "a body for %s, which is no operation, is refused without its credential before it has ended",
+  async (route) => {
+    const [method = "", path = ""] = route.split(" ");
+    const begun = await begin(method, path, { credential: "another token", sent: "a".repeat(200_000) });
+    await vi.waitFor(() => expect(statusesOf([begun])).toEqual(["401"]), PATIENT);
+  },
+);
