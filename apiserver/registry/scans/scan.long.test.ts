@@ -1,11 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { ensureGrype, writeVulnerabilityDatabase } from "../../../e2e/platform/stack/registry.ts";
 import { waitForRegistry } from "../../../e2e/platform/stack/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
@@ -29,6 +29,8 @@ const BOMB_BYTES = 1.5 * 1024 ** 3;
 let api: TestApp;
 let orgId: string;
 let databaseDir: string;
+/** Where images are unpacked, by this process alone. */
+let scratchDir: string;
 
 const stop = new AbortController();
 let stopped: Promise<void>;
@@ -36,6 +38,8 @@ let stopped: Promise<void>;
 beforeAll(async () => {
   await waitForRegistry();
   databaseDir = await mkdtemp(join(tmpdir(), "marina-vulnerabilities-"));
+  scratchDir = await mkdtemp(join(tmpdir(), "marina-scratch-"));
+  vi.stubEnv("TMPDIR", scratchDir);
   const scanner = {
     command: await ensureGrype(),
     databaseDir,
@@ -68,7 +72,8 @@ afterAll(async () => {
   stop.abort();
   await stopped;
   await api.close();
-  await rm(databaseDir, { recursive: true, force: true });
+  vi.unstubAllEnvs();
+  for (const folder of [databaseDir, scratchDir]) await rm(folder, { recursive: true, force: true });
 });
 
 const registry = () => testRegistry(api);
@@ -211,6 +216,7 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
     expect((await scan("bomb", "1")).body.Status).toBe("Error");
     const row = await findRow("bomb");
     expect(row?.fault).toBe("out_of_disk");
+    expect(await readdir(scratchDir)).toEqual([]);
   });
 
   // The registry itself refuses a URL of the types that the OCI specification has for it.
