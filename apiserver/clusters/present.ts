@@ -1,5 +1,4 @@
 import type { z } from "@hono/zod-openapi";
-import { findCondition } from "../../shared/controller/conditions.ts";
 import { type ClusterSpec, clusterConditionTypes } from "../../shared/crd/cluster.ts";
 import {
   compareKubernetesVersions,
@@ -8,7 +7,7 @@ import {
 } from "../../shared/crd/kubernetes-version.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
 import { toTimestamp } from "../http/contract/fields.ts";
-import { protectionStateOf } from "../node-pools/index.ts";
+import { presentConditions, protectionStateOf } from "../node-pools/index.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
 import { desiredVersionOf, findInstalling, withoutPrefix } from "./kubernetes-version.ts";
 import type { clusterRecord } from "./schema.ts";
@@ -33,7 +32,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     expires_at: toTimestamp(spec.expiresAt),
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),
-    conditions: presentConditions(status?.conditions),
+    conditions: presentConditions(status?.conditions, clusterConditionTypes),
     plan: spec.plan ?? null,
     k8s_version: desiredVersionOf(cluster.object),
     ...(status?.version === undefined ? {} : { current_version: withoutPrefix(status.version) }),
@@ -70,20 +69,6 @@ export function auditCluster(spec: ClusterSpec, objectName: string): Record<stri
     credentials_generation: spec.credentialsGeneration ?? 0,
     authorized_cidrs: spec.network?.authorizedCIDRs ?? [],
   };
-}
-
-type Conditions = NonNullable<ProjectedCluster["object"]["status"]>["conditions"];
-
-/** Marina's own conditions: what other controllers report of the object is for those who work with Kubernetes. */
-function presentConditions(conditions: Conditions = []): ClusterRecord["conditions"] {
-  const own = clusterConditionTypes.flatMap((type) => findCondition(conditions, type) ?? []);
-  return own.map(({ type, status, reason, message, lastTransitionTime }) => ({
-    type,
-    status,
-    reason,
-    message: toRestWords(message),
-    last_transition_time: toTimestamp(lastTransitionTime) ?? lastTransitionTime,
-  }));
 }
 
 /** Whether there is a supported version that is newer than what runs and than what is being installed. */

@@ -13,7 +13,13 @@ import {
 } from "../http/contract/fields.ts";
 import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { createNodePoolBody, deletionFields, deletionSettings, effectsRecord } from "../node-pools/index.ts";
+import {
+  conditionsField,
+  createNodePoolBody,
+  deletionFields,
+  deletionSettings,
+  effectsRecord,
+} from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../resources/project/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./kubernetes-version.ts";
@@ -33,25 +39,6 @@ const readyCount = z
   });
 
 const clusterName = nameField(63, "Name shown to people; unique in the organization, letter case aside.");
-
-const conditionRecord = z
-  .object({
-    type: textField(64, "What the condition is about.", "Ready"),
-    status: z.enum(["True", "False", "Unknown"]).openapi({ description: "Whether it holds." }),
-    reason: textField(128, "Why, as a CamelCase word for programs.", "Available"),
-    message: textField(4096, "Why, as a sentence for people."),
-    last_transition_time: timestampField("When its status changed last."),
-  })
-  .openapi("Condition", {
-    description: "One condition.",
-    example: {
-      type: "Ready",
-      status: "True",
-      reason: "Available",
-      message: "The cluster is running.",
-      last_transition_time: "2026-11-21T09:01:00.000Z",
-    },
-  });
 
 const exampleCluster = {
   id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
@@ -100,7 +87,7 @@ export const clusterRecord = z
       1024,
       "What the cluster waits for, or what went wrong and how to fix it.",
     ).nullable(),
-    conditions: z.array(conditionRecord).max(32).openapi({ description: "The conditions of the cluster." }),
+    conditions: conditionsField("The conditions of the cluster."),
     plan: textField(40, "The package that it is billed as; null: billed per resource.").nullable(),
     k8s_version: textField(16, "The desired version.", "1.34.2"),
     current_version: textField(

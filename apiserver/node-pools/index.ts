@@ -1,8 +1,9 @@
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
+export { conditionsField } from "./conditions-schema.ts";
 export { deletionFields, deletionSettings, refusePastEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export { MAX_LEFTOVERS, type TenantObject, type UpgradeCheck } from "./effects-schema.ts";
-export { protectionStateOf } from "./present.ts";
+export { presentConditions, protectionStateOf } from "./present.ts";
 export {
   createNodePoolBody,
   type Effects,

@@ -59,6 +59,7 @@ test("a new pool has no optional setting, and null for what has not happened", (
     first_ready_at: null,
     status: "provisioning",
     status_message: "The request was accepted and is carried out within moments.",
+    conditions: [],
     created_at: "2026-11-21T09:00:00.000Z",
     updated_at: "2026-11-21T09:00:00.000Z",
   });
@@ -111,6 +112,30 @@ test("every setting and everything observed appears under its wire name", () => 
     first_ready_at: "2026-11-21T09:05:00.000Z",
     status_message: "one node waits",
   });
+  expect(nodePoolRecord.safeParse(record).success).toBe(true);
+});
+
+test("the conditions are Marina's own, in the words of REST", () => {
+  const lastTransitionTime = "2026-11-21T09:05:00Z";
+  const message =
+    "The node pool general was to be deleted, which is held back: spec.deletionProtection is true.";
+  const conditions = [
+    { type: "example.com/BackedUp", status: "True", reason: "Done", message: "", lastTransitionTime },
+    { type: "ExpiryHeld", status: "True", reason: "DeletionProtected", message, lastTransitionTime },
+    { type: "Ready", status: "Unknown", reason: "Provisioning", message: "", lastTransitionTime },
+  ] as const;
+  const record = present({ status: { conditions: [...conditions] } });
+  const last_transition_time = "2026-11-21T09:05:00.000Z";
+  expect(record.conditions).toEqual([
+    { type: "Ready", status: "Unknown", reason: "Provisioning", message: "", last_transition_time },
+    {
+      type: "ExpiryHeld",
+      status: "True",
+      reason: "DeletionProtected",
+      message: message.replace("spec.deletionProtection", "deletion_protection"),
+      last_transition_time,
+    },
+  ]);
   expect(nodePoolRecord.safeParse(record).success).toBe(true);
 });
 

@@ -1,8 +1,8 @@
 import type { z } from "@hono/zod-openapi";
-import { findCondition } from "../../shared/controller/conditions.ts";
+import { type ConditionLike, findCondition } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { isProtected } from "../../shared/crd/fields.ts";
-import type { NodePool, NodePoolSpec } from "../../shared/crd/node-pool.ts";
+import { type NodePool, type NodePoolSpec, nodePoolConditionTypes } from "../../shared/crd/node-pool.ts";
 import { findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { NODE_POOL_WIRE_NAMES, toRestWords } from "../../shared/crd/rest-words.ts";
 import { toTimestamp } from "../http/contract/fields.ts";
@@ -55,6 +55,7 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
     first_ready_at: toTimestamp(status?.firstReadyAt),
     status: pool.status,
     status_message: message === undefined ? describeMaxima(spec) : toRestWords(message),
+    conditions: presentConditions(status?.conditions, nodePoolConditionTypes),
     created_at: toTimestamp(metadata.creationTimestamp) ?? pool.updatedAt.toISOString(),
     updated_at: pool.updatedAt.toISOString(),
   };
@@ -64,6 +65,21 @@ export function presentNodePool(pool: ProjectedNodePool): NodePoolRecord {
 export function protectionStateOf(object: Cluster | NodePool): "off" | "pending" | "on" {
   if (!isProtected(object)) return "off";
   return findCondition(object.status?.conditions, "DeletionProtected")?.status === "True" ? "on" : "pending";
+}
+
+/** Marina's own conditions, of these types: what other controllers report of the object is for those who work with Kubernetes. */
+export function presentConditions(
+  conditions: readonly ConditionLike[] | undefined,
+  types: readonly string[],
+): NodePoolRecord["conditions"] {
+  const own = types.flatMap((type) => findCondition(conditions, type) ?? []);
+  return own.map(({ type, status, reason, message, lastTransitionTime }) => ({
+    type,
+    status,
+    reason,
+    message: toRestWords(message),
+    last_transition_time: toTimestamp(lastTransitionTime) ?? lastTransitionTime,
+  }));
 }
 
 /** The settings of a pool in an audit row, by wire name; only `fields` where they are given. */

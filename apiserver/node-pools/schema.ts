@@ -17,6 +17,7 @@ import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { MAX_DETAILS } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
+import { conditionsField } from "./conditions-schema.ts";
 import { deletionFields, deletionSettings } from "./deletion-schema.ts";
 import { tenantEffects, warningRecord } from "./effects-schema.ts";
 import type { NodePoolChange } from "./merge-update.ts";
@@ -133,6 +134,15 @@ const exampleNodePool = {
   first_ready_at: "2026-11-21T09:01:00.000Z",
   status: "ready",
   status_message: null,
+  conditions: [
+    {
+      type: "Ready",
+      status: "True",
+      reason: "Available",
+      message: "The pool is available.",
+      last_transition_time: "2026-11-21T09:01:00.000Z",
+    },
+  ],
   created_at: "2026-11-21T09:00:00.000Z",
   updated_at: "2026-11-21T09:00:00.000Z",
 } as const;
@@ -172,6 +182,7 @@ export const nodePoolRecord = z
       1024,
       "What the pool waits for, or what went wrong and how to fix it.",
     ).nullable(),
+    conditions: conditionsField("The conditions of the node pool."),
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
     effects: effectsRecord.optional(),
@@ -225,6 +236,7 @@ export const updateNodePoolBody = z
     deletion_protection_state: readOnlyField,
     status: readOnlyField,
     status_message: readOnlyField,
+    conditions: readOnlyField,
     created_at: readOnlyField,
     updated_at: readOnlyField,
     effects: readOnlyField,
