@@ -1,11 +1,26 @@
-import { nameProtected, type Protectable } from "../../../shared/crd/fields.ts";
+import { isProtected, nameProtected, type Protectable } from "../../../shared/crd/fields.ts";
 import { LABEL_PROTECTED, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
-import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
+import { type Namespace, namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { ApiError } from "../../http/errors.ts";
 
 const RETRY_SECONDS = 5;
 const TIMEOUT_MS = 5_000;
+/** Of each of two calls, for which a transaction may hold the lock of the organization. */
+const KEPT_TIMEOUT_MS = 2_000;
+
+/**
+ * Has the Namespace marked before a change after which the object is protected: by `deletionProtection`, or, where that is undefined,
+ * as before. Call it after the commit of the change's intent. Throws what `protectNamespace` and `keepNamespaceProtected` throw.
+ */
+export async function protectForChange(
+  kube: Pick<KubeClient, "get" | "mergePatch">,
+  live: Protectable,
+  deletionProtection: unknown,
+): Promise<void> {
+  if (deletionProtection === true) await protectNamespace(kube, live);
+  else if (deletionProtection === undefined && isProtected(live)) await keepNamespaceProtected(kube, live);
+}
 
 /**
  * Marks the Namespace of an object that is protected next, between the commit of its intent and its write: from then on the
@@ -16,12 +31,35 @@ export async function protectNamespace(
   kube: Pick<KubeClient, "mergePatch">,
   object: Protectable,
 ): Promise<void> {
-  const { namespace = "" } = object.metadata;
-  const patch = { metadata: { labels: { [LABEL_PROTECTED]: nameProtected(object) } } };
-  const options = { fieldManager: MANAGER_APISERVER, timeoutMs: TIMEOUT_MS };
-  const { metadata } = await kube.mergePatch(namespaceKind, undefined, namespace, patch, options);
+  const { metadata } = await markNamespace(kube, object, TIMEOUT_MS);
   if (metadata.deletionTimestamp === undefined) return;
   throw new ApiError("conflict", "The organization's namespace is being deleted; try again.", {
     retryAfterSeconds: RETRY_SECONDS,
   });
+}
+
+/**
+ * Has the Namespace marked of an object that is protected already, as by kubectl a moment ago; one that is marked stays as it is, for
+ * whatever it is. Call it when a removal of the mark that began before the object was read has ended: under the organization's
+ * lock, or after the commit of an intent, which took it. Throws a KubeError.
+ */
+export async function keepNamespaceProtected(
+  kube: Pick<KubeClient, "get" | "mergePatch">,
+  object: Protectable,
+): Promise<void> {
+  const { namespace = "" } = object.metadata;
+  const found = await kube.get(namespaceKind, undefined, namespace, { timeoutMs: KEPT_TIMEOUT_MS });
+  if (found?.metadata.labels?.[LABEL_PROTECTED] === undefined)
+    await markNamespace(kube, object, KEPT_TIMEOUT_MS);
+}
+
+function markNamespace(
+  kube: Pick<KubeClient, "mergePatch">,
+  object: Protectable,
+  timeoutMs: number,
+): Promise<Namespace> {
+  const { namespace = "" } = object.metadata;
+  const patch = { metadata: { labels: { [LABEL_PROTECTED]: nameProtected(object) } } };
+  const options = { fieldManager: MANAGER_APISERVER, timeoutMs };
+  return kube.mergePatch(namespaceKind, undefined, namespace, patch, options);
 }

@@ -1,3 +1,4 @@
+import { isProtected } from "../../../shared/crd/fields.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
@@ -19,7 +20,7 @@ import {
   requireUnmanaged,
   toRefusal,
 } from "./kube-write.ts";
-import { protectNamespace } from "./protection.ts";
+import { keepNamespaceProtected, protectForChange } from "./protection.ts";
 import { beingChanged, withWriteLock } from "./write-lock.ts";
 
 type WriteDeps = Pick<Deps, "config" | "db" | "kube" | "now" | "writeLocks">;
@@ -133,7 +134,7 @@ async function changeLiveObject<T extends KubeObject, P extends ObjectRef, E>(
     objectId: known.id,
     metadata: live.metadata,
     async apply(options) {
-      if (spec.deletionProtection === true && !options.dryRun) await protectNamespace(deps.kube, live);
+      if (!options.dryRun) await protectForChange(deps.kube, live, spec.deletionProtection);
       const manager = { fieldManager: request.fieldManager };
       const object = await patchLive(deps.kube, collection.kind, live, patch, { ...options, ...manager });
       return object && { object };
@@ -263,7 +264,8 @@ async function dryRunWrite<T extends KubeObject, P extends ObjectRef, E>(
 }
 
 /**
- * The result of a request that changes nothing. Throws what `caller.confirm` throws: only then is the record shown.
+ * The result of a request that changes nothing, with the mark of a protected object's Namespace. Throws what `caller.confirm`
+ * throws (only who it confirms is shown the record) and what `keepNamespaceProtected` throws.
  */
 async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,
@@ -272,7 +274,8 @@ async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   live: T,
   { dryRun = false, effects }: Pick<Write<T, E>, "dryRun" | "effects">,
 ): Promise<WriteResult<P, E>> {
-  await caller.confirm(deps.db);
+  if (dryRun || !isProtected(live)) await caller.confirm(deps.db);
+  else await transactAs(deps.db, caller, () => keepNamespaceProtected(deps.kube, live));
   return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }
 
