@@ -4,7 +4,9 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { expiryJobs } from "./expiry/jobs.ts";
 
+const HOUR_MS = 3_600_000;
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
 let api: TestApp;
@@ -29,8 +31,8 @@ afterAll(async () => {
   await api.close();
 });
 
-function setSuspended(suspended: boolean) {
-  const path = `/api/v1/admin/organizations/${orgId}/clusters/${clusterId}/suspension`;
+function setSuspended(suspended: boolean, id = clusterId) {
+  const path = `/api/v1/admin/organizations/${orgId}/clusters/${id}/suspension`;
   return api.request("PUT", path, { as: "staff", body: { suspended } });
 }
 
@@ -79,14 +81,17 @@ test("a suspended cluster can be deleted; one that the platform holds cannot, un
   expect((await tryDeletion()).status).toBe(200);
 });
 
+async function countAudited(action: string, targetId: string): Promise<number> {
+  const isOne = and(eq(auditLog.targetId, targetId), eq(auditLog.action, action));
+  return (await api.deps.db.select().from(auditLog).where(isOne)).length;
+}
+
 test("each suspension and each end of one is audited, and a request that changes nothing is not", async () => {
-  const count = async (action: string) => {
-    const isOne = and(eq(auditLog.targetId, clusterId), eq(auditLog.action, action));
-    return (await api.deps.db.select().from(auditLog).where(isOne)).length;
-  };
-  const before = await Promise.all(["cluster.suspend", "cluster.resume"].map(count));
+  const countAll = () =>
+    Promise.all(["cluster.suspend", "cluster.resume"].map((action) => countAudited(action, clusterId)));
+  const before = await countAll();
   for (const suspended of [true, true, false, false]) await setSuspended(suspended);
-  const after = await Promise.all(["cluster.suspend", "cluster.resume"].map(count));
+  const after = await countAll();
   expect(after).toEqual(before.map((rows) => rows + 1));
 });
 
@@ -104,4 +109,30 @@ test("a suspension that GitOps applies is ended there: 409 managed_elsewhere for
   expect([refused.status, refused.body.error.code]).toEqual([409, "managed_elsewhere"]);
   await apply({});
   expect((await setSuspended(false)).status).toBe(200);
+});
+
+test("at its end date a node pool of a suspended cluster stays until that is resumed, and the cluster itself is deleted", async () => {
+  const end = new Date(Date.now() + 30 * 24 * HOUR_MS);
+  const followEnds = async (hoursLater: number) => {
+    const now = () => new Date(end.getTime() + hoursLater * HOUR_MS);
+    for (const job of expiryJobs({ ...api.deps, now })) await job.run(new AbortController().signal);
+  };
+  const body = { name: "ending", k8s_version: "1.34", plan: "scale", expires_at: end };
+  const { body: made } = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
+  const ending: string = made.id;
+  expect((await api.request("PUT", pool, { body: { expires_at: end } })).status).toBe(200);
+  for (const id of [clusterId, ending]) expect((await setSuspended(true, id)).status).toBe(200);
+  await followEnds(-1);
+  await followEnds(1);
+  const poolId = pool.split("/").at(-1) ?? "";
+  const countDeletions = async () => [
+    await countAudited("node_pool.delete", poolId),
+    await countAudited("cluster.delete", ending),
+  ];
+  expect(await countDeletions()).toEqual([0, 1]);
+  expect((await api.request("GET", pool)).body.status).not.toBe("deleting");
+  expect((await setSuspended(false)).status).toBe(200);
+  await followEnds(1);
+  expect(await countDeletions()).toEqual([1, 1]);
+  expect((await api.request("GET", pool)).body.status ?? "deleting").toBe("deleting");
 });
