@@ -77,6 +77,12 @@ test.each<[boolean, string, number, Change]>([
   [false, "while it is protected", -1, { deletionProtection: true }],
   [false, "while it is being deleted", -1, { metadata: { deletionTimestamp: END } }],
   [false, "created after its end, unseen by the operator", -2, { metadata: late }],
+  [
+    false,
+    "created at its end, unseen by the operator",
+    -1,
+    { metadata: { ...late, creationTimestamp: END } },
+  ],
   [false, "created after its end and not made", -2, { metadata: late, status: stalled("Expired") }],
   [
     true,
@@ -145,6 +151,15 @@ test.each<[boolean, string, number, number | undefined]>([
   expect(isAnnounced(projected({}), sentAt, ahead(seconds))).toBe(expected);
   for (const moved of ["2026-12-08T11:59:59Z", "2026-12-01T12:00:00Z"])
     expect(isAnnounced(projected({ expiresAt: moved }), sentAt, ahead(-2 * DAY))).toBe(false);
+});
+
+test("what counts of an object are the notice that is due, or all of its end once it is deleted for that", () => {
+  const idsAt = (seconds: number, change: Change = {}) => listNoticeIds(projected(change), ahead(seconds));
+  expect(idsAt(60)).toEqual([noticeOf({})?.eventUid]);
+  const all = [1, DAY, 7 * DAY, -DAY].map((seconds) => noticeOf({}, seconds)?.eventUid);
+  expect(new Set(idsAt(-DAY))).toEqual(new Set(all));
+  for (const [seconds, change] of [[8 * DAY], [-DAY, { deletionProtection: true }]] as const)
+    expect(idsAt(seconds, change)).toEqual([]);
 });
 
 test("an end that has passed has a notice of its own, but none while something keeps the object", () => {
