@@ -10,6 +10,7 @@ import { createInfrastructureReader } from "./capi/infrastructure.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
 import { runCluster } from "./cluster/run.ts";
 import { createTaintRefusals } from "./cluster/taint-refusals.ts";
+import { createChecksReader, createUpgradeChecker } from "./cluster/upgrade-checks.ts";
 import { watchClusters } from "./cluster/watch.ts";
 import { runAccess } from "./cluster-access/run.ts";
 import { watchAccesses } from "./cluster-access/watch.ts";
@@ -57,6 +58,12 @@ export function createControllers(deps: ControllersDeps): Controllers {
       clusters.add(objectKey(cluster));
   });
   const tenants = createTenantAccess({ client, now, isLeader: () => deps.leadership.isLeader() });
+  const upgradeChecker = createUpgradeChecker({
+    read: createChecksReader(caches, tenants),
+    onChange: (key) => clusters.add(key),
+    now,
+    log: deps.log,
+  });
   const clusterDeps = {
     client,
     caches,
@@ -68,6 +75,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     taintRefusals: createTaintRefusals(),
+    upgradeChecker,
     now,
   };
   const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, log: deps.log };
@@ -214,7 +222,10 @@ export function createControllers(deps: ControllersDeps): Controllers {
   capabilities.add(CAPABILITIES);
   unrecorded.add(UNRECORDED);
   const outside = [tenantBindings, accesses, ...createStorageControllers(deps, now)];
-  return joinControllers(onPlatform, outside, () => prober.stop());
+  return joinControllers(onPlatform, outside, () => {
+    prober.stop();
+    upgradeChecker.stop();
+  });
 }
 
 /** Where there is a shared storage: the rounds, and the inventories that they and changes enqueue. */

@@ -60,6 +60,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,
+    upgradeChecks: [],
     settings,
   };
   return new ClusterFixture(observed, START);

@@ -1,6 +1,7 @@
 import type { Cluster } from "../shared/crd/cluster.ts";
 import { ANNOTATION_HOLD, ANNOTATION_IDENTITY, LABEL_ID } from "../shared/crd/names.ts";
 import { createStore } from "../shared/kube/store.ts";
+import type { UpgradeCheck } from "../shared/tenant/upgrade/upgrade-check.ts";
 import type { AddOnState } from "./add-ons/observe.ts";
 import type { ClassCapabilities } from "./capi/cluster-class.ts";
 import type { NamespaceState } from "./expiry/expiry.ts";
@@ -33,11 +34,26 @@ const RULES = { network: { authorizedCIDRs: ["203.0.113.0/24"] } };
 const unreachable = { probe: { ok: false, message: "ECONNREFUSED" } };
 const etcdFailure = makeCondition("ControlPlaneAvailable", "False", { message: "etcd has no leader" });
 
+const BLOCKING: UpgradeCheck = {
+  check: "pods_not_evictable",
+  severity: "blocking",
+  object: { kind: "PodDisruptionBudget", namespace: "shop", name: "web" },
+  message: "The disruption budget allows no eviction.",
+  fix: "Run more replicas.",
+};
+
 /** Every reason for which a cluster waits or has failed, and a cluster with it. */
 export const clusters: [string, ClusterFixture][] = [
   ["Provisioning", ready().withSpec(RULES)],
   ["Scaling", busy(ready(), { replicas: 2, nodes: 1, readyNodes: 1 })],
   ["Upgrading", ready().withSpec({ version: "1.35" })],
+  ["CheckingUpgrade", ready().withSpec({ version: "1.35" }).with({ upgradeChecks: undefined })],
+  [
+    "UpgradeBlocked",
+    ready()
+      .withSpec({ version: "1.35", upgradeChecks: "Enforce" })
+      .with({ upgradeChecks: [BLOCKING] }),
+  ],
   ["RollingOut", busy(ready(), { rollingOut: true })],
   ["Deleting", ready().deleting()],
   ["WaitingForControlPlane", aCluster()],

@@ -38,7 +38,7 @@ export function versionField(description: string, example: string) {
 type UpgradeStep = { ok: true; version: string } | { ok: false; code: DetailCode; message: string };
 
 /** Reasons of a cluster that waits for another version to be requested. */
-const WRONG_VERSION_REASONS: readonly string[] = ["UnknownVersion", "DowngradeRefused"];
+const WRONG_VERSION_REASONS: readonly string[] = ["UnknownVersion", "DowngradeRefused", "UpgradeBlocked"];
 
 /**
  * The full version of an upgrade from `current` to `target`: a higher patch of the same minor or the next minor, and in

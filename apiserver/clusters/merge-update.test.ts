@@ -56,6 +56,8 @@ test.each<[string, unknown, unknown]>([
     { name: "Second", k8s_version: "1.35.1" },
     { displayName: "Second", version: "1.35.1" },
   ],
+  ["checks that are enforced", { upgrade_checks: "enforce" }, { upgradeChecks: "Enforce" }],
+  ["the checks that are the default", { upgrade_checks: "warn" }, {}],
   ["two minors on", { k8s_version: "1.36" }, ["k8s_version/not_incremental"]],
   ["an unknown patch", { k8s_version: "1.35.7" }, ["k8s_version/invalid_enum"]],
   ["the present public_endpoint", { public_endpoint: true }, {}],
@@ -65,6 +67,12 @@ test.each<[string, unknown, unknown]>([
   ["observed fields, whatever they say", { status: 1, conditions: null, nodes: "x", generation: -1 }, {}],
 ])("PUT with %s", (_, body, expected) => {
   expect(merge(body)).toEqual(expected);
+});
+
+test("checks that were enforced are only warned of again, and repeated as they are", () => {
+  const spec = { version: "1.34.2", publicEndpoint: true, upgradeChecks: "Enforce" } as const;
+  expect(merge({ upgrade_checks: "warn" }, { spec })).toEqual({ upgradeChecks: "Warn" });
+  expect(merge({ upgrade_checks: "enforce" }, { spec })).toEqual({});
 });
 
 test("the version as it was sent on create is not an upgrade when there is a newer patch; the patch itself is", () => {

@@ -14,6 +14,7 @@ export interface ClusterPatch {
   /** All of them. */
   labels?: Labels;
   deletionProtection?: boolean;
+  upgradeChecks?: "Warn" | "Enforce";
   /** Null removes it. */
   expiresAt?: string | null;
   version?: string;
@@ -40,14 +41,18 @@ export function mergeClusterUpdate(
   const [first, ...others] = findFixedChanges(current, body);
   if (first !== undefined) return { outcome: "invalid", details: [first, ...others] };
   const isRenamed = body.name !== undefined && body.name !== current.displayName;
-  const { labels = {}, deletionProtection = false, expiresAt } = current.object.spec;
+  const { spec } = current.object;
+  const { labels = {}, deletionProtection = false, expiresAt } = spec;
   const isLabelled = body.labels !== undefined && !isDeepStrictEqual(body.labels, labels);
+  const mode = body.upgrade_checks === "enforce" ? ("Enforce" as const) : ("Warn" as const);
+  const isOtherMode = body.upgrade_checks !== undefined && mode !== (spec.upgradeChecks ?? "Warn");
   const end = body.expires_at === null ? null : body.expires_at?.toISOString();
   const settings = {
     ...(isRenamed && body.name !== undefined && { displayName: body.name }),
     ...(isLabelled && body.labels !== undefined && { labels: body.labels }),
     ...(body.deletion_protection !== undefined &&
       body.deletion_protection !== deletionProtection && { deletionProtection: body.deletion_protection }),
+    ...(isOtherMode && { upgradeChecks: mode }),
     ...(end !== undefined && !isSameEnd(end ?? undefined, expiresAt) && { expiresAt: end }),
   };
   const target = body.k8s_version;

@@ -41,6 +41,7 @@ describe("the cluster record", () => {
       deletion_protection: false,
       deletion_protection_state: "off",
       expires_at: null,
+      upgrade_checks: "warn",
       status: "provisioning",
       status_message: "The request was accepted and is carried out within moments.",
       conditions: [],

@@ -33,7 +33,7 @@ import {
   updateClusterBody,
 } from "./schema.ts";
 import { createTenantReader, readerFor, type TenantReader } from "./tenant-reader.ts";
-import { readUpgradeChecks } from "./upgrade/checks.ts";
+import { checkUpgrade, presentChecks } from "./upgrade/enforce.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
 import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
@@ -57,7 +57,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addDelete(router, deps, catalogue, tenants);
   addUpgradeRoutes(router, deps, catalogue, tenants);
   addCredentialsRoutes(router, deps, catalogue);
-  addCatalogueRoutes(router, deps, catalogue);
+  addCatalogueRoutes(router, deps, catalogue, tenants);
   addAdminClusterRoutes(router, deps, catalogue);
   addSuspensionRoutes(router, deps, catalogue);
 }
@@ -189,7 +189,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       tag,
       summary: "Update a cluster",
       description:
-        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade, of which a dry run lists in effects.checks what it finds in the cluster, for which it needs clusters:access. An earlier expires_at, and the end of the protection of a cluster that has one, need clusters:delete too.",
+        "Omitted fields keep their values. What GET returns may be sent back as it is. Another k8s_version starts an upgrade, as upgradeCluster does; what it finds in the cluster is in warnings, of a dry run in effects.checks, for which it needs clusters:access. An earlier expires_at, and the end of the protection of a cluster that has one, need clusters:delete too.",
       access: ["clusters:update", "clusters:upgrade"],
       query: dryRunQuery,
       body: updateClusterBody,
@@ -207,30 +207,38 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
         "conflict",
         "managed_elsewhere",
         "precondition_failed",
+        "upgrade_blocked",
       ],
     },
     async (c, { orgId, membership, caller, params, query, readBody, requirePermission }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const body = await readBody();
       const versions = await (body.k8s_version === undefined ? catalogue.readKnown() : catalogue.read());
+      const merge = (current: typeof cluster) => mergeClusterUpdate(current, body, versions);
+      const { k8s_version: target, force } = body;
+      const requested = { field: "k8s_version", target, force } as const;
+      const upgrade = await checkUpgrade(tenants, membership, cluster, merge(cluster), requested);
       const changed = await changeCluster(deps, caller, cluster, {
         action: "cluster.update",
         preconditions: readPreconditions(c),
         dryRun: query.dry_run,
-        merge: (current) => mergeClusterUpdate(current, body, versions),
+        merge,
+        upgrade,
         requirePermissions(patch, current) {
           const { version, ...settings } = patch;
           if (Object.keys(settings).length > 0) requirePermission("clusters:update");
-          if (version !== undefined) requirePermission("clusters:upgrade");
+          if (version !== undefined || force !== undefined) requirePermission("clusters:upgrade");
           if (schedulesDeletion(current, patch)) requirePermission("clusters:delete");
         },
       });
       const { object: updated, effects, newVersion } = changed;
       if (effects !== undefined) {
-        const checks = await readUpgradeChecks(readerFor(tenants, membership), cluster, newVersion);
+        const checks = presentChecks("checks", membership, upgrade, newVersion);
         return c.json({ ...presentCluster(updated, versions), effects: { ...effects, ...checks } }, 200);
       }
-      return c.json(presentCluster(updated, versions), 200, { ETag: objectTag(updated.object.metadata) });
+      const warnings = presentChecks("warnings", membership, upgrade, newVersion);
+      const record = { ...presentCluster(updated, versions), ...warnings };
+      return c.json(record, 200, { ETag: objectTag(updated.object.metadata) });
     },
   );
 }

@@ -19,10 +19,12 @@ import {
   deletionFields,
   deletionSettings,
   effectsRecord,
+  upgradeChecksField,
 } from "../node-pools/index.ts";
 import { CLUSTER_STATUSES } from "../resources/project/index.ts";
 import { authorizedCidrs } from "./authorized-cidrs.ts";
 import { versionField } from "./kubernetes-version.ts";
+import { upgradeChecksSetting, upgradeForce, upgradeWarnings } from "./upgrade-fields-schema.ts";
 
 const MAX_NODE_POOLS = 50;
 const MAX_COUNT = 1_000_000;
@@ -48,6 +50,7 @@ const exampleCluster = {
   deletion_protection: false,
   deletion_protection_state: "off",
   expires_at: null,
+  upgrade_checks: "warn",
   status: "running",
   status_message: null,
   conditions: [
@@ -82,6 +85,7 @@ export const clusterRecord = z
     name: textField(63, "Name shown to people; unique in the organization, letter case aside."),
     labels: labelsSchema,
     ...deletionFields,
+    upgrade_checks: upgradeChecksSetting,
     status: z.enum(CLUSTER_STATUSES).openapi({ description: "Summary of the state." }),
     status_message: textField(
       1024,
@@ -111,6 +115,7 @@ export const clusterRecord = z
     created_at: timestampField("When it was created."),
     updated_at: timestampField("When its settings changed last."),
     effects: effectsRecord.optional(),
+    warnings: upgradeWarnings.optional(),
   })
   .openapi("Cluster", { example: exampleCluster });
 
@@ -136,6 +141,7 @@ export const createClusterBody = z
     authorized_cidrs: authorizedCidrs.optional(),
     labels: labelsSchema.optional(),
     ...deletionSettings,
+    upgrade_checks: upgradeChecksSetting.optional(),
     node_pools: z
       .array(createNodePoolBody)
       .max(MAX_NODE_POOLS)
@@ -158,6 +164,8 @@ export const updateClusterBody = z
     name: clusterName.optional(),
     labels: replacedLabelsSchema.optional(),
     ...deletionSettings,
+    upgrade_checks: upgradeChecksSetting.optional(),
+    force: upgradeForce.optional(),
     k8s_version: versionField(
       "Another version than the current one starts an upgrade. MAJOR.MINOR is another one only when it is another minor.",
       "1.35",
@@ -182,6 +190,7 @@ export const updateClusterBody = z
     created_at: readOnlyField,
     updated_at: readOnlyField,
     effects: readOnlyField,
+    warnings: readOnlyField,
   })
   .openapi("UpdateCluster", { example: { name: "production", k8s_version: "1.35" } });
 
@@ -195,24 +204,41 @@ export const setSuspensionBody = z
 
 const KUBERNETES_VERSION_STATUSES = ["supported", "deprecated", "end_of_life"] as const;
 
-export const kubernetesVersionRecord = z
+const versionFields = {
+  version: textField(16, "MAJOR.MINOR.PATCH.", "1.34.2"),
+  status: z.enum(KUBERNETES_VERSION_STATUSES).openapi({
+    description:
+      "A deprecated version still runs and can be requested; one at its end of life cannot be requested.",
+  }),
+  deprecated_at: timestampField("When it becomes deprecated; null: not set.").nullable(),
+  end_of_life_at: timestampField("When it reaches its end of life; null: not set.").nullable(),
+};
+
+export const kubernetesVersionRecord = z.object(versionFields).openapi("KubernetesVersion", {
+  example: {
+    version: "1.34.2",
+    status: "supported",
+    deprecated_at: null,
+    end_of_life_at: "2027-10-27T00:00:00.000Z",
+  },
+});
+
+const clusterUpgradeRecord = z
   .object({
-    version: textField(16, "MAJOR.MINOR.PATCH.", "1.34.2"),
-    status: z.enum(KUBERNETES_VERSION_STATUSES).openapi({
-      description:
-        "A deprecated version still runs and can be requested; one at its end of life cannot be requested.",
-    }),
-    deprecated_at: timestampField("When it becomes deprecated; null: not set.").nullable(),
-    end_of_life_at: timestampField("When it reaches its end of life; null: not set.").nullable(),
+    ...versionFields,
+    checks: upgradeChecksField("What the upgrade finds in the cluster, for which it needs clusters:access."),
   })
-  .openapi("KubernetesVersion", {
+  .openapi("ClusterUpgrade", {
     example: {
-      version: "1.34.2",
+      version: "1.35.1",
       status: "supported",
       deprecated_at: null,
       end_of_life_at: "2027-10-27T00:00:00.000Z",
+      checks: [],
     },
   });
+
+export const clusterUpgradePage = pageSchema(clusterUpgradeRecord, "ClusterUpgradePage");
 
 export const kubernetesVersionPage = pageSchema(kubernetesVersionRecord, "KubernetesVersionPage");
 
@@ -222,6 +248,7 @@ export const MAX_WORKERS_ERROR_LENGTH = 4096;
 export const upgradeBody = z
   .strictObject({
     target_version: versionField("MAJOR.MINOR.PATCH, or MAJOR.MINOR for its newest supported patch.", "1.35"),
+    force: upgradeForce.optional(),
   })
   .openapi("UpgradeCluster", { example: { target_version: "1.35" } });
 
@@ -236,6 +263,7 @@ export const upgradeAccepted = z
     ).optional(),
     workers_error: textField(MAX_WORKERS_ERROR_LENGTH, "The reasons, by node pool.").optional(),
     effects: effectsRecord.optional(),
+    warnings: upgradeWarnings.optional(),
   })
   .openapi("UpgradeAccepted", {
     example: { cluster: exampleCluster, workers_total: 2, workers_patched: 2 },

@@ -4,7 +4,12 @@ import { z } from "zod";
 import type { KubeConnection } from "../../shared/kube/connection.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createKeyedSlots } from "../../shared/program/limits.ts";
-import { connectTenant } from "../../shared/tenant/connect.ts";
+import {
+  connectTenant,
+  describeTenantError,
+  READ_LIMITS,
+  type TenantDeadlines,
+} from "../../shared/tenant/connect.ts";
 import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { Deps } from "../deps.ts";
 import type { Membership } from "../http/authorization/permissions.ts";
@@ -23,36 +28,31 @@ export interface TenantReader {
   read<T>(cluster: ProjectedCluster, use: (client: TenantClient) => Promise<T>): Promise<T | Unknown>;
 }
 
+const NO_ACCESS: Unknown = { unknown: "It takes the permission clusters:access." };
+
 /** Reads nothing, for a caller who may not look into clusters. */
-const WITHOUT_ACCESS: TenantReader = {
-  read: async () => ({ unknown: "It takes the permission clusters:access." }),
-};
+const WITHOUT_ACCESS: TenantReader = { read: async () => NO_ACCESS };
+
+/** What was read, for a caller with this membership. */
+export function presentTo<T>({ rights }: Pick<Membership, "rights">, read: T | Unknown): T | Unknown {
+  return rights.has("clusters:access") ? read : NO_ACCESS;
+}
 
 /** The reader for a caller with this membership. */
 export function readerFor(reader: TenantReader, { rights }: Pick<Membership, "rights">): TenantReader {
   return rights.has("clusters:access") ? reader : WITHOUT_ACCESS;
 }
 
-/** The wait for a turn and for the kubeconfig included. */
-const DEADLINE_MS = 5_000;
-
-const LIMITS = {
-  callMs: DEADLINE_MS,
-  allMs: DEADLINE_MS,
-  maxStreamBytes: 16 * 1024 * 1024,
-  maxTotalBytes: 64 * 1024 * 1024,
-};
-
 /** As many clusters are read at once, and one of an organization: each may send 64 MiB. */
 const MAX_READS = 4;
 /** One of the organization and one of all: what a read needs. */
 const SLOTS = 2;
 
-/** `limits` for tests, which have less time. */
-export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = {}): TenantReader {
+/** The wait for a turn and for the kubeconfig counts. `limits` for tests, which have less time. */
+export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> = {}): TenantReader {
   const perOrganization = createKeyedSlots(1);
   const all = createKeyedSlots(MAX_READS);
-  const { allMs, ...bounds } = { ...LIMITS, ...limits };
+  const { allMs, ...bounds } = { ...READ_LIMITS, ...limits };
 
   async function readWithin<T>(
     cluster: ProjectedCluster,
@@ -87,12 +87,6 @@ export function createTenantReader(deps: Deps, limits: Partial<typeof LIMITS> = 
       }
     },
   };
-}
-
-/** A sentence for people; the message of the API server of a tenant is cut by its client. */
-export function describeTenantError({ reason, kubeMessage }: KubeError): string {
-  if (reason === "Aborted") return "The cluster did not answer in time.";
-  return `The API server of the cluster could not be read: ${kubeMessage}`;
 }
 
 const base64 = z.base64().transform((text) => Buffer.from(text, "base64").toString("utf8"));

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { runForTenant } from "../../shared/program/tenant-context.ts";
 import { readLeftovers } from "./leftovers.ts";
 import { aCluster, createReader } from "./testing-tenant.ts";
-import { readUpgradeChecks } from "./upgrade/checks.ts";
+import { readChecks } from "./upgrade-checks.ts";
 
 /** With the deadline that requests have. */
 const DEADLINE_MS = 5_000;
@@ -42,5 +42,5 @@ async function measure(read: () => Promise<unknown>) {
 }
 
 const leftovers = await measure(() => readLeftovers(reader, cluster));
-const checks = await measure(async () => (await readUpgradeChecks(reader, cluster, target)).checks);
+const checks = await measure(async () => (await readChecks(reader, cluster, [target]))(target));
 process.stdout.write(JSON.stringify({ leftovers, checks }));

@@ -37,6 +37,13 @@ import {
 } from "../resources/write/index.ts";
 import type { ClusterMerge, ClusterPatch } from "./merge-update.ts";
 import { auditCluster } from "./present.ts";
+import {
+  type CheckedUpgrade,
+  decideForce,
+  findBlockWarnings,
+  findNewVersion,
+  requireUnblocked,
+} from "./upgrade-decision.ts";
 
 const NOT_RUNNING_RETRY_SECONDS = 30;
 
@@ -50,17 +57,19 @@ interface ClusterChange {
   merge: (current: ProjectedCluster) => ClusterMerge;
   /** Called with the fields that change before anything is written; throws 403 for one that is not allowed. */
   requirePermissions?: (patch: ClusterPatch, current: ProjectedCluster) => void;
+  /** What the body says of an upgrade; undefined = it can be none. */
+  upgrade?: CheckedUpgrade;
 }
 
 /**
- * Changes a cluster: what is there already is not written. `newVersion` is undefined where the version stays. Throws 422
- * for what is decided, 403, 409 cluster_not_running, already_exists or conflict, and what `changeObject` throws.
+ * Changes a cluster: what is there already is not written. `newVersion` is undefined where no upgrade begins. Throws 422
+ * for what is decided, 403, 409 upgrade_blocked, cluster_not_running, already_exists or conflict, and what `changeObject` throws.
  */
 export async function changeCluster(
   deps: Deps,
   caller: Caller,
   cluster: ProjectedCluster,
-  { action, preconditions, dryRun = false, merge, requirePermissions }: ClusterChange,
+  { action, preconditions, dryRun = false, merge, requirePermissions, upgrade }: ClusterChange,
 ): Promise<ClusterResult & { newVersion: string | undefined }> {
   const clusters = clustersOf(cluster.orgId);
   let newVersion: string | undefined;
@@ -71,23 +80,31 @@ export async function changeCluster(
     decide(current) {
       const patch = requirePatch(current, merge(current));
       requirePermissions?.(patch, current);
-      newVersion = patch.version;
+      newVersion = findNewVersion(current, patch.version);
       const { spec, metadata } = current.object;
       const { expiresAt = spec.expiresAt, ...settings } = patch;
       const desired = { ...spec, ...settings, expiresAt: expiresAt ?? undefined };
-      const effects = (db: Queryable) => findUpgradeEffects(deps, db, current, desired.version);
-      if (Object.keys(patch).length === 0) return { spec: {}, effects };
+      const warnings = findBlockWarnings(desired, newVersion, upgrade);
+      const effects = async (db: Queryable) => ({
+        ...(await findUpgradeEffects(deps, db, current, desired.version)),
+        warnings,
+      });
+      const annotations = upgrade === undefined ? {} : decideForce(current, patch, upgrade);
+      const isForced = Object.keys(annotations).length > 0;
+      if (Object.keys(patch).length === 0 && !isForced) return { spec: {}, effects };
       const [fault] = refusePastEnd(patch.expiresAt, deps.now());
       if (fault !== undefined) throw validationFailed([fault]);
-      if (isAboutDeletionAlone(patch)) requireNotDeleting(current);
+      if (isAboutDeletionAlone(patch) && !isForced) requireNotDeleting(current);
       else requireChangeable(current);
+      if (upgrade !== undefined && !dryRun) requireUnblocked(desired, newVersion, upgrade);
       return {
         spec: {
           ...patch,
           ...(patch.labels !== undefined && { labels: patchOfMap(spec.labels, patch.labels) }),
         },
         before: auditCluster(spec, metadata.name),
-        after: auditCluster(desired, metadata.name),
+        after: { ...auditCluster(desired, metadata.name), ...(isForced && { force: upgrade?.force }) },
+        annotations,
         name: patch.displayName,
         effects,
       };

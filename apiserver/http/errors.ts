@@ -17,6 +17,7 @@ const STATUS_BY_CODE = {
   quota_below_usage: 409,
   managed_elsewhere: 409,
   deletion_protected: 409,
+  upgrade_blocked: 409,
   precondition_failed: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
@@ -64,6 +65,7 @@ export const DETAIL_CODES = [
   "below_one_node",
   "unsupported",
   "deletion_protected",
+  "upgrade_blocked",
 ] as const;
 
 export type DetailCode = (typeof DETAIL_CODES)[number];

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { CHECK_SEVERITIES, UPGRADE_CHECKS } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import { textField } from "../http/contract/fields.ts";
 import { DETAIL_CODES, MAX_FIELD_LENGTH, MAX_MESSAGE_LENGTH } from "../http/errors.ts";
 
@@ -51,20 +52,11 @@ const MAX_CHECKS = 500;
 
 const upgradeCheckRecord = z
   .object({
-    check: z
-      .enum([
-        "pods_not_evictable",
-        "webhook_without_endpoint",
-        "removed_api",
-        "version_skew",
-        "certificate_ends",
-        "unknown",
-      ])
-      .openapi({
-        description:
-          "What was found: pods that no drain can evict, a webhook that refuses what it is asked about, an API in use that the version no longer has, a node whose kubelet the version does not support, a certificate of the control plane that ends soon, or what could not be read.",
-      }),
-    severity: z.enum(["blocking", "warning"]).openapi({
+    check: z.enum(UPGRADE_CHECKS).openapi({
+      description:
+        "What was found: pods that no drain can evict, a webhook that refuses what it is asked about, an API in use that the version no longer has, a node whose kubelet the version does not support, a certificate of the control plane that ends soon, or what could not be read.",
+    }),
+    severity: z.enum(CHECK_SEVERITIES).openapi({
       description:
         "blocking: the upgrade waits for it, or something no longer works after it, until somebody acts.",
     }),
@@ -74,7 +66,12 @@ const upgradeCheckRecord = z
   })
   .openapi("UpgradeCheck", { description: "What an upgrade finds.", example: EXAMPLE_CHECK });
 
-export type UpgradeCheck = z.output<typeof upgradeCheckRecord>;
+/** What an upgrade finds, or why that is not known. */
+export function upgradeChecksField(description: string) {
+  return z
+    .union([z.array(upgradeCheckRecord).max(MAX_CHECKS), unknownRecord])
+    .openapi({ description, example: [EXAMPLE_CHECK] });
+}
 
 /** What a dry run reads in the cluster itself; absent where the request does not concern it. */
 export const tenantEffects = {
@@ -86,12 +83,7 @@ export const tenantEffects = {
         "Of the deletion of a cluster: what may stay at the provider and cost money. Services of type LoadBalancer, and PersistentVolumes that are bound or whose reclaim policy is Retain.",
       example: [EXAMPLE_OBJECT],
     }),
-  checks: z
-    .union([z.array(upgradeCheckRecord).max(MAX_CHECKS), unknownRecord])
-    .optional()
-    .openapi({
-      description:
-        "Of a request that changes the version: what the upgrade finds in the cluster. It is accepted all the same.",
-      example: [EXAMPLE_CHECK],
-    }),
+  checks: upgradeChecksField(
+    "Of a request that changes the version: what the upgrade finds in the cluster. It is accepted all the same, unless upgrade_checks is enforce and one of them is blocking.",
+  ).optional(),
 };

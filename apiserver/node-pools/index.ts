@@ -2,7 +2,7 @@ export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection
 export { conditionsField } from "./conditions-schema.ts";
 export { deletionFields, deletionSettings, refusePastEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
-export { MAX_LEFTOVERS, type TenantObject, type UpgradeCheck } from "./effects-schema.ts";
+export { MAX_LEFTOVERS, type TenantObject, upgradeChecksField } from "./effects-schema.ts";
 export { presentConditions, protectionStateOf } from "./present.ts";
 export {
   createNodePoolBody,

@@ -144,6 +144,27 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux", () => {
     expect((await kubectl(args)).stdout).toContain(JSON.stringify(labels).slice(1, -1).split(",")[0]);
   });
 
+  test("upgrade_checks: the same object, the same record, and the same refusal", async () => {
+    const put = (value: string) => ways.alice.request("PUT", managed.rest.path, { upgrade_checks: value });
+    expect((await put("enforce")).body.upgrade_checks).toBe("enforce");
+    expect((await ways.kube.get(clusterKind, ways.namespace, managed.rest.name))?.spec.upgradeChecks).toBe(
+      "Enforce",
+    );
+    const refused = await put("Enforce");
+    expect([refused.status, refused.body.error.details[0].field]).toEqual([422, "upgrade_checks"]);
+    for (const way of ["kubectl", "flux"] as const) {
+      const wrong = { ...managed[way].spec, upgradeChecks: "enforce" };
+      await expect(ways.apply(way, ways.manifest("Cluster", managed[way].name, wrong))).rejects.toThrow(
+        "upgradeChecks",
+      );
+      managed[way].spec = { ...managed[way].spec, upgradeChecks: "Enforce" };
+      await ways.apply(way, ways.manifest("Cluster", managed[way].name, managed[way].spec));
+      await waitFor("REST to show it", async () => {
+        return (await ways.alice.request("GET", managed[way].path)).body.upgrade_checks === "enforce";
+      });
+    }
+  });
+
   test("suspend: the same object, and the same answer to staff", async () => {
     const { apiUrl, tokens } = readStack();
     const staff = createTenant(apiUrl, tokens.staff);

@@ -16,8 +16,7 @@ import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
-import type { DesiredPool } from "../capi/worker-pool.ts";
-import { readLivePools } from "../capi/worker-pool.ts";
+import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
 import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf, isAdopted } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
@@ -34,6 +33,7 @@ import {
 } from "./networks.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { composeUnknownPlan, findPackageProblem } from "./package.ts";
+import { chooseRequested, findBlockedUpgrade } from "./upgrade-hold.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 import { findCapiPoolReadinessWait } from "./waits.ts";
 
@@ -123,7 +123,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     ok: true,
     target,
     subnet,
-    problem: problem ?? findTaintsProblem(observed),
+    problem: findBlockedUpgrade(observed) ?? problem ?? findTaintsProblem(observed),
     policyProblem,
     capiCluster,
   };
@@ -200,7 +200,7 @@ function chooseClassAndVersion(
   const { capi, cluster, catalogue, classes } = observed;
   const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
-  const requested = cluster.spec.version;
+  const requested = chooseRequested(observed);
   const stepOn = (capabilities: ClassCapabilities) =>
     chooseVersion({ requested, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
   const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);

@@ -14,6 +14,7 @@ import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import { isRestricted } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { findBlockedUpgrade, findUpgradeHold } from "./upgrade-hold.ts";
 
 /** The next step where a tenant can only wait. */
 export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";
@@ -66,16 +67,18 @@ export function clusterCondition(
 
 /**
  * All conditions but that of access, and the summary (Ready, Reconciling, Stalled), which follows from them. Those that say
- * nothing for most of a cluster's life (Upgrading, ClusterAPIPaused, Suspended) are there only while they say something.
+ * nothing for most of a cluster's life (Upgrading, UpgradeBlocked, ClusterAPIPaused, Suspended) are there only while they say something.
  */
 export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
+  const blocked = findBlockedUpgrade(observed);
   const decided = [
     decideControlPlane(observed),
     decideWorkers(facts),
     decideEndpoint(observed),
     decideNetworkPolicy(facts),
     decideUpgrading(facts),
+    blocked && clusterCondition("UpgradeBlocked", "True", blocked.reason, blocked.message),
     decidePaused(observed),
     decideSuspended(observed),
   ];
@@ -214,6 +217,9 @@ function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): b
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {
   const { target, running } = facts;
+  const hold = findUpgradeHold(facts.observed);
+  if (hold?.state === "checking")
+    return clusterCondition("Upgrading", "True", "CheckingUpgrade", hold.message);
   if (running === undefined || target === undefined || running === target) return undefined;
   const message = `Upgrading from ${running} to ${target}: ${describeStage(facts)}.`;
   return clusterCondition("Upgrading", "True", "Upgrading", message);

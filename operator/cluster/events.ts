@@ -9,13 +9,14 @@ import { count } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { describeBegunUpgrade } from "./upgrade-hold.ts";
 
 /** What the operator does to a cluster, as the `action` of its Events. */
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
 
 /**
- * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has
- * to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
+ * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for what an upgrade finds that
+ * begins, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;
@@ -26,6 +27,8 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   if (last?.version !== undefined && last.version !== next.version) {
     record("Normal", "Upgraded", `Upgraded from ${last.version} to ${next.version}.`, "Upgrade");
   }
+  const begun = describeBegunUpgrade(observed, next.targetVersion);
+  if (begun !== undefined) record("Warning", begun.reason, begun.note, "Upgrade");
   const stalled = findCondition(next.conditions, "Stalled");
   const before = findCondition(last?.conditions, "Stalled");
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
@@ -73,7 +76,13 @@ export function composeForeignPoolEvent(observed: ObservedCluster, poolName: str
   };
 }
 
-const UPGRADE_REASONS = ["Upgrading", "UnknownVersion", "DowngradeRefused"];
+const UPGRADE_REASONS = [
+  "Upgrading",
+  "CheckingUpgrade",
+  "UpgradeBlocked",
+  "UnknownVersion",
+  "DowngradeRefused",
+];
 
 /** The action of which these Events report the progress or the failure. */
 function findAction({ cluster }: ObservedCluster, next: ClusterStatus): Action {

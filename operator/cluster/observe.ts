@@ -8,6 +8,7 @@ import { findNamespaceOrganization, type Organization } from "../../shared/crd/o
 import type { Packages } from "../../shared/crd/published-config.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
+import type { UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import { type AddOnObstacles, type AddOnState, observeAddOnStates } from "../add-ons/observe.ts";
 import { hasLostCa } from "../admin-kubeconfig/observe.ts";
 import type { Caches } from "../caches.ts";
@@ -114,6 +115,8 @@ export interface ObservedCluster {
   upgradeRejection: string | undefined;
   /** Cluster API rejected the taints of pools, in this reconcile or not long ago; pools with taints that it does not have are left out. */
   taintsRejected: boolean;
+  /** What the upgrade finds that is to be checked; undefined = not read yet, or there is none. */
+  upgradeChecks: readonly UpgradeCheck[] | undefined;
   settings: ClusterSettings;
 }
 
@@ -183,6 +186,7 @@ export function observeCluster(
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,
+    upgradeChecks: undefined,
     settings,
   };
 }

@@ -12,6 +12,7 @@ import {
 } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { isEnforced } from "../../shared/crd/upgrade-checks.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
@@ -35,6 +36,8 @@ import type { ProbeResult, Prober } from "./probe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { TaintRefusals } from "./taint-refusals.ts";
+import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
+import { findTargetToCheck } from "./upgrade-hold.ts";
 import { needsUniqueName } from "./waits.ts";
 
 export interface ClusterDeps {
@@ -48,6 +51,7 @@ export interface ClusterDeps {
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   taintRefusals: TaintRefusals;
+  upgradeChecker: Pick<UpgradeChecker, "find">;
   now(): Date;
 }
 
@@ -76,6 +80,7 @@ export async function runCluster(
     deps.accessHealth.forget(key);
     deps.taintRefusals.forget(key);
     deps.tenantRecords.forget(key);
+    deps.upgradeChecker.find(key, undefined);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
@@ -84,7 +89,13 @@ export async function runCluster(
     ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
   const taintsRetryMs = deps.taintRefusals.findRetryMs(key, observed);
-  let current: ObservedCluster = { ...observed, infrastructure, taintsRejected: taintsRetryMs !== undefined };
+  const { checks: upgradeChecks, requeueAfterMs: checksRetryMs } = observeUpgrade(deps, key, observed);
+  let current: ObservedCluster = {
+    ...observed,
+    infrastructure,
+    upgradeChecks,
+    taintsRejected: taintsRetryMs !== undefined,
+  };
   // At most five passes: each failure sets one of four fields, and a second failure of a step is thrown.
   for (;;) {
     const plan = deps.throttle(
@@ -106,7 +117,7 @@ export async function runCluster(
       if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
       // The cache does not show who has the name, and so not when it is free again.
       const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
-      return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs, nameRetryMs]) };
+      return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs, nameRetryMs, checksRetryMs]) };
     } catch (error) {
       const failure = readFailure(error);
       // The status cannot be decided on an object whose metadata has just been written: the retry does it.
@@ -226,6 +237,13 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
   }
   const wasReachable = findCondition(cluster.status?.conditions, "EndpointReachable")?.status === "True";
   return deps.prober.watch(key, { url: state.endpoint.url, ca }, wasReachable);
+}
+
+/** What the upgrade finds that is requested, also of a suspended cluster: it is then known when that is resumed. */
+function observeUpgrade(deps: ClusterDeps, key: string, observed: ObservedCluster): KnownChecks {
+  const target = findTargetToCheck(observed);
+  const upgrade = target && { target, isEnforced: isEnforced(observed.cluster.spec) };
+  return deps.upgradeChecker.find(key, upgrade || undefined);
 }
 
 function isTaintsRejection({ message }: ApplyFailure): boolean {

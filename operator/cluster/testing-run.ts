@@ -28,6 +28,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     taintRefusals: createTaintRefusals(),
+    upgradeChecker: { find: () => ({ checks: [], requeueAfterMs: undefined }) },
     now,
   };
 }

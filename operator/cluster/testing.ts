@@ -247,6 +247,7 @@ export function observeBlue(
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,
+    upgradeChecks: [],
     settings: {
       platformNamespace: "marina-system",
       plans: { default: { class: "standard-v1", namespace: "marina-system", controlPlaneReplicas: 1 } },

@@ -3,7 +3,7 @@ import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import type { KubeConnection } from "../../shared/kube/connection.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { connectTenant } from "../../shared/tenant/connect.ts";
+import { connectTenant, type TenantDeadlines } from "../../shared/tenant/connect.ts";
 import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { Caches } from "../caches.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
@@ -31,6 +31,7 @@ export interface TenantAccess {
     tenant: Pick<Tenant, "server" | "authority">,
     signal: AbortSignal,
     use: (client: TenantClient) => Promise<Result>,
+    deadlines?: TenantDeadlines,
   ): Promise<Result>;
   /** Drops the certificate of a deleted cluster. */
   forget(key: string): void;
@@ -94,11 +95,11 @@ export function createTenantAccess(deps: TenantDeps): TenantAccess {
   }
 
   return {
-    async withTenant(cluster, { server, authority }, signal, use) {
+    async withTenant(cluster, { server, authority }, signal, use, deadlines) {
       const { connection } = await findOwn(cluster, authority, signal);
       const options = { signal, mayWrite: () => deps.isLeader() };
       try {
-        return await connectTenant({ server, ...connection }, options, use);
+        return await connectTenant({ server, ...connection }, options, use, deadlines);
       } catch (error) {
         // Whatever the tenant rejected, the next attempt uses a new credential.
         own.delete(objectKey(cluster));

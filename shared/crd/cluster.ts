@@ -19,6 +19,7 @@ import {
 import { labelsSchema } from "./labels.ts";
 import { GROUP, VERSION } from "./names.ts";
 import { immutable, type TransitionRule, withRules } from "./rule.ts";
+import { upgradeChecks } from "./upgrade-checks.ts";
 
 export const clusterPhases = [
   "Provisioning",
@@ -41,6 +42,7 @@ export const clusterConditionTypes = [
   "NetworkPolicyApplied",
   "AddOnsApplied",
   "Upgrading",
+  "UpgradeBlocked",
   "ClusterAPIPaused",
   "Suspended",
   "DeletionProtected",
@@ -111,6 +113,7 @@ const clusterFields = z
     version: kubernetesVersion(
       "Kubernetes version to run: MAJOR.MINOR.PATCH, or MAJOR.MINOR for the newest patch of the catalogue. An upgrade crosses at most one minor version; downgrades are not possible.",
     ),
+    upgradeChecks,
     plan: planSchema.optional(),
     publicEndpoint: z.boolean().default(true).meta({
       description:

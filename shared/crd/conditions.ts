@@ -35,7 +35,16 @@ export const CONDITION_REASONS = {
     "Protected",
   ],
   /** A change is being made. */
-  progressing: ["Provisioning", "Scaling", "Updating", "Upgrading", "RollingOut", "Suspending", "Deleting"],
+  progressing: [
+    "Provisioning",
+    "Scaling",
+    "Updating",
+    "CheckingUpgrade",
+    "Upgrading",
+    "RollingOut",
+    "Suspending",
+    "Deleting",
+  ],
   /** Something else has to happen first. */
   waiting: [
     "WaitingForCluster",
@@ -83,6 +92,7 @@ export const CONDITION_REASONS = {
     "ReplicasNotInPlan",
     "UnknownVersion",
     "DowngradeRefused",
+    "UpgradeBlocked",
     "UnsupportedByClass",
     "RejectedByClusterAPI",
     "ClassNotFound",

@@ -18,6 +18,14 @@ export const LABEL_API_TOKEN_ID = "cloud.marina.dev/api-token-id";
 export const LABEL_API_TOKEN_VERSION = "cloud.marina.dev/api-token-version";
 /** On a ClusterAccess that the operator made for `spec.registration` of its cluster: the part of it. */
 export const LABEL_REGISTRATION = "cloud.marina.dev/registration";
+/** On a ClusterAccess: whose it is. */
+export const HOLDER_LABELS: readonly string[] = [
+  LABEL_USER_ID,
+  LABEL_API_TOKEN_ID,
+  LABEL_API_TOKEN_VERSION,
+  LABEL_CLUSTER_ID,
+  LABEL_REGISTRATION,
+];
 /** The source of an Event: `operator`, `machine` or `hypervisor`. */
 export const LABEL_SOURCE = "cloud.marina.dev/source";
 
@@ -45,6 +53,9 @@ export const ANNOTATION_RECREATE = "recreate.cloud.marina.dev";
 /** On a Cluster: its id, to take it out of Marina without deleting what runs. */
 export const ANNOTATION_RELEASE = "release.cloud.marina.dev";
 
+/** On a Cluster: `<version> <reason>`, to have it upgraded to that version whatever checks find (upgrade-checks.ts). */
+export const ANNOTATION_UPGRADE_FORCE = "upgrade.cloud.marina.dev/force";
+
 /** Marina's annotations on its own kinds, besides those of ANNOTATION_REPLACE_PREFIX: each is reserved (shared/crd/reserved). */
 export const OBJECT_ANNOTATIONS: readonly string[] = [
   ANNOTATION_REQUEST_ID,
@@ -55,6 +66,7 @@ export const OBJECT_ANNOTATIONS: readonly string[] = [
   ANNOTATION_HOLD,
   ANNOTATION_RECREATE,
   ANNOTATION_RELEASE,
+  ANNOTATION_UPGRADE_FORCE,
 ];
 
 /** A Namespace as admission sees it: Kubernetes stores labels and annotations by each of these paths. */

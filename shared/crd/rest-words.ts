@@ -1,5 +1,11 @@
 import { INFRASTRUCTURE_LOST } from "./conditions.ts";
-import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_RECREATE, LABEL_ID, LABEL_ORG_ID } from "./names.ts";
+import {
+  ANNOTATION_DELETE_MISSING_POOLS,
+  ANNOTATION_RECREATE,
+  ANNOTATION_UPGRADE_FORCE,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "./names.ts";
 import { DEFAULT_NODES } from "./node-pool.ts";
 
 /** The name in REST of each setting of a node pool that can be changed, by its path inside `spec`. */
@@ -31,6 +37,7 @@ export const CLUSTER_WIRE_NAMES = {
   deletionProtection: "deletion_protection",
   expiresAt: "expires_at",
   version: "k8s_version",
+  upgradeChecks: "upgrade_checks",
   plan: "plan",
   publicEndpoint: "public_endpoint",
   credentialsGeneration: "credentials",
@@ -122,6 +129,10 @@ export const ADVICE_BY_REASON = {
     kubectl:
       "Its Namespace is being deleted, which cannot be taken back: save what is needed, then set spec.deletionProtection to false to let it go.",
     rest: "Ask the platform's operator, who has begun that; save what is needed, then set deletion_protection to false to let it go.",
+  },
+  UpgradeBlocked: {
+    kubectl: `Solve what blocks it; or, to upgrade all the same, set the annotation ${ANNOTATION_UPGRADE_FORCE} of the Cluster to that version, a space and the reason.`,
+    rest: "Solve what blocks it; or, to upgrade all the same, request the upgrade with force and a reason.",
   },
   Suspended: {
     kubectl: "Remove spec.suspend to resume it, or ask the platform's operator.",

@@ -18,6 +18,14 @@ export interface TenantDeadlines {
   maxTotalBytes?: number;
 }
 
+/** For what is read of a tenant cluster as a whole, as before an upgrade. */
+export const READ_LIMITS = {
+  callMs: 5_000,
+  allMs: 5_000,
+  maxStreamBytes: 16 * 1024 * 1024,
+  maxTotalBytes: 64 * 1024 * 1024,
+} as const satisfies TenantDeadlines;
+
 const CALL_TIMEOUT_MS = 5_000;
 
 const TENANT_DEADLINE_MS = 10_000;
@@ -77,6 +85,12 @@ export async function connectTenant<Result>(
 function toDeadlineError(cause: unknown, deadlineMs: number): KubeError {
   const kubeMessage = `not done within ${deadlineMs / 1000} s`;
   return new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage, cause });
+}
+
+/** A sentence for people; the message of the API server of a tenant is cut by its client. */
+export function describeTenantError({ reason, kubeMessage }: KubeError): string {
+  if (reason === "Aborted") return "The cluster did not answer in time.";
+  return `The API server of the cluster could not be read: ${kubeMessage}`;
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;

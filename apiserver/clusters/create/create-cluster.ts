@@ -137,6 +137,7 @@ export function toNewCluster(
       publicEndpoint: body.public_endpoint,
       ...(body.labels === undefined ? {} : { labels: body.labels }),
       ...(body.deletion_protection === true && { deletionProtection: true }),
+      ...(body.upgrade_checks === "enforce" && { upgradeChecks: "Enforce" }),
       ...(body.expires_at instanceof Date && { expiresAt: body.expires_at.toISOString() }),
       ...(body.plan === undefined || body.plan === null ? {} : { plan: body.plan }),
       ...(cidrs === undefined || cidrs.length === 0

@@ -3,9 +3,9 @@ import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
 import { createTestServers } from "../../../shared/tenant/testing-server.ts";
+import { readRemovedApis } from "../../../shared/tenant/upgrade/removed-api-checks.ts";
 import { aCluster, aKubeconfig, createReader, json, large, listOf, slowBytes } from "../testing-tenant.ts";
-import { readUpgradeChecks } from "./checks.ts";
-import { readRemovedApis } from "./removed-api-checks.ts";
+import { readChecks } from "../upgrade-checks.ts";
 
 const { authority, serve, connect, stopAll } = await createTestServers();
 afterEach(stopAll);
@@ -30,7 +30,7 @@ async function check(metrics: RequestListener) {
     return json({ ...listOf([]), gitVersion: "v1.34.2" })(request, response);
   });
   const reader = createReader(aKubeconfig(url, authority.certificate));
-  return (await readUpgradeChecks(reader, aCluster(url), "1.35.1")).checks;
+  return (await readChecks(reader, aCluster(url), ["1.35.1"]))("1.35.1");
 }
 
 test("an API in use is found in 12 MiB of metrics, which is more than other responses may have", async () => {
@@ -46,8 +46,8 @@ test("an API in use is found before the last of the metrics has arrived", async 
   });
   const checks = await connect(url, async (client) => {
     const read: unknown[] = [];
-    for await (const one of readRemovedApis(client, "1.35.1")) {
-      read.push(one);
+    for await (const one of readRemovedApis(client, ["1.35.1"])) {
+      read.push(one.check);
       wasFound.resolve();
     }
     return read;
@@ -89,7 +89,7 @@ test.each<[string, RequestListener]>([
 ])("metrics of an API server that %s are read no longer than all that is read", async (_name, metrics) => {
   const url = await serve(metrics);
   const read = async (client: TenantClient) => {
-    for await (const one of readRemovedApis(client, "1.35.1")) expect.unreachable(one.message);
+    for await (const { check: one } of readRemovedApis(client, ["1.35.1"])) expect.unreachable(one.message);
   };
   const deadlines = { callMs: 500, allMs: 500 };
   await expect(connect(url, read, deadlines)).rejects.toMatchObject({ reason: "DeadlineExceeded" });

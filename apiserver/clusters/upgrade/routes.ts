@@ -6,10 +6,10 @@ import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { upgradeAccepted, upgradeBody } from "../schema.ts";
-import { readerFor, type TenantReader } from "../tenant-reader.ts";
+import type { TenantReader } from "../tenant-reader.ts";
 import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
-import { readUpgradeChecks } from "./checks.ts";
+import { checkUpgrade, presentChecks } from "./enforce.ts";
 import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
 
 /** The upgrade of a cluster; a PUT with another k8s_version does the same. */
@@ -28,7 +28,7 @@ export function addUpgradeRoutes(
       tag: "Clusters",
       summary: "Upgrade a cluster",
       description:
-        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be. A dry run lists in effects.checks what the upgrade finds in the cluster, for which it needs clusters:access.",
+        "One step: to a higher patch of the running minor, or to the next minor. The control plane is upgraded first, then the node pools. A pool that is blocked is counted as pending, and upgraded as soon as it can be. What the upgrade finds in the cluster is in warnings, of a dry run in effects.checks, for which it needs clusters:access. Where upgrade_checks is enforce and one of them blocks, it is refused unless it is sent with force, which the audit log shows with its reason.",
       access: "clusters:upgrade",
       query: dryRunQuery,
       body: upgradeBody,
@@ -44,27 +44,38 @@ export function addUpgradeRoutes(
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
-      errors: ["cluster_not_running", "conflict", "managed_elsewhere", "precondition_failed"],
+      errors: [
+        "cluster_not_running",
+        "conflict",
+        "managed_elsewhere",
+        "precondition_failed",
+        "upgrade_blocked",
+      ],
     },
     async (c, { orgId, membership, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      const { target_version: target } = await readBody();
+      const { target_version: target, force } = await readBody();
       return runOnce({}, async () => {
         const versions = await catalogue.read();
         const pools = await listAllNodePools(deps.db, orgId, cluster.id);
+        const merge = (current: typeof cluster) => mergeUpgrade(current, pools, target, versions);
+        const requested = { field: "target_version", target, force } as const;
+        const upgrade = await checkUpgrade(tenants, membership, cluster, merge(cluster), requested);
         const changed = await changeCluster(deps, caller, cluster, {
           action: "cluster.upgrade",
           preconditions: readPreconditions(c),
           dryRun: query.dry_run,
-          merge: (current) => mergeUpgrade(current, pools, target, versions),
+          merge,
+          upgrade,
         });
         const { object: upgraded, effects, newVersion } = changed;
         const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools) };
         if (effects !== undefined) {
-          const checks = await readUpgradeChecks(readerFor(tenants, membership), cluster, newVersion);
+          const checks = presentChecks("checks", membership, upgrade, newVersion);
           return c.json({ ...body, effects: { ...effects, ...checks } }, 200);
         }
-        return c.json(body, 202, {
+        const warnings = presentChecks("warnings", membership, upgrade, newVersion);
+        return c.json({ ...body, ...warnings }, 202, {
           Location: locationOf(upgraded),
           ETag: objectTag(upgraded.object.metadata),
           ...RETRY_AFTER,

@@ -4,14 +4,21 @@ import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireCluster } from "../../resources/write/index.ts";
 import { findInstalling, withoutPrefix } from "../kubernetes-version.ts";
-import { kubernetesVersionPage } from "../schema.ts";
+import { clusterUpgradePage, kubernetesVersionPage } from "../schema.ts";
+import { readerFor, type TenantReader } from "../tenant-reader.ts";
+import { readChecks } from "../upgrade-checks.ts";
 import type { CatalogueReader } from "./catalogue.ts";
 import { positionOfVersion, presentCatalogue, presentUpgrades } from "./present.ts";
 
 const tag = "Catalogues";
 
 /** The catalogues that creates and upgrades choose from. */
-export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: CatalogueReader): void {
+export function addCatalogueRoutes(
+  router: Router,
+  deps: Deps,
+  catalogue: CatalogueReader,
+  tenants: TenantReader,
+): void {
   addRoute(
     router,
     {
@@ -40,17 +47,23 @@ export function addCatalogueRoutes(router: Router, deps: Deps, catalogue: Catalo
       query: positionPageQuery,
       responses: {
         200: {
-          description: "The versions that are one step from the running one, the newest first.",
-          body: kubernetesVersionPage,
+          description:
+            "The versions that are one step from the running one, the newest first, each with what its upgrade finds in the cluster.",
+          body: clusterUpgradePage,
         },
       },
     },
-    async (c, { orgId, params, query }) => {
-      const { object } = await requireCluster(deps.db, orgId, params.clusterID);
+    async (c, { orgId, membership, params, query }) => {
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      const { object } = cluster;
       const running = object.status?.version;
       const current = running === undefined ? undefined : withoutPrefix(running);
       const upgrades = presentUpgrades(await catalogue.read(), current, findInstalling(object));
-      return c.json(toPositionPage(upgrades, query, positionOfVersion), 200);
+      const page = toPositionPage(upgrades, query, positionOfVersion);
+      const targets = page.items.map(({ version }) => version);
+      const found = await readChecks(readerFor(tenants, membership), cluster, targets);
+      const items = page.items.map((item) => ({ ...item, checks: found(item.version) }));
+      return c.json({ ...page, items }, 200);
     },
   );
 }

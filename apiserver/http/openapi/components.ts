@@ -32,6 +32,7 @@ export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   quota_below_usage: "The new quota is below the current usage.",
   managed_elsewhere: "The field belongs to another manager, such as a GitOps pipeline.",
   deletion_protected: "The cluster or node pool is protected from deletion.",
+  upgrade_blocked: "The cluster enforces its upgrade checks, and some of them block this upgrade.",
   precondition_failed: "The record does not have the version in If-Match.",
   payload_too_large: "The body is larger than accepted.",
   unsupported_media_type: "The body must be sent as application/json.",
@@ -68,6 +69,8 @@ export const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   managed_elsewhere:
     "Change the field where it is managed: in Git, or at the identity provider. The message names the manager.",
   deletion_protected: "Set `deletion_protection` to false with `PUT`, then delete it.",
+  upgrade_blocked:
+    "Solve what each of `details` names, then repeat the request; or send it with `force` and a reason.",
   precondition_failed: "Read the record again, and repeat the change with its new `ETag`.",
   payload_too_large: "Send a smaller body.",
   unsupported_media_type: "Send `Content-Type: application/json`, without `Content-Encoding`.",
@@ -110,6 +113,7 @@ export const DETAIL_MEANINGS: Readonly<Record<DetailCode, string>> = {
   below_one_node: "The budget is smaller than one node.",
   unsupported: "This platform or package does not offer it.",
   deletion_protected: "It is protected from deletion: in a warning of a dry run.",
+  upgrade_blocked: "A check of the cluster blocks the upgrade; in a dry run it is a warning.",
 };
 
 /** The body of every response that is not 2xx or 3xx. */

@@ -14,11 +14,11 @@ const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
   apiserver: 484,
-  operator: 120,
-  shared: 76,
+  operator: 122,
+  shared: 84,
   smallFiles: 102,
   repeatedBlocks: 0,
-  lines: 237_000,
+  lines: 238_000,
 };
 
 const NO_THROW = { throwIfNoEntry: false };

@@ -87,3 +87,39 @@ test("the dry run of an upgrade names the budget and the webhook that stand in i
   const unchanged = await dryRun("PUT", "", { k8s_version: "1.34", name: "Renamed" });
   expect(unchanged).not.toHaveProperty("checks");
 });
+
+test("an enforced check refuses the upgrade by REST and holds it by kubectl, naming the budget, until it is forced", async () => {
+  const { alice, path } = cluster;
+  const put = (body: object) => alice.request("PUT", path, body);
+  expect((await put({ upgrade_checks: "enforce" })).body.upgrade_checks).toBe("enforce");
+  const refused = await alice.request("POST", `${path}/upgrade`, { target_version: "1.35" });
+  expect([refused.status, refused.body.error.code]).toEqual([409, "upgrade_blocked"]);
+  expect(refused.body.error.details).toEqual([
+    expect.objectContaining({ message: expect.stringMatching(/^PodDisruptionBudget default\/guarded: /) }),
+  ]);
+  const [upgrade] = (await alice.request("GET", `${path}/upgrades`)).body.items;
+  expect(upgrade.checks).toContainEqual(expect.objectContaining({ check: "pods_not_evictable" }));
+
+  await cluster.patch({ version: "1.35" });
+  const readConditions = async () => (await alice.request("GET", path)).body.conditions;
+  const held = await waitFor("the upgrade to be held", async () =>
+    (await readConditions()).find(({ type }: { type: string }) => type === "UpgradeBlocked"),
+  );
+  expect(held.message).toBe(refused.body.error.message);
+  const readStatus = async () => {
+    const { items } = await cluster.getManaged("cloud.marina.dev/v1", "clusters");
+    return items[0].status;
+  };
+  expect(await readStatus()).toMatchObject({ version: "1.34.2", targetVersion: "1.34.2", phase: "Ready" });
+
+  const force = { reason: "the budget is of a test" };
+  const forced = await alice.request("POST", `${path}/upgrade`, { target_version: "1.35", force });
+  expect(forced.status).toBe(202);
+  await waitFor("the upgrade to begin", async () => (await readStatus()).targetVersion === "1.35.1");
+  const types = (await readConditions()).map(({ type }: { type: string }) => type);
+  expect(types).not.toContain("UpgradeBlocked");
+  await waitFor("the feed to have the reason", async () => {
+    const { body } = await alice.request("GET", `${path}/system-events`);
+    return JSON.stringify(body).includes(`is forced: ${force.reason}`);
+  });
+});

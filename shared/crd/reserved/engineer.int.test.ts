@@ -6,6 +6,7 @@ import {
   ANNOTATION_IDENTITY,
   ANNOTATION_NETWORK_REQUEST_ID,
   ANNOTATION_REQUEST_ID,
+  ANNOTATION_UPGRADE_FORCE,
   FINALIZER,
   GROUP,
   LABEL_API_TOKEN_ID,
@@ -201,6 +202,7 @@ describe("by one of the clusters that the platform keeps beyond its end", () => 
   const spec = { expiresAt: "2020-01-01T00:00:00Z" };
   const hold = { annotations: { [ANNOTATION_HOLD]: "an investigation" } };
   const noHold = { annotations: { [ANNOTATION_HOLD]: null } };
+  const forced = { annotations: { [ANNOTATION_UPGRADE_FORCE]: "1.35 a test" } };
   const withoutEnd = { expiresAt: null };
   const HOLD_LIFTED = `lifting metadata.annotations[${ANNOTATION_HOLD}] before spec.expiresAt has the cluster`;
   const RESUMED = "lifting spec.suspend before spec.expiresAt has the cluster";
@@ -233,6 +235,7 @@ describe("by one of the clusters that the platform keeps beyond its end", () => 
       ...(["engineer", "breakGlass"] as const).map((who): Attempt => [who, what, request]),
     ]),
     ["apiserver", "lifts its hold", merge("clusters/held", { metadata: noHold })],
+    ["engineer", "forces its upgrade", merge("clusters/held", { metadata: forced })],
     ["apiserver", "resumes it", merge("clusters/suspended", { spec: { suspend: false } })],
     ...free.map(([what, request]): Attempt => ["restore", what, request]),
   ])("%s %s", (...one) => expectAnswer(world, one));

@@ -10,6 +10,7 @@ import {
   ANNOTATION_RELEASE,
   ANNOTATION_REPLACE_PREFIX,
   ANNOTATION_REQUEST_ID,
+  ANNOTATION_UPGRADE_FORCE,
   FINALIZER,
   GROUP,
   LABEL_ID,
@@ -89,6 +90,12 @@ const FIELDS: readonly ReservedField[] = [
   ["clusters", ANNOTATION_RELEASE, annotation(ANNOTATION_RELEASE), DECIDES],
   ["clusters", ANNOTATION_DELETE_MISSING_POOLS, annotation(ANNOTATION_DELETE_MISSING_POOLS), DECIDES],
   ["clusters", ANNOTATION_HOLD, annotation(ANNOTATION_HOLD), `[${ANNOTATION_HOLD}] is set by the platform`],
+  [
+    "clusters",
+    ANNOTATION_UPGRADE_FORCE,
+    annotation(ANNOTATION_UPGRADE_FORCE, "1.35 a test"),
+    `[${ANNOTATION_UPGRADE_FORCE}] upgrades a cluster whatever checks find`,
+  ],
   [
     "nodepools",
     `${ANNOTATION_REPLACE_PREFIX}<node>`,

@@ -8,14 +8,11 @@ import {
   ANNOTATION_RELEASE,
   ANNOTATION_REPLACE_PREFIX,
   ANNOTATION_REQUEST_ID,
+  ANNOTATION_UPGRADE_FORCE,
   FINALIZER,
-  LABEL_API_TOKEN_ID,
-  LABEL_API_TOKEN_VERSION,
-  LABEL_CLUSTER_ID,
+  HOLDER_LABELS,
   LABEL_ID,
   LABEL_ORG_ID,
-  LABEL_REGISTRATION,
-  LABEL_USER_ID,
   MANAGER_OPERATOR_STATUS,
   MANAGER_PREFIX,
   UUID_PATTERN,
@@ -77,13 +74,6 @@ const BOOKKEEPING = [
   ANNOTATION_NETWORK_REQUEST_ID,
   ANNOTATION_IDENTITY,
   ANNOTATION_AUTHORIZED_CIDRS,
-];
-const HOLDER_LABELS = [
-  LABEL_USER_ID,
-  LABEL_API_TOKEN_ID,
-  LABEL_API_TOKEN_VERSION,
-  LABEL_CLUSTER_ID,
-  LABEL_REGISTRATION,
 ];
 const RECOVERY = [ANNOTATION_RECREATE, ANNOTATION_RELEASE, ANNOTATION_DELETE_MISSING_POOLS];
 
@@ -254,6 +244,14 @@ export const reservations: readonly ReservedWrite[] = [
     writes: anyOf(...RECOVERY.map((annotation) => sets("annotations", annotation))),
     right: "recovery",
     message: `the annotations ${RECOVERY.join(", ")} decide about infrastructure, which the platform's engineers do: ask the platform's operator`,
+  },
+  {
+    what: `the annotation \`${ANNOTATION_UPGRADE_FORCE}\``,
+    resources: ["clusters"],
+    on: "object",
+    writes: sets("annotations", ANNOTATION_UPGRADE_FORCE),
+    right: "upgrade",
+    message: `metadata.annotations[${ANNOTATION_UPGRADE_FORCE}] upgrades a cluster whatever checks find: solve what blocks the upgrade, force it by the API, or have clusters/upgrade granted by the platform's operator`,
   },
   {
     what: `the annotation \`${ANNOTATION_HOLD}\``,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
-import { readSkewChecks } from "./node-checks.ts";
+import type { TenantClient } from "../tenant-client.ts";
+import { listNodes, readSkewChecks } from "./node-checks.ts";
+import type { UpgradeCheck } from "./upgrade-check.ts";
 
 /** The checks of an upgrade to 1.35.1 of a cluster with nodes of these kubelets. */
 async function check(...columns: { Version: string; Status?: string }[]) {
@@ -14,7 +14,7 @@ async function check(...columns: { Version: string; Status?: string }[]) {
     next: undefined,
   });
   const checks: UpgradeCheck[] = [];
-  for await (const one of readSkewChecks({ listPage }, "1.35.1")) checks.push(one);
+  for await (const one of readSkewChecks(listNodes({ listPage }), ["1.35.1"])) checks.push(one.check);
   return checks.map(({ check: kind, severity, object }) => [kind, severity, object.kind, object.name]);
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
+import type { TenantClient } from "../tenant-client.ts";
+import type { UpgradeCheck } from "./upgrade-check.ts";
 import { readWebhookChecks } from "./webhook-checks.ts";
 
 const service = { namespace: "policy", name: "hook" };
@@ -26,7 +26,7 @@ async function check(webhooks: object[], slices: object[] = []) {
     return { items: (objects[kind.plural] ?? []).map((item) => schema.parse(item)), next: undefined };
   };
   const checks: UpgradeCheck[] = [];
-  for await (const one of readWebhookChecks({ listPage })) checks.push(one);
+  for await (const one of readWebhookChecks({ listPage })) checks.push(one.check);
   return { checks, asked };
 }
 

@@ -6,10 +6,9 @@ import {
   tenantList,
   tenantName,
   tenantNamespace,
-} from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
-import { withoutPrefix } from "../kubernetes-version.ts";
-import { listNodes, type TenantNode } from "./node-checks.ts";
+} from "../tenant-client.ts";
+import type { TenantNode } from "./node-checks.ts";
+import type { Finding, UpgradeCheck } from "./upgrade-check.ts";
 
 const count = z.int().min(0).max(2_147_483_647).default(0);
 
@@ -81,40 +80,53 @@ const budgetKind = defineTenantKind(
 );
 type TenantBudget = z.output<typeof budgetKind.schema>;
 
-/** The disruption budgets that allow no eviction, of whose pods some are on nodes that an upgrade to `target` replaces. */
+/** For each target, the nodes that an upgrade to it replaces, by name. */
+type ReplacedNodes = ReadonlyMap<string, ReadonlyMap<string, TenantNode>>;
+
+/** The disruption budgets that allow no eviction, of whose pods some are on nodes that an upgrade to a target replaces. */
 export async function* readBudgetChecks(
   client: Pick<TenantClient, "listPage">,
-  target: string,
-): AsyncGenerator<UpgradeCheck> {
-  const nodes = await listNodes(client);
-  const replaced = new Map(
-    nodes
-      .filter(({ version }) => withoutPrefix(version) !== withoutPrefix(target))
-      .map((node) => [node.name, node]),
-  );
+  nodes: Promise<readonly TenantNode[]>,
+  targets: readonly string[],
+): AsyncGenerator<Finding> {
+  const present = await nodes;
+  const replaced = new Map(targets.map((target) => [target, findReplaced(present, target)]));
   for (const budget of await listAllPages(client, budgetKind)) {
     const selector = toQuery(budget.spec.selector);
     if (budget.status.disruptionsAllowed > 0 || isWithoutPods(budget) || selector === undefined) continue;
     const held = await countHeld(client, selector, budget, replaced);
-    if (held !== undefined) yield toCheck(budget, held);
+    for (const [target, count] of held) yield { target, check: toCheck(budget, count) };
   }
 }
 
-/** How many of its pods a drain waits for: at least those of the first page that has some. Undefined for none. */
+function findReplaced(nodes: readonly TenantNode[], target: string): ReadonlyMap<string, TenantNode> {
+  const replaced = nodes.filter(({ version }) => withoutPrefix(version) !== withoutPrefix(target));
+  return new Map(replaced.map((node) => [node.name, node]));
+}
+
+function withoutPrefix(version: string): string {
+  return version.replace(/^v/, "");
+}
+
+/** For each target, how many of its pods a drain waits for: at least those of the first page that has some. */
 async function countHeld(
   client: Pick<TenantClient, "listPage">,
   selector: string,
   budget: TenantBudget,
-  replaced: ReadonlyMap<string, TenantNode>,
-): Promise<string | undefined> {
+  replaced: ReplacedNodes,
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
   let next: string | undefined;
   do {
     const page = await client.listPage(podKind, selector, next, budget.metadata.namespace);
-    const held = page.items.filter((pod) => isHeld(pod, replaced.get(pod.columns.Node), budget)).length;
     next = page.next;
-    if (held > 0) return next === undefined ? `${held}` : `at least ${held}`;
-  } while (next !== undefined);
-  return undefined;
+    for (const [target, nodes] of replaced) {
+      if (found.has(target)) continue;
+      const held = page.items.filter((pod) => isHeld(pod, nodes.get(pod.columns.Node), budget)).length;
+      if (held > 0) found.set(target, next === undefined ? `${held}` : `at least ${held}`);
+    }
+  } while (next !== undefined && found.size < replaced.size);
+  return found;
 }
 
 /** Zeros also stand in a status that nobody has written yet. */

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
-import { KubeError } from "../../../shared/kube/errors.ts";
-import { createTenantClient } from "../../../shared/tenant/tenant-client.ts";
-import type { ProjectedCluster } from "../../resources/project/index.ts";
-import type { TenantReader } from "../tenant-reader.ts";
-import { readUpgradeChecks } from "./checks.ts";
+import { KubeError } from "../../kube/errors.ts";
+import { createTenantClient } from "../tenant-client.ts";
+import { readUpgradeChecks } from "./read-checks.ts";
 
 /** What the paths with these ends answer: a body, an error, or undefined for 500. */
 type Answers = Record<string, unknown>;
@@ -13,6 +11,10 @@ const VERSION = { "/version": { gitVersion: "v1.34.2" } };
 
 /** The checks of an upgrade to 1.35.1 of a cluster with these answers, and else empty lists. */
 async function read(answers: Answers) {
+  return (await readAll(answers, ["1.35.1"])).get("1.35.1");
+}
+
+async function readAll(answers: Answers, targets: string[], paths: string[] = []) {
   const answerOf = (path: string) => {
     const all = { ...(!("" in answers) && VERSION), ...answers };
     const [, body] = Object.entries(all).find(([end]) => path.endsWith(end)) ?? [
@@ -23,6 +25,7 @@ async function read(answers: Answers) {
     return body;
   };
   const request = async ({ path }: { path: string }) => {
+    paths.push(path);
     const body = answerOf(path);
     if (typeof body !== "object") return { status: body === undefined ? 500 : 200, headers: {}, body };
     return { status: 200, headers: {}, body: { metadata: {}, ...body } };
@@ -40,8 +43,7 @@ async function read(answers: Answers) {
     mayWrite: () => false,
     certificates: () => ({ authorities: [], server: undefined }),
   };
-  const reader: TenantReader = { read: (_cluster, use) => use(createTenantClient(transport, options)) };
-  return (await readUpgradeChecks(reader, {} as ProjectedCluster, "1.35.1")).checks;
+  return readUpgradeChecks(createTenantClient(transport, options), targets);
 }
 
 const metric = (release: string, { resource = "budgets", group = "policy" } = {}) =>
@@ -53,11 +55,6 @@ const unknown = (name: string, message = expect.any(String)) =>
     object: expect.objectContaining({ name }),
     message,
   });
-
-test("without a new version nothing is read", async () => {
-  const reader = { read: () => Promise.reject(new Error("read")) };
-  expect(await readUpgradeChecks(reader, {} as ProjectedCluster, undefined)).toEqual({});
-});
 
 test.each([
   ["that the target removes is found", metric("1.35"), ["budgets.v1beta1.policy"]],
@@ -128,4 +125,34 @@ test.each<[string, Answers]>([
   ["sends HTML", { "": "<html>" }],
 ])("an API server that %s makes all checks unknown", async (_name, answers) => {
   await expect(read(answers)).rejects.toThrow(KubeError);
+});
+
+test("each target has its own checks, for which nodes, budgets and pods are read once", async () => {
+  const metadata = { name: "web", namespace: "shop", generation: 1 };
+  const status = { disruptionsAllowed: 0, expectedPods: 1, currentHealthy: 1, desiredHealthy: 1 };
+  const columns = (...names: string[]) => names.map((name) => ({ name }));
+  const answers = {
+    "/metrics": `apiserver_x 1\n${metric("1.36")}`,
+    "/poddisruptionbudgets": { items: [{ metadata, spec: { selector: {} }, status }] },
+    "/nodes": {
+      columnDefinitions: columns("Version", "Status"),
+      rows: [
+        { cells: ["v1.35.1", "Ready"], object: { metadata: { name: "new" } } },
+        { cells: ["v1.32.0", "Ready"], object: { metadata: { name: "old" } } },
+      ],
+    },
+    "/pods": {
+      columnDefinitions: columns("Node", "Ready", "Readiness Gates"),
+      rows: [{ cells: ["new", "1/1", "<none>"], object: { metadata: {} } }],
+    },
+  };
+  const paths: string[] = [];
+  const found = await readAll(answers, ["1.35.1", "1.36.0"], paths);
+  const named = [...found].map(([target, checks]) => [target, checks.map(({ check }) => check)]);
+  expect(named).toEqual([
+    ["1.35.1", []],
+    ["1.36.0", ["pods_not_evictable", "removed_api", "version_skew"]],
+  ]);
+  const ends = ["/nodes", "/poddisruptionbudgets", "/pods"];
+  expect(ends.map((end) => paths.filter((path) => path.endsWith(end)).length)).toEqual([1, 1, 1]);
 });

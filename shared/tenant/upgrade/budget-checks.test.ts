@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
+import type { TenantClient } from "../tenant-client.ts";
 import { readBudgetChecks } from "./budget-checks.ts";
+import { listNodes } from "./node-checks.ts";
+import type { UpgradeCheck } from "./upgrade-check.ts";
 
 const NODES = [
   ["old", "v1.34.2"],
@@ -51,7 +52,8 @@ async function check(one: object, pods: object[]) {
     return { items: all.slice(Number(next), end), next: end < all.length ? `${end}` : undefined };
   };
   const checks: UpgradeCheck[] = [];
-  for await (const one of readBudgetChecks({ listPage }, "1.35.1")) checks.push(one);
+  const found = readBudgetChecks({ listPage }, listNodes({ listPage }), ["1.35.1"]);
+  for await (const one of found) checks.push(one.check);
   return { checks, asked };
 }
 

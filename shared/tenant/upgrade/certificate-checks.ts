@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
-import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
+import type { TenantClient } from "../tenant-client.ts";
+import type { Finding, UpgradeCheck } from "./upgrade-check.ts";
 
 const DAY_MS = 24 * 3600 * 1000;
 /** An end within so many days is soon. */
@@ -16,8 +16,8 @@ type Validity = Pick<X509Certificate, "validFromDate" | "validToDate">;
 /** The certificates of the control plane, as its API server shows them, that end soon. */
 export async function* readCertificateChecks(
   client: Pick<TenantClient, "readCertificates">,
-): AsyncGenerator<UpgradeCheck> {
-  yield* findEnding(await client.readCertificates(), new Date());
+): AsyncGenerator<Finding> {
+  for (const check of findEnding(await client.readCertificates(), new Date())) yield { check };
 }
 
 /** The first authority that ends within 60 days, and the server's certificate, unless it may yet be renewed in time. */

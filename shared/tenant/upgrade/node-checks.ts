@@ -1,11 +1,6 @@
 import { z } from "zod";
-import {
-  defineTenantKind,
-  listAllPages,
-  type TenantClient,
-  tenantName,
-} from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
+import { defineTenantKind, listAllPages, type TenantClient, tenantName } from "../tenant-client.ts";
+import { type Finding, isBlocking, type UpgradeCheck } from "./upgrade-check.ts";
 
 /** A whole node is some ten KiB, of which most are the names of images. */
 const nodeKind = defineTenantKind(
@@ -25,6 +20,7 @@ export interface TenantNode {
   isReady: boolean;
 }
 
+/** All nodes, as kubectl prints them. */
 export async function listNodes(client: Pick<TenantClient, "listPage">): Promise<TenantNode[]> {
   const nodes = await listAllPages(client, nodeKind);
   return nodes.map(({ metadata, columns }) => ({
@@ -41,21 +37,23 @@ const MAX_MINORS_BEHIND = 3;
 const VERSION = /^v?(\d{1,4})\.(\d{1,4})\./;
 
 /**
- * The nodes whose kubelets an API server of `target` does not support: too old ones block, newer ones do not become worse
+ * The nodes whose kubelets an API server of a target does not support: too old ones block, newer ones do not become worse
  * by the upgrade. Those that block come first, for not all may be listed.
  */
 export async function* readSkewChecks(
-  client: Pick<TenantClient, "listPage">,
-  target: string,
-): AsyncGenerator<UpgradeCheck> {
-  const wanted = toMinors(target);
-  const found = (await listNodes(client)).flatMap(({ name, version }): UpgradeCheck[] => {
-    const check = findSkew(toMinors(version), wanted);
-    return check === undefined ? [] : [{ ...check, object: { kind: "Node", namespace: null, name } }];
-  });
-  const isBlocking = ({ severity }: UpgradeCheck) => severity === "blocking";
-  yield* found.filter(isBlocking);
-  yield* found.filter((check) => !isBlocking(check));
+  nodes: Promise<readonly TenantNode[]>,
+  targets: readonly string[],
+): AsyncGenerator<Finding> {
+  const present = await nodes;
+  for (const target of targets) {
+    const wanted = toMinors(target);
+    const found = present.flatMap(({ name, version }): UpgradeCheck[] => {
+      const check = findSkew(toMinors(version), wanted);
+      return check === undefined ? [] : [{ ...check, object: { kind: "Node", namespace: null, name } }];
+    });
+    for (const check of found.filter(isBlocking)) yield { target, check };
+    for (const check of found) if (!isBlocking(check)) yield { target, check };
+  }
 }
 
 type Minors = { text: string; major: number; minor: number } | undefined;

@@ -6,8 +6,8 @@ import {
   tenantList,
   tenantName,
   tenantNamespace,
-} from "../../../shared/tenant/tenant-client.ts";
-import type { UpgradeCheck } from "../../node-pools/index.ts";
+} from "../tenant-client.ts";
+import type { Finding } from "./upgrade-check.ts";
 
 const configurationSchema = z.object({
   metadata: z.object({ name: tenantName }),
@@ -58,9 +58,7 @@ const endpointSliceKind = defineTenantKind(
 );
 
 /** The webhooks with failurePolicy Fail whose Service has no endpoint; blocking where they are asked about pods or nodes. */
-export async function* readWebhookChecks(
-  client: Pick<TenantClient, "listPage">,
-): AsyncGenerator<UpgradeCheck> {
+export async function* readWebhookChecks(client: Pick<TenantClient, "listPage">): AsyncGenerator<Finding> {
   const isServed = new Map<string, boolean>();
   for (const kind of configurationKinds) {
     for (const { metadata, webhooks } of await listAllPages(client, kind)) {
@@ -71,12 +69,15 @@ export async function* readWebhookChecks(
         const served = isServed.get(key) ?? (await hasEndpoint(client, service));
         isServed.set(key, served);
         if (served) continue;
+        const object = { kind: kind.kind.kind, namespace: null, name: metadata.name };
         yield {
-          check: "webhook_without_endpoint",
-          severity: isAskedAboutNodes(webhook) ? "blocking" : "warning",
-          object: { kind: kind.kind.kind, namespace: null, name: metadata.name },
-          message: `The webhook ${webhook.name} refuses what it is asked about: its Service ${key} has no endpoint that is ready.`,
-          fix: "Make the pods of the Service ready, set failurePolicy to Ignore, or delete the webhook.",
+          check: {
+            check: "webhook_without_endpoint",
+            severity: isAskedAboutNodes(webhook) ? "blocking" : "warning",
+            object,
+            message: `The webhook ${webhook.name} refuses what it is asked about: its Service ${key} has no endpoint that is ready.`,
+            fix: "Make the pods of the Service ready, set failurePolicy to Ignore, or delete the webhook.",
+          },
         };
       }
     }

@@ -1,0 +1,118 @@
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { ClusterSpec } from "../../shared/crd/cluster.ts";
+import { compareKubernetesVersions } from "../../shared/crd/kubernetes-version.ts";
+import { toRestWords } from "../../shared/crd/rest-words.ts";
+import { composeForce, findForceReason, isEnforced } from "../../shared/crd/upgrade-checks.ts";
+import {
+  describeBlockedUpgrade,
+  describeCheck,
+  isBlocking,
+  type UpgradeCheck,
+} from "../../shared/tenant/upgrade/upgrade-check.ts";
+import { ApiError, type ErrorDetail, invalidField } from "../http/errors.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { withoutPrefix } from "./kubernetes-version.ts";
+import type { ClusterPatch } from "./merge-update.ts";
+
+/** What an upgrade finds; `unknown` when nothing could be read. */
+export type UpgradeChecks = UpgradeCheck[] | { unknown: string };
+
+/** What a body says of an upgrade. */
+export interface RequestedUpgrade {
+  /** The field that names the version. */
+  field: "k8s_version" | "target_version";
+  /** Undefined when it names none. */
+  target: string | undefined;
+  force: { reason: string } | undefined;
+}
+
+/** With what was read before anything is written: the full version, undefined where none begins, and what it finds. */
+export interface CheckedUpgrade extends RequestedUpgrade {
+  version: string | undefined;
+  checks: UpgradeChecks;
+}
+
+/** The version, where it is above the one that runs: to give up an upgrade that is held is none. */
+export function findNewVersion(
+  { object: { status } }: Pick<ProjectedCluster, "object">,
+  version: string | undefined,
+): string | undefined {
+  if (version === undefined || status?.version === undefined) return undefined;
+  return compareKubernetesVersions(version, status.version) > 0 ? version : undefined;
+}
+
+/** Where the checks of another version were read. */
+export const CHANGED = { unknown: "The cluster was changed meanwhile." };
+
+/** What was read of the upgrade to this version. */
+export function findChecks(upgrade: CheckedUpgrade, version: string): UpgradeChecks {
+  return upgrade.version === version ? upgrade.checks : CHANGED;
+}
+
+/**
+ * The annotation that forces the upgrade, as the body requests: of a new version, or of the one that checks hold at present;
+ * none where it stands already. Throws 422 for a force without an upgrade.
+ */
+export function decideForce(
+  current: ProjectedCluster,
+  patch: Pick<ClusterPatch, "version">,
+  { field, target, force }: RequestedUpgrade,
+): Record<string, string> {
+  if (force === undefined) return {};
+  const version = findNewVersion(current, patch.version);
+  if (version !== undefined) return composeForce(version, force.reason);
+  const { metadata, spec, status } = current.object;
+  const desired = withoutPrefix(spec.version);
+  const isNamed = target !== undefined && patch.version === undefined;
+  if (isNamed && findForceReason(metadata, desired) === force.reason) return {};
+  const isHeld = findCondition(status?.conditions, "UpgradeBlocked")?.status === "True";
+  if (isNamed && isHeld) return composeForce(desired, force.reason);
+  const message = `takes a new version in ${field}: nothing else is forced`;
+  throw invalidField("force", "not_incremental", message);
+}
+
+/** Why a cluster with this spec is not upgraded; undefined = it is. */
+function findBlocked(
+  spec: ClusterSpec,
+  version: string,
+  upgrade: CheckedUpgrade,
+): { message: string; details: ErrorDetail[] } | undefined {
+  const checks = findChecks(upgrade, version);
+  const blocking = "unknown" in checks ? [] : checks.filter(isBlocking);
+  if (!isEnforced(spec) || upgrade.force !== undefined || blocking.length === 0) return undefined;
+  return {
+    message: toRestWords(describeBlockedUpgrade(version, blocking)),
+    details: blocking.map((check) => ({
+      field: upgrade.field,
+      code: "upgrade_blocked",
+      message: describeCheck(check),
+    })),
+  };
+}
+
+/** Throws 409 upgrade_blocked, and 409 conflict for a version whose checks were not read. */
+export function requireUnblocked(
+  spec: ClusterSpec,
+  version: string | undefined,
+  upgrade: CheckedUpgrade,
+): void {
+  if (version === undefined) return;
+  if (isEnforced(spec) && upgrade.version !== version)
+    throw new ApiError(
+      "conflict",
+      "The cluster was changed while its checks were read; send the request again.",
+    );
+  const blocked = findBlocked(spec, version, upgrade);
+  if (blocked !== undefined)
+    throw new ApiError("upgrade_blocked", blocked.message, { details: blocked.details });
+}
+
+/** What a dry run says of an upgrade that would be refused. */
+export function findBlockWarnings(
+  spec: ClusterSpec,
+  version: string | undefined,
+  upgrade: CheckedUpgrade | undefined,
+): ErrorDetail[] {
+  const blocked = version !== undefined && upgrade !== undefined && findBlocked(spec, version, upgrade);
+  return blocked ? [{ field: upgrade.field, code: "upgrade_blocked", message: blocked.message }] : [];
+}

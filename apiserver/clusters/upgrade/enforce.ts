@@ -1,0 +1,47 @@
+import { isEnforced } from "../../../shared/crd/upgrade-checks.ts";
+import type { Membership } from "../../http/authorization/permissions.ts";
+import type { ProjectedCluster } from "../../resources/project/index.ts";
+import type { ClusterMerge } from "../merge-update.ts";
+import { presentTo, readerFor, type TenantReader } from "../tenant-reader.ts";
+import { readChecks } from "../upgrade-checks.ts";
+import {
+  CHANGED,
+  type CheckedUpgrade,
+  findChecks,
+  findNewVersion,
+  type RequestedUpgrade,
+  type UpgradeChecks,
+} from "../upgrade-decision.ts";
+
+/**
+ * Reads in the cluster what an upgrade finds, for at most 5 s. Where checks are enforced they are read whoever asks: the
+ * caller is shown the blocking ones alone, as the condition of the cluster shows them.
+ */
+export async function checkUpgrade(
+  tenants: TenantReader,
+  membership: Pick<Membership, "rights">,
+  cluster: ProjectedCluster,
+  merge: ClusterMerge,
+  requested: RequestedUpgrade,
+): Promise<CheckedUpgrade> {
+  const { version: desired, ...settings } = merge.outcome === "patch" ? merge.patch : {};
+  const version = findNewVersion(cluster, desired);
+  if (version === undefined || !membership.rights.has("clusters:upgrade"))
+    return { ...requested, version: undefined, checks: CHANGED };
+  const reader = isEnforced({ ...cluster.object.spec, ...settings })
+    ? tenants
+    : readerFor(tenants, membership);
+  return { ...requested, version, checks: (await readChecks(reader, cluster, [version]))(version) };
+}
+
+/** What the upgrade to this version finds; nothing without a version. */
+export function presentChecks<Name extends string>(
+  name: Name,
+  membership: Pick<Membership, "rights">,
+  upgrade: CheckedUpgrade,
+  version: string | undefined,
+): Partial<Record<Name, UpgradeChecks>> {
+  if (version === undefined) return {};
+  const shown = { [name]: presentTo(membership, findChecks(upgrade, version)) };
+  return shown as Record<Name, UpgradeChecks>;
+}
