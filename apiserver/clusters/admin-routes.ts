@@ -7,9 +7,9 @@ import { idSchema } from "../http/contract/validate.ts";
 import { requireOrganization } from "../organizations/index.ts";
 import { listClusters } from "../resources/project/index.ts";
 import { changeObject, requireCluster } from "../resources/write/index.ts";
+import type { CatalogueReader } from "./catalogue.ts";
 import { presentCluster } from "./present.ts";
 import { clusterListQuery, clusterPage, clusterRecord, setSuspensionBody } from "./schema.ts";
-import type { CatalogueReader } from "./versions/catalogue.ts";
 import { clustersOf } from "./write.ts";
 
 const adminListQuery = clusterListQuery.extend({

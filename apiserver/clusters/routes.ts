@@ -14,6 +14,7 @@ import {
 import { listClusters } from "../resources/project/index.ts";
 import { createObjectName, dryRunQuery, RETRY_AFTER, requireCluster } from "../resources/write/index.ts";
 import { addAdminClusterRoutes, addSuspensionRoutes } from "./admin-routes.ts";
+import { type CatalogueReader, createCatalogueReader } from "./catalogue.ts";
 import {
   checkCreate,
   checkEnds,
@@ -35,7 +36,6 @@ import {
 import { createTenantReader, readerFor, type TenantReader } from "./tenant-reader.ts";
 import { checkUpgrade, presentChecks } from "./upgrade/enforce.ts";
 import { addUpgradeRoutes } from "./upgrade/routes.ts";
-import { type CatalogueReader, createCatalogueReader } from "./versions/catalogue.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
 import { changeCluster, deleteCluster } from "./write.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import {
-  MAX_LENGTHS,
   MAX_REPORT_BYTES,
+  MAX_TEXT_LENGTHS,
   MAX_VULNERABILITIES,
   mergeReport,
   parseGrypeOutput,
@@ -64,12 +64,12 @@ describe("the output of grype", () => {
     });
     const [found] = parse({ ...match, artifact: { name: long, version: long } });
     expect(found).toEqual({
-      ID: long.slice(0, MAX_LENGTHS.id),
-      Package: long.slice(0, MAX_LENGTHS.name),
-      Version: long.slice(0, MAX_LENGTHS.name),
-      FixVersion: long.slice(0, MAX_LENGTHS.name),
+      ID: long.slice(0, MAX_TEXT_LENGTHS.id),
+      Package: long.slice(0, MAX_TEXT_LENGTHS.name),
+      Version: long.slice(0, MAX_TEXT_LENGTHS.name),
+      FixVersion: long.slice(0, MAX_TEXT_LENGTHS.name),
       Severity: "Low",
-      Description: long.slice(0, MAX_LENGTHS.description),
+      Description: long.slice(0, MAX_TEXT_LENGTHS.description),
       Links: ["https://a.example"],
     });
   });
@@ -115,7 +115,7 @@ describe("a report", () => {
   test("of long texts has the first of them in 8 MiB, and counts all of them", () => {
     const found = Array.from({ length: MAX_VULNERABILITIES }, (_, n) => ({
       ...aVulnerability(String(n), "Low"),
-      Description: "é".repeat(MAX_LENGTHS.description),
+      Description: "é".repeat(MAX_TEXT_LENGTHS.description),
     }));
     const { summary, vulnerabilities } = mergeReport(found);
     const bytes = Buffer.byteLength(JSON.stringify(vulnerabilities));

@@ -33,7 +33,7 @@ export const MAX_VULNERABILITIES = 5000;
 /** Of the vulnerabilities in JSON: names and links come from the image and from whoever reported the vulnerability. */
 export const MAX_REPORT_BYTES = 8_388_608;
 /** The longest texts of a vulnerability, in UTF-16 code units. */
-export const MAX_LENGTHS = { id: 256, name: 512, description: 2000, link: 2048 } as const;
+export const MAX_TEXT_LENGTHS = { id: 256, name: 512, description: 2000, link: 2048 } as const;
 export const MAX_LINKS = 20;
 
 const grypeOutput = z.object({
@@ -88,15 +88,15 @@ export function toVulnerability(found: FoundVulnerability): Vulnerability[] {
   if (severity === undefined) return [];
   return [
     {
-      ID: cut(found.id, MAX_LENGTHS.id),
-      Package: cut(found.package, MAX_LENGTHS.name),
-      Version: cut(found.version, MAX_LENGTHS.name),
-      FixVersion: cut(found.fixVersion, MAX_LENGTHS.name),
+      ID: cut(found.id, MAX_TEXT_LENGTHS.id),
+      Package: cut(found.package, MAX_TEXT_LENGTHS.name),
+      Version: cut(found.version, MAX_TEXT_LENGTHS.name),
+      FixVersion: cut(found.fixVersion, MAX_TEXT_LENGTHS.name),
       Severity: severity,
-      Description: cut(found.description, MAX_LENGTHS.description),
+      Description: cut(found.description, MAX_TEXT_LENGTHS.description),
       // One that is cut leads nowhere.
       Links: [...new Set(found.links)]
-        .filter((link) => link !== "" && link.length <= MAX_LENGTHS.link)
+        .filter((link) => link !== "" && link.length <= MAX_TEXT_LENGTHS.link)
         .slice(0, MAX_LINKS),
     },
   ];

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { countField, textField, timestampField } from "../http/contract/fields.ts";
 import { MAX_REPOSITORY_LENGTH, MAX_TAG_LENGTH, namePageSchema } from "./names.ts";
-import { MAX_LENGTHS, MAX_LINKS, MAX_VULNERABILITIES, SEVERITIES } from "./report.ts";
+import { MAX_LINKS, MAX_TEXT_LENGTHS, MAX_VULNERABILITIES, SEVERITIES } from "./report.ts";
 
 const MAX_COUNT = 1_000_000;
 const DIGEST_LENGTH = 71;
@@ -55,18 +55,18 @@ const severityField = z.enum(SEVERITIES);
 
 const vulnerabilityRecord = z
   .object({
-    ID: textField(MAX_LENGTHS.id, "As the source names it.", "CVE-2024-3094"),
-    Package: textField(MAX_LENGTHS.name, "The package that has it.", "liblzma5"),
-    Version: textField(MAX_LENGTHS.name, "Of the package in the image.", "5.6.0-1"),
+    ID: textField(MAX_TEXT_LENGTHS.id, "As the source names it.", "CVE-2024-3094"),
+    Package: textField(MAX_TEXT_LENGTHS.name, "The package that has it.", "liblzma5"),
+    Version: textField(MAX_TEXT_LENGTHS.name, "Of the package in the image.", "5.6.0-1"),
     FixVersion: textField(
-      MAX_LENGTHS.name,
+      MAX_TEXT_LENGTHS.name,
       "The first version without it; empty when none is known.",
       "5.6.1+really5.4.5-1",
     ),
     Severity: severityField.openapi({ description: "Negligible counts as Low." }),
-    Description: textField(MAX_LENGTHS.description, "What it is; cut after 2,000 characters."),
+    Description: textField(MAX_TEXT_LENGTHS.description, "What it is; cut after 2,000 characters."),
     Links: z
-      .array(textField(MAX_LENGTHS.link, "An address."))
+      .array(textField(MAX_TEXT_LENGTHS.link, "An address."))
       .max(MAX_LINKS)
       .openapi({ description: "Where more is said of it." }),
   })

@@ -4,6 +4,9 @@ import { toKey } from "../../shared/kube/object.ts";
 const GROUP = "cluster.x-k8s.io";
 const VERSION = "v1beta2";
 
+/** Selects the objects of Cluster API's core manager, as its release labels them. */
+export const CORE_PROVIDER_SELECTOR = "cluster.x-k8s.io/provider=cluster-api";
+
 /** On every object that belongs to a cluster of Cluster API. */
 export const LABEL_CAPI_CLUSTER = "cluster.x-k8s.io/cluster-name";
 /** On the MachineDeployments and Machines of an entry of the topology: the entry's name. */

@@ -7,7 +7,7 @@ import {
   type PlanCapabilities,
 } from "../../shared/crd/published-config.ts";
 import { clusterResourceSetBindingKind, clusterResourceSetKind } from "../capi/add-ons.ts";
-import { capiClusterKind, isReservedForNodes, machineKind } from "../capi/kinds.ts";
+import { CORE_PROVIDER_SELECTOR, capiClusterKind, isReservedForNodes, machineKind } from "../capi/kinds.ts";
 import type { CapiGates } from "../capi/required.ts";
 
 /**
@@ -60,7 +60,7 @@ export function checkCapiVersion(managers: readonly CoreManager[] | undefined): 
   const text =
     managers === undefined
       ? "The version of Cluster API is not known: the operator may not list Deployments. Compare it with docs/operators/versions.md."
-      : "The version of Cluster API is not known: no Deployment with the label cluster.x-k8s.io/provider=cluster-api has an image with one. Compare it with docs/operators/versions.md.";
+      : `The version of Cluster API is not known: no Deployment with the label ${CORE_PROVIDER_SELECTOR} has an image with one. Compare it with docs/operators/versions.md.`;
   return { state: "unknown", about, text };
 }
 

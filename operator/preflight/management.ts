@@ -6,6 +6,7 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { parseEntry } from "../caches.ts";
+import { CORE_PROVIDER_SELECTOR } from "../capi/kinds.ts";
 import type { Config } from "../config.ts";
 import { LOCK_SELECTOR, readLock } from "../subnets/lock.ts";
 import { type Check, type CoreManager, checkCapiVersion } from "./checks.ts";
@@ -41,8 +42,8 @@ type ReadClient = Pick<KubeClient, "get" | "listAll">;
 
 /** The version of Cluster API, by its Deployments, which may be anywhere. */
 export async function checkCoreManagers(client: ReadClient): Promise<Check> {
-  const labelSelector = "cluster.x-k8s.io/provider=cluster-api";
-  const deployments = await unlessForbidden(client.listAll(deploymentKind, { labelSelector }));
+  const byLabel = { labelSelector: CORE_PROVIDER_SELECTOR };
+  const deployments = await unlessForbidden(client.listAll(deploymentKind, byLabel));
   return checkCapiVersion(
     deployments?.map((deployment): CoreManager => {
       const containers = deployment.spec?.template.spec?.containers ?? [];

@@ -4,9 +4,9 @@ import { attachment } from "../../http/contract/download.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
+import type { CatalogueReader } from "../catalogue.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
-import type { CatalogueReader } from "../versions/catalogue.ts";
 import { changeCluster } from "../write.ts";
 import { mergeNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
 

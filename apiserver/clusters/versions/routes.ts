@@ -3,11 +3,11 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { requireCluster } from "../../resources/write/index.ts";
+import type { CatalogueReader } from "../catalogue.ts";
 import { findInstalling, withoutPrefix } from "../kubernetes-version.ts";
 import { clusterUpgradePage, kubernetesVersionPage } from "../schema.ts";
 import { readerFor, type TenantReader } from "../tenant-reader.ts";
 import { readChecks } from "../upgrade-checks.ts";
-import type { CatalogueReader } from "./catalogue.ts";
 import { positionOfVersion, presentCatalogue, presentUpgrades } from "./present.ts";
 
 const tag = "Catalogues";

@@ -290,13 +290,8 @@ describe("a scan", { timeout: TIMEOUT_MS }, () => {
     const headers = { "if-none-match": first.headers.get("etag") ?? "" };
     expect((await api.request("GET", pathOf("again", "1"), { headers })).status).toBe(304);
     await writeVulnerabilityDatabase(databaseDir, [{ id: "CVE-2026-1", severity: "high", package: "curl" }]);
-    await expect
-      .poll(
-        async () => idsOf((await api.request("GET", pathOf("again", "1"), { headers })).body ?? first.body),
-        {
-          timeout: TIMEOUT_MS,
-        },
-      )
-      .toEqual(["CVE-2026-1"]);
+    const readIds = async () =>
+      idsOf((await api.request("GET", pathOf("again", "1"), { headers })).body ?? first.body);
+    await expect.poll(readIds, { timeout: TIMEOUT_MS }).toEqual(["CVE-2026-1"]);
   });
 });

@@ -14,11 +14,11 @@ const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
   apiserver: 484,
-  operator: 122,
+  operator: 125,
   shared: 84,
   smallFiles: 102,
   repeatedBlocks: 0,
-  lines: 238_000,
+  lines: 240_500,
 };
 
 const NO_THROW = { throwIfNoEntry: false };

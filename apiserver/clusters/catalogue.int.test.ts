@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { createId } from "../../shared/program/id.ts";
+import { startTestApp, type TestApp } from "../testing/app.ts";
 
 let api: TestApp;
 

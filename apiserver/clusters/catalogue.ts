@@ -1,10 +1,10 @@
-import { type VersionCatalogue, versionCatalogueSchema } from "../../../shared/crd/kubernetes-version.ts";
-import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
+import { type VersionCatalogue, versionCatalogueSchema } from "../../shared/crd/kubernetes-version.ts";
+import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../shared/crd/names.ts";
 import {
   type ConfigMapDeps,
   type ConfigMapReader,
   createConfigMapReader,
-} from "../../resources/platform-config.ts";
+} from "../resources/platform-config.ts";
 
 export type CatalogueReader = ConfigMapReader<VersionCatalogue>;
 

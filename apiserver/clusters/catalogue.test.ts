@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { VERSION_CATALOGUE_KEY } from "../../../shared/crd/names.ts";
-import { createClient } from "../../../shared/kube/client.ts";
-import { json, startTestServer, status } from "../../../shared/kube/testing.ts";
-import { createTransport } from "../../../shared/kube/transport.ts";
-import { createLogger } from "../../../shared/program/log.ts";
+import { VERSION_CATALOGUE_KEY } from "../../shared/crd/names.ts";
+import { createClient } from "../../shared/kube/client.ts";
+import { json, startTestServer, status } from "../../shared/kube/testing.ts";
+import { createTransport } from "../../shared/kube/transport.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import { createCatalogueReader } from "./catalogue.ts";
 
 const entry = { version: "1.34.2", status: "supported" } as const;
