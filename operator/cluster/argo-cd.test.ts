@@ -28,6 +28,15 @@ const unreachable = { probe: { ok: false, message: "connection refused" } };
 const PAST = START.toISOString();
 const paused = (fixture: ClusterFixture) =>
   fixture.reconciled().withCapiConditions([makeCondition("Paused", "True")]);
+const object = { kind: "Cluster", namespace: null, name: "demo" };
+const held = () =>
+  ready()
+    .withSpec({ version: "1.35", upgradeChecks: "Enforce" })
+    .with({
+      upgradeChecks: [
+        { check: "unknown", severity: "blocking", object, message: "It blocks.", fix: "Solve it." },
+      ],
+    });
 const upgrading = () => ready().withSpec({ version: "1.35" }).reconciled();
 const sick = makeMachine("sick", {
   conditions: [
@@ -65,6 +74,7 @@ const CLUSTERS: State[] = [
     clusterOf(ready().with(unreachable).reconciled().after(61)),
     "Degraded",
   ],
+  ["whose upgrade is blocked by its checks", clusterOf(held()), "Degraded"],
   ["that has lost its infrastructure", clusterOf(ready().with({ capi: undefined })), "Degraded"],
   ["that is being suspended", clusterOf(ready().withSpec({ suspend: true })), "Progressing"],
   ["that is suspended", clusterOf(paused(ready().withSpec({ suspend: true }))), "Suspended"],
