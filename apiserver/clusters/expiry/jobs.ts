@@ -91,16 +91,19 @@ async function expire(deps: Deps, object: Expiring): Promise<void> {
   await deleteNodePool(deps, systemCaller(), pool, { scheduled });
 }
 
-/** Leaders may overlap for seconds: the audit log has a deletion once. */
+/**
+ * Leaders may overlap for seconds: the audit log has a deletion once. The intent is looked for first, for another leader removes it in
+ * the transaction that writes the record: who finds none finds the record of a deletion that has ended meanwhile.
+ */
 async function requireFirst(tx: Queryable, object: Expiring): Promise<void> {
   const { orgId, id } = object;
   await lockExpiry(tx, id);
+  if (await isWriteIntended(tx, { verb: "delete", targetId: id })) throw notDue();
   const current =
     "clusterId" in object
       ? await findNodePool(tx, orgId, object.clusterId, id)
       : await findCluster(tx, orgId, id);
-  const isDeleting = current === undefined || current.status === "deleting";
-  if (isDeleting || (await isWriteIntended(tx, { verb: "delete", targetId: id }))) throw notDue();
+  if (current === undefined || current.status === "deleting") throw notDue();
 }
 
 function notDue(): ApiError {
