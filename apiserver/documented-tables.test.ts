@@ -2,7 +2,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { z } from "zod";
-import { describeVariables, readTable } from "../shared/program/testing-tables.ts";
+import { describeVariables, readTable, replaceTable } from "../shared/program/testing-tables.ts";
 import { configSchema } from "./config.ts";
 import { hasPermission, PERMISSIONS, ROLES, scopeOf } from "./http/authorization/permissions.ts";
 import { DETAIL_CODES, ERROR_CODES, statusOf } from "./http/errors.ts";
@@ -27,13 +27,18 @@ function withoutLinks(row: readonly string[]): string[] {
   return row.map((cell) => cell.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1"));
 }
 
-test("docs/tenants/access.md has every permission, who holds it, and the scope that grants it", () => {
+/** Compares a table without a column of words with the page; `vitest run --project unit <this file> -u` writes it. */
+async function expectTable(page: string, heading: string, rows: string[][]): Promise<void> {
+  await expect(replaceTable(page, heading, rows)).toMatchFileSnapshot(`../${page}`);
+}
+
+test("docs/tenants/access.md has every permission, who holds it, and the scope that grants it", async () => {
   const expected = PERMISSIONS.map((permission) => {
     const scope = scopeOf(permission);
     const held = ROLES.map((role) => (hasPermission(role, permission) ? "yes" : ""));
     return [code(permission), ...held, scope === undefined ? "none" : code(scope)];
   });
-  expect(readTable("docs/tenants/access.md", "## Roles and scopes")).toEqual(expected);
+  await expectTable("docs/tenants/access.md", "## Roles and scopes", expected);
 });
 
 test("docs/tenants/errors.md has every code with its status, and what the reference says to do", () => {
@@ -109,7 +114,7 @@ function listBodySchemas({ paths, components: { schemas } }: OpenApi): string[] 
   return [...names];
 }
 
-test("docs/tenants/limits.md has the bounds of every field of every body; of a change, those that its creation has not", () => {
+test("docs/tenants/limits.md has the bounds of every field of every body; of a change, those that its creation has not", async () => {
   const document: OpenApi = JSON.parse(renderOpenApi());
   const { schemas } = document.components;
   const expected = listBodySchemas(document).flatMap((name) => {
@@ -121,7 +126,7 @@ test("docs/tenants/limits.md has the bounds of every field of every body; of a c
       return text === "" || isRepeated ? [] : [[code(name), code(field), text]];
     });
   });
-  expect(readTable("docs/tenants/limits.md", "## Fields")).toEqual(expected);
+  await expectTable("docs/tenants/limits.md", "## Fields", expected);
 });
 
 test("docs/tenants/webhooks.md has every type of event with the fields of its data", () => {

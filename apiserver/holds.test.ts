@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { renderTable } from "../shared/program/testing-tables.ts";
 import { CALLER_PART } from "./http/contract/byte-budget.ts";
 import { JSON_TYPE } from "./http/contract/download.ts";
 import type { Operation } from "./http/contract/operation.ts";
@@ -142,15 +143,4 @@ function describeRecords({ method, operationId }: Operation): [adds: string, bou
   if (method !== "post") return ["none", method === "put" ? "replaces its record" : "removes its record"];
   const { adds, bound } = HELD_RECORDS[operationId] ?? { adds: "unknown", bound: "unknown" };
   return [adds, bound];
-}
-
-/** A table in Markdown whose columns are as wide as their longest cell. */
-function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = header.map((name, column) =>
-    Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |\n`;
-  const rule = widths.map((width) => "-".repeat(width));
-  return line(header) + line(rule) + rows.map(line).join("");
 }

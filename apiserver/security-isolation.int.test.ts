@@ -50,7 +50,8 @@ describe("an organization that the caller cannot see", () => {
     for (const { operation } of listRows(fixture)) {
       const params = [...operation.path.matchAll(/\{(.+?)\}/g)].map(([, name = ""]) => name);
       if (params.every((name) => name === "orgID") || operation.access === "platform-admin") continue;
-      expect(params.filter((name) => name !== "orgID" && foreignChildren[name] === undefined)).toEqual([]);
+      const without = params.filter((name) => name !== "orgID" && foreignChildren[name] === undefined);
+      expect(without, "createForeignChildren (security-fixture.ts) makes no record for these").toEqual([]);
       const { token } = fixture.people.owner;
       const [foreign, missing] = [
         await call(fixture, operation, organizations.own, token, foreignChildren),

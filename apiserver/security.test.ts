@@ -82,7 +82,9 @@ test("every record that can be changed has an ETag and supports If-Match", () =>
       );
       const ok =
         errors.includes("precondition_failed") && tagged && read !== undefined && 304 in read.responses;
-      return ok ? [] : [path];
+      return ok
+        ? []
+        : [`${path}: GET and PUT with the header ETag, GET with 304, PUT with precondition_failed`];
     });
   expect(faults).toEqual([]);
 });

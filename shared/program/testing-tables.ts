@@ -6,17 +6,40 @@ const ROOT = join(import.meta.dirname, "..", "..");
 
 /** The rows of the first table below a heading of a page, without its header; cells without spaces around them. */
 export function readTable(page: string, heading: string): string[][] {
-  const lines = readFileSync(join(ROOT, page), "utf8").split("\n");
-  const below = lines.slice(lines.indexOf(heading) + 1);
-  const start = below.findIndex((line) => line.startsWith("|"));
-  const rest = below.slice(start);
-  const end = rest.findIndex((line) => !line.startsWith("|"));
-  return rest.slice(2, end === -1 ? undefined : end).map((line) =>
-    line
-      .split(/(?<!\\)\|/)
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
+  const { lines, start, end } = findTable(page, heading);
+  return lines.slice(start + 2, end).map(readCells);
+}
+
+/** The text of a page with these rows, and the header that it has, in the first table below a heading. */
+export function replaceTable(page: string, heading: string, rows: readonly (readonly string[])[]): string {
+  const { lines, start, end } = findTable(page, heading);
+  const table = renderTable(readCells(lines[start] ?? ""), rows).trimEnd();
+  return lines.toSpliced(start, end - start, table).join("\n");
+}
+
+/** A table in Markdown whose columns are as wide as their longest cell. */
+export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = header.map((name, column) =>
+    Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)),
   );
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |\n`;
+  const rule = widths.map((width) => "-".repeat(width));
+  return line(header) + line(rule) + rows.map(line).join("");
+}
+
+function findTable(page: string, heading: string): { lines: string[]; start: number; end: number } {
+  const lines = readFileSync(join(ROOT, page), "utf8").split("\n");
+  const start = lines.findIndex((line, index) => index > lines.indexOf(heading) && line.startsWith("|"));
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith("|"));
+  return { lines, start, end: end === -1 ? lines.length : end };
+}
+
+function readCells(line: string): string[] {
+  return line
+    .split(/(?<!\\)\|/)
+    .slice(1, -1)
+    .map((cell) => cell.trim());
 }
 
 /**

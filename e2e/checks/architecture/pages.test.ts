@@ -78,7 +78,9 @@ describe("docs/contributors/architecture.md", () => {
   test.each([...folders].filter((folder) => !/^(apiserver|operator)\/(testing|bench)$/.test(folder)))(
     "names the folder %s",
     (folder) => {
-      expect(page).toMatch(new RegExp(`(^|[ /])${folder.split("/")[1]}/`, "m"));
+      const name = `${folder.split("/")[1]}/`;
+      const isNamed = new RegExp(`(^|[ /])${name}`, "m").test(page);
+      expect(isNamed, `the tree in docs/contributors/architecture.md has no ${name} of ${folder}`).toBe(true);
     },
   );
 });
