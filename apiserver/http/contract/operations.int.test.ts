@@ -263,6 +263,7 @@ const once = named(
 describe("preconditions and keys", () => {
   test.each(returning("304"))("%s is 304 for a caller that has this version", async (_id, { path }) => {
     const read = (headers = {}) => api.request("GET", fill(path), { as: callerOf(path), headers });
+    expect((await read()).status, `the beforeAll of this file makes no record for ${path}`).toBe(200);
     // Once more where the operator has reported other figures between the two.
     const readAgain = async () => read({ "if-none-match": (await read()).headers.get("etag") ?? "" });
     await expect.poll(readAgain).toMatchObject({ status: 304, body: "" });
@@ -292,8 +293,7 @@ describe("preconditions and keys", () => {
   test.each(once)("%s is 409 while the first request with its key runs", async (_id, operation) => {
     const [path, as, body] = [fill(operation.path), callerOf(operation.path), bodyOf(operation)];
     await holdKey(api, path, "held", { as, body });
-    const headers = { "idempotency-key": "held" };
-    const response = await api.request("POST", path, { as, body, headers });
+    const response = await api.request("POST", path, { as, body, headers: { "idempotency-key": "held" } });
     expect(response).toMatchObject(errorResponse(409, "operation_in_progress"));
     expect(response.headers.get("retry-after")).toBe("1");
   });
