@@ -224,3 +224,21 @@ test("an installation with the required values alone says what is off", async ()
   const told = (await runHelm(args, { ...REQUIRED_VALUES, ...all })).split("NOTES:")[1];
   expect(told).not.toMatch(/(webhooks|attachments)\.existingSecret/);
 });
+
+test.each<[string, Values, boolean]>([
+  ["of type LoadBalancer without trusted proxies", { service: { type: "LoadBalancer" } }, true],
+  [
+    "of type LoadBalancer behind trusted proxies",
+    { service: { type: "LoadBalancer" }, trustedProxies: ["10.0.0.0/16"] },
+    false,
+  ],
+])(
+  "an installation with a Service %s is told whose address clients must come with",
+  async (_, apiserver, isTold) => {
+    const args = ["install", "marina", pathOfChart("marina"), "--namespace", NAMESPACE, "--dry-run=client"];
+    const notes = (await runHelm(args, { ...REQUIRED_VALUES, apiserver })).split("NOTES:")[1] ?? "";
+    const told =
+      /trustedProxies is empty: right if .* Service of type LoadBalancer\s+with externalTrafficPolicy Local/;
+    expect(told.test(notes)).toBe(isTold);
+  },
+);
