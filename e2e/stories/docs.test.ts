@@ -1,8 +1,12 @@
 import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import axe from "axe-core";
 import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createId } from "../../shared/program/id.ts";
 import { places } from "../contract/openapi/document.ts";
 import { readStack } from "../platform/stack/testing.ts";
 import { findBrowser, startBrowser } from "../testing/browser.ts";
@@ -13,6 +17,13 @@ const FOREIGN = "https://elsewhere.invalid/";
 const SIZES = [
   { width: 1280, height: 900 },
   { width: 390, height: 844 },
+];
+/** An operation, what a search finds, a code of errors, a schema. */
+const OPENED = [
+  "/docs#createCluster",
+  "/docs?q=create+cluster",
+  "/docs#error-quota_exceeded",
+  "/docs#schema-Cluster",
 ];
 const run = promisify(execFile);
 
@@ -93,19 +104,30 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
     await page.context().close();
   });
 
-  test("has examples that work in a shell, in Node.js and in Python", async () => {
-    const page = await openPage("/docs#listOrganizations");
-    const textOf = async (language: string) =>
-      (await page.locator(`#listOrganizations figure[data-language=${language}] pre`).textContent()) ?? "";
+  test.each([
+    ["listOrganizations", /items['"]?:/],
+    ["createOrganization", /org_namespace|created_at/],
+  ])("has examples of %s that work in a shell, in Node.js, in Python and in Go", async (id, answer) => {
+    const page = await openPage(`/docs#${id}`);
+    const textOf = async (language: string) => {
+      const text = await page.locator(`#${id} figure[data-language=${language}] pre`).textContent();
+      // No two organizations have one slug.
+      return (text ?? "").replaceAll("example-ltd", `example-${createId().slice(-12)}`);
+    };
+    const folder = await mkdtemp(join(tmpdir(), "marina-examples-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = join(folder, "main.go");
+    await writeFile(program, await textOf("Go"));
     const env = { ...process.env, TOKEN: readStack().tokens.alice };
-    const commands: [string, string[]][] = [
-      ["/bin/sh", ["-c", await textOf("curl")]],
-      [process.execPath, ["--input-type=module", "--eval", await textOf("TypeScript")]],
-      ["python3", ["-c", await textOf("Python")]],
-    ];
-    for (const [command, args] of commands) {
-      const { stdout } = await run(command, args, { env });
-      expect(stdout).toMatch(/items['"]?:/);
+    const commands: Record<string, [string, string[]]> = {
+      curl: ["/bin/sh", ["-c", await textOf("curl")]],
+      TypeScript: [process.execPath, ["--input-type=module", "--eval", await textOf("TypeScript")]],
+      Python: ["python3", ["-c", await textOf("Python")]],
+      Go: ["go", ["run", program]],
+    };
+    for (const [language, [command, args]] of Object.entries(commands)) {
+      const { stdout } = await run(command, args, { env, cwd: folder });
+      expect([language, stdout]).toEqual([language, expect.stringMatching(answer)]);
     }
     await page.context().close();
   });
@@ -215,9 +237,11 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
     (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })),
   );
   test.each(views)("is accessible and fits at $width px in $colorScheme", async (view) => {
-    for (const path of ["/docs#createCluster", "/docs?q=create+cluster"]) {
+    for (const path of OPENED) {
       const page = await openPage(path, view);
-      await page.getByRole("form").first().waitFor();
+      const [, id = ""] = path.split("#");
+      const isOperation = !id.includes("-");
+      await (isOperation ? page.getByRole("form").first() : page.locator(`#${id}`)).waitFor();
       await page.evaluate(axe.source);
       // What is closed cannot be seen, and looking through all of it takes a minute.
       await page.evaluate(
