@@ -6,7 +6,6 @@ import {
   type VersionCatalogue,
 } from "../../shared/crd/kubernetes-version.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
-import { isEnforced } from "../../shared/crd/upgrade-checks.ts";
 import { toTimestamp } from "../http/contract/fields.ts";
 import { presentConditions, protectionStateOf } from "../node-pools/index.ts";
 import { type ProjectedCluster, statusMessageOf } from "../resources/project/index.ts";
@@ -31,7 +30,7 @@ export function presentCluster(cluster: ProjectedCluster, catalogue: VersionCata
     deletion_protection: spec.deletionProtection ?? false,
     deletion_protection_state: spec.deletionProtection ? protectionStateOf(cluster.object) : "off",
     expires_at: toTimestamp(spec.expiresAt),
-    upgrade_checks: isEnforced(spec) ? "enforce" : "warn",
+    upgrade_checks: spec.upgradeChecks === "Enforce" ? "enforce" : "warn",
     status: cluster.status,
     status_message: message === undefined ? null : toRestWords(message),
     conditions: presentConditions(status?.conditions, clusterConditionTypes),
@@ -65,7 +64,7 @@ export function auditCluster(spec: ClusterSpec, objectName: string): Record<stri
     labels: spec.labels ?? {},
     deletion_protection: spec.deletionProtection ?? false,
     expires_at: toTimestamp(spec.expiresAt),
-    upgrade_checks: isEnforced(spec) ? "enforce" : "warn",
+    upgrade_checks: spec.upgradeChecks === "Enforce" ? "enforce" : "warn",
     k8s_version: spec.version,
     plan: spec.plan ?? null,
     public_endpoint: spec.publicEndpoint,

@@ -57,7 +57,7 @@ export function addClusterRoutes(router: Router, deps: Deps): void {
   addDelete(router, deps, catalogue, tenants);
   addUpgradeRoutes(router, deps, catalogue, tenants);
   addCredentialsRoutes(router, deps, catalogue);
-  addCatalogueRoutes(router, deps, catalogue, tenants);
+  addCatalogueRoutes(router, catalogue);
   addAdminClusterRoutes(router, deps, catalogue);
   addSuspensionRoutes(router, deps, catalogue);
 }
@@ -217,7 +217,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
       const merge = (current: typeof cluster) => mergeClusterUpdate(current, body, versions);
       const { k8s_version: target, force } = body;
       const requested = { field: "k8s_version", target, force } as const;
-      const upgrade = await checkUpgrade(tenants, membership, cluster, merge(cluster), requested);
+      const upgrade = await checkUpgrade(deps.kube, tenants, membership, cluster, merge, requested);
       const changed = await changeCluster(deps, caller, cluster, {
         action: "cluster.update",
         preconditions: readPreconditions(c),

@@ -100,7 +100,8 @@ describe("what an upgrade finds is read", () => {
       },
     };
     const merge = { outcome: "patch", patch } as const;
-    await checkUpgrade(reader, withRights(...rights), cluster({ spec }), merge, requested);
+    const kube = { get: async () => undefined };
+    await checkUpgrade(kube, reader, withRights(...rights), cluster({ spec }), () => merge, requested);
     return reads;
   }
   const NEW = { version: "1.35.1" };

@@ -1,6 +1,8 @@
+import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { isEnforced } from "../../../shared/crd/upgrade-checks.ts";
+import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { Membership } from "../../http/authorization/permissions.ts";
-import type { ProjectedCluster } from "../../resources/project/index.ts";
+import { type ProjectedCluster, toProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
 import { presentTo, readerFor, type TenantReader } from "../tenant-reader.ts";
 import { readChecks } from "../upgrade-checks.ts";
@@ -18,13 +20,19 @@ import {
  * caller is shown the blocking ones alone, as the condition of the cluster shows them.
  */
 export async function checkUpgrade(
+  kube: Pick<KubeClient, "get">,
   tenants: TenantReader,
   membership: Pick<Membership, "rights">,
-  cluster: ProjectedCluster,
-  merge: ClusterMerge,
+  known: ProjectedCluster,
+  merge: (current: ProjectedCluster) => ClusterMerge,
   requested: RequestedUpgrade,
 ): Promise<CheckedUpgrade> {
-  const { version: desired, ...settings } = merge.outcome === "patch" ? merge.patch : {};
+  if (requested.target === undefined) return { ...requested, version: undefined, checks: CHANGED };
+  // As it is written: the projection may be of moments before.
+  const live = await kube.get(clusterKind, known.namespace, known.name);
+  const cluster = (live && toProjectedCluster(live, known.orgId)) ?? known;
+  const merged = merge(cluster);
+  const { version: desired, ...settings } = merged.outcome === "patch" ? merged.patch : {};
   const version = findNewVersion(cluster, desired);
   if (version === undefined || !membership.rights.has("clusters:upgrade"))
     return { ...requested, version: undefined, checks: CHANGED };

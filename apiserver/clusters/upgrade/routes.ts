@@ -1,18 +1,22 @@
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
+import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import type { CatalogueReader } from "../catalogue.ts";
+import { findInstalling, withoutPrefix } from "../kubernetes-version.ts";
 import { locationOf, presentCluster } from "../present.ts";
-import { upgradeAccepted, upgradeBody } from "../schema.ts";
-import type { TenantReader } from "../tenant-reader.ts";
+import { clusterUpgradePage, upgradeAccepted, upgradeBody } from "../schema.ts";
+import { readerFor, type TenantReader } from "../tenant-reader.ts";
+import { readChecks } from "../upgrade-checks.ts";
+import { positionOfVersion, presentUpgrades } from "../versions/present.ts";
 import { changeCluster } from "../write.ts";
 import { checkUpgrade, presentChecks } from "./enforce.ts";
 import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
 
-/** The upgrade of a cluster; a PUT with another k8s_version does the same. */
+/** The upgrade of a cluster, which a PUT with another k8s_version does too, and the versions that it can go to. */
 export function addUpgradeRoutes(
   router: Router,
   deps: Deps,
@@ -60,7 +64,7 @@ export function addUpgradeRoutes(
         const pools = await listAllNodePools(deps.db, orgId, cluster.id);
         const merge = (current: typeof cluster) => mergeUpgrade(current, pools, target, versions);
         const requested = { field: "target_version", target, force } as const;
-        const upgrade = await checkUpgrade(tenants, membership, cluster, merge(cluster), requested);
+        const upgrade = await checkUpgrade(deps.kube, tenants, membership, cluster, merge, requested);
         const changed = await changeCluster(deps, caller, cluster, {
           action: "cluster.upgrade",
           preconditions: readPreconditions(c),
@@ -81,6 +85,38 @@ export function addUpgradeRoutes(
           ...RETRY_AFTER,
         });
       });
+    },
+  );
+
+  addRoute(
+    router,
+    {
+      method: "get",
+      path: "/api/v1/organizations/{orgID}/clusters/{clusterID}/upgrades",
+      operationId: "listUpgrades",
+      tag: "Clusters",
+      summary: "List the versions that a cluster can be upgraded to",
+      access: "clusters:read",
+      query: positionPageQuery,
+      responses: {
+        200: {
+          description:
+            "The versions that are one step from the running one, the newest first, each with what its upgrade finds in the cluster.",
+          body: clusterUpgradePage,
+        },
+      },
+    },
+    async (c, { orgId, membership, params, query }) => {
+      const cluster = await requireCluster(deps.db, orgId, params.clusterID);
+      const { object } = cluster;
+      const running = object.status?.version;
+      const current = running === undefined ? undefined : withoutPrefix(running);
+      const upgrades = presentUpgrades(await catalogue.read(), current, findInstalling(object));
+      const page = toPositionPage(upgrades, query, positionOfVersion);
+      const targets = page.items.map(({ version }) => version);
+      const found = await readChecks(readerFor(tenants, membership), cluster, targets);
+      const items = page.items.map((item) => ({ ...item, checks: found(item.version) }));
+      return c.json({ ...page, items }, 200);
     },
   );
 }
