@@ -123,6 +123,16 @@ export function typeFaults(schema: BodySchema): FieldFault[] {
   });
 }
 
+/** A body that the operation accepts; tests break it in one place at a time. */
+export function bodyOf({ operationId, body }: DocumentedOperation): Record<string, unknown> | undefined {
+  return VALID_BODIES[operationId] ?? body?.example;
+}
+
+/** A body that would be refused, were it looked at. */
+export function unfitBody(method: string): { rawBody?: string } {
+  return method === "GET" ? {} : { rawBody: "{" };
+}
+
 /** Whether a missing record is 404: a download says before that the service has no store of attachments. */
 export const looksUpRecord = ({ path }: Pick<DocumentedOperation, "path">): boolean =>
   !path.endsWith("{attachmentID}");

@@ -2,20 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapGroup } from "../../members/groups/testing.ts";
 import { renderOpenApi } from "../../openapi/render.ts";
 import { insertTestCredential, pushAnyImage } from "../../registry/testing.ts";
-import {
-  holdKey,
-  startTestApp,
-  type TestApp,
-  type TestRequest,
-  type TestResponse,
-} from "../../testing/app.ts";
+import { holdKey, startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 import {
   type BodySchema,
+  bodyOf,
   boundFaults,
   type DocumentedOperation,
   listOperations,
   looksUpRecord,
   typeFaults,
+  unfitBody,
   VALID_BODIES,
 } from "../../testing/operation-cases.ts";
 import { insertTestAttachment } from "../../tickets/attachments/testing.ts";
@@ -74,16 +70,6 @@ afterAll(async () => {
 /** The path with the ids of the fixture; `changes` puts others in their place. */
 function fill(path: string, changes: Record<string, string> = {}): string {
   return path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => changes[name] ?? ids[name] ?? MISSING);
-}
-
-/** A body that the operation accepts; the tests below break it in one place at a time. */
-function bodyOf({ operationId, body }: DocumentedOperation): Record<string, unknown> | undefined {
-  return VALID_BODIES[operationId] ?? body?.example;
-}
-
-/** A body that would be refused, were it looked at. */
-function unfitBody(method: string): TestRequest {
-  return method === "GET" ? {} : { rawBody: "{" };
 }
 
 function errorResponse(status: number, code: string) {
