@@ -67,7 +67,7 @@ export function decideForce(
   if (isNamed && findForceReason(metadata, desired) === force.reason) return {};
   const isHeld = findCondition(status?.conditions, "UpgradeBlocked")?.status === "True";
   if (isNamed && isHeld) return composeForce(desired, force.reason);
-  const message = `takes a new version in ${field}: nothing else is forced`;
+  const message = `must come with a new version in ${field}: nothing else is forced`;
   throw invalidField("force", "not_incremental", message);
 }
 

@@ -41,6 +41,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   not_found: [/^must be /, /^is not /],
   invalid_cidr: [/^must hold blocks in CIDR notation, as 203\.0\.113\.7\/32; ".*" is none$/],
   not_incremental: [
+    /^must come with a new version in (k8s_version|target_version): nothing else is forced$/,
     /^(the cluster already runs [\d.]+; )?must be (one of )?[\d., ]+: a higher patch of the same minor, or the next minor, of [\d.]+$/,
     /^(the cluster already runs [\d.]+; )?must be a higher patch of the same minor, or the next minor, of [\d.]+, and the platform has none right now$/,
   ],

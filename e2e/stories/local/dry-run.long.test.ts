@@ -119,8 +119,8 @@ test("an enforced check refuses the upgrade by REST and holds it by kubectl, nam
   await waitFor("the record to name nothing that blocks", async () =>
     (await readConditions()).every(({ type }: { type: string }) => type !== "UpgradeBlocked"),
   );
-  await waitFor("the feed to have the reason", async () => {
-    const { body } = await alice.request("GET", `${path}/system-events`);
-    return JSON.stringify(body).includes(`is forced: ${force.reason}`);
+  await waitFor("an Event to have the reason", async () => {
+    const { items } = await cluster.getManaged("events.k8s.io/v1", "events");
+    return items.some(({ note }: { note?: string }) => note?.includes(`is forced: ${force.reason}`));
   });
 });
