@@ -48,7 +48,7 @@ const MAX_READS = 4;
 /** One of the organization and one of all: what a read needs. */
 const SLOTS = 2;
 
-/** The wait for a turn and for the kubeconfig counts. `limits` for tests, which have less time. */
+/** The waits for the slots and for the kubeconfig count. `limits` for tests, which have less time. */
 export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> = {}): TenantReader {
   const perOrganization = createKeyedSlots(1);
   const all = createKeyedSlots(MAX_READS);

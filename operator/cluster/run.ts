@@ -242,8 +242,8 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
 /** What the upgrade finds that is requested, also of a suspended cluster: it is then known when that is resumed. */
 function observeUpgrade(deps: ClusterDeps, key: string, observed: ObservedCluster): KnownChecks {
   const target = findTargetToCheck(observed);
-  const upgrade = target && { target, isEnforced: isEnforced(observed.cluster.spec) };
-  return deps.upgradeChecker.find(key, upgrade || undefined);
+  if (target === undefined) return deps.upgradeChecker.find(key, undefined);
+  return deps.upgradeChecker.find(key, { target, isEnforced: isEnforced(observed.cluster.spec) });
 }
 
 function isTaintsRejection({ message }: ApplyFailure): boolean {

@@ -4,11 +4,14 @@ import { expect, test } from "vitest";
 import { findFreePort } from "../../e2e/platform/programs/free-port.ts";
 import { checkImage } from "./images.ts";
 
+/** A registry that answers has more time in a test: the machine may be slow. */
+const PATIENT: { deadlineMs?: number } = { deadlineMs: 60_000 };
+
 /** What is said of an image in a registry that answers like this. */
-async function checkAnswered(answer: RequestListener) {
+async function checkAnswered(answer: RequestListener, options = PATIENT) {
   const server = createServer(answer).listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));
-  const check = await checkImage(`127.0.0.1:${(server.address() as AddressInfo).port}/ca:v1`);
+  const check = await checkImage(`127.0.0.1:${(server.address() as AddressInfo).port}/ca:v1`, options);
   server.closeAllConnections();
   server.close();
   return check;
@@ -41,7 +44,7 @@ test("a registry that cannot be reached, or does not answer within 3 s, leaves i
     state: "unknown",
     text: expect.stringContaining("it cannot be reached (ECONNREFUSED)"),
   });
-  expect(await checkAnswered(() => undefined)).toMatchObject({
+  expect(await checkAnswered(() => undefined, {})).toMatchObject({
     state: "unknown",
     text: expect.stringContaining("it did not answer within 3 s"),
   });

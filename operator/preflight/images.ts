@@ -46,9 +46,9 @@ export function listAutoscalerImages(image: string | undefined, versions: Versio
 
 /**
  * Whether the registry of an image has it, by name and without credentials, within 3 s. What does not say so is unknown: nodes
- * may have credentials, a proxy or a mirror. Does not reject.
+ * may have credentials, a proxy or a mirror. Does not reject. `deadlineMs` for tests, which have more time.
  */
-export async function checkImage(image: string): Promise<Check> {
+export async function checkImage(image: string, { deadlineMs = DEADLINE_MS } = {}): Promise<Check> {
   const about = "image";
   const place = locateImage(image);
   if (place === undefined) {
@@ -61,7 +61,7 @@ export async function checkImage(image: string): Promise<Check> {
     text: `Whether ${place.host} has ${image} could not be seen from here: ${cause}. See that nodes can pull it, by their credentials, proxy or mirror.`,
   });
   try {
-    const signal = AbortSignal.timeout(DEADLINE_MS);
+    const signal = AbortSignal.timeout(deadlineMs);
     const { ok, status } = await fetch(place.url, { method: "HEAD", headers: { accept: ACCEPT }, signal });
     if (ok) return { state: "ok", about, text: `${place.host} has ${image}.` };
     if (status !== 404) return unknown(`it answered ${status} to a request without credentials`);
@@ -71,7 +71,7 @@ export async function checkImage(image: string): Promise<Check> {
     const { name, cause } = error as { name?: string; cause?: { code?: string } };
     return unknown(
       name === "TimeoutError"
-        ? `it did not answer within ${DEADLINE_MS / 1000} s`
+        ? `it did not answer within ${deadlineMs / 1000} s`
         : `it cannot be reached (${cause?.code ?? messageOf(error)})`,
     );
   }

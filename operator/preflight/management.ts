@@ -82,7 +82,7 @@ export async function checkAutoscalerImages(
 ): Promise<Check[]> {
   if (autoscalerImage === undefined) return [];
   const images = listAutoscalerImages(autoscalerImage, await readCatalogue(client, platformNamespace));
-  if (images.length > 0) return Promise.all(images.map(checkImage));
+  if (images.length > 0) return Promise.all(images.map((image) => checkImage(image)));
   const text = `Which images of ${autoscalerImage} are needed is not known: the ConfigMap ${platformNamespace}/${VERSION_CATALOGUE_CONFIG_MAP} offers no valid version.`;
   return [{ state: "unknown", about: "image", text }];
 }

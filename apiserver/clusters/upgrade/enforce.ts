@@ -16,7 +16,7 @@ import {
 } from "../upgrade-decision.ts";
 
 /**
- * Reads in the cluster what an upgrade finds, for at most 5 s. Where checks are enforced they are read whoever asks: the
+ * Reads in the cluster what an upgrade finds, for at most 5 s. Where checks are enforced they are read for every caller: the
  * caller is shown the blocking ones alone, as the condition of the cluster shows them.
  */
 export async function checkUpgrade(

@@ -15,7 +15,7 @@ export interface ByteHolder {
 export interface ByteBudget {
   /** Throws 429 with Retry-After while a holder has its whole share, 503 while the budget is used up. */
   requireCapacity(holders: readonly ByteHolder[]): void;
-  /** The most bytes that the accounts of these holders can have together, however long somebody waits. */
+  /** The most bytes that the accounts of these holders can have together, however long a caller waits. */
   findShare(holders: readonly ByteHolder[]): number;
   /** Opens an account. Throws 429 with Retry-After for a holder that has as many as it may have at once. */
   open(holders: readonly ByteHolder[]): ByteAccount;

@@ -12,7 +12,7 @@ export const UPGRADE_CHECKS = [
   "unknown",
 ] as const;
 
-/** `blocking`: the upgrade waits for it, or something no longer works after it, until somebody acts. */
+/** `blocking`: the upgrade waits for it, or something no longer works after it, until a person acts. */
 export const CHECK_SEVERITIES = ["blocking", "warning"] as const;
 
 /** One finding in a tenant cluster. What the cluster says in it is not trusted: it is text alone. */
