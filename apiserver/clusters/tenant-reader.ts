@@ -3,9 +3,9 @@ import { parse } from "yaml";
 import { z } from "zod";
 import type { KubeConnection } from "../../shared/kube/connection.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { createKeyedSlots } from "../../shared/program/limits.ts";
 import {
   connectTenant,
+  createReadSlots,
   describeTenantError,
   READ_LIMITS,
   type TenantDeadlines,
@@ -43,15 +43,9 @@ export function readerFor(reader: TenantReader, { rights }: Pick<Membership, "ri
   return rights.has("clusters:access") ? reader : WITHOUT_ACCESS;
 }
 
-/** As many clusters are read at once, and one of an organization: each may send 64 MiB. */
-const MAX_READS = 4;
-/** One of the organization and one of all: what a read needs. */
-const SLOTS = 2;
-
 /** The waits for the slots and for the kubeconfig count. `limits` for tests, which have less time. */
 export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> = {}): TenantReader {
-  const perOrganization = createKeyedSlots(1);
-  const all = createKeyedSlots(MAX_READS);
+  const slots = createReadSlots();
   const { allMs, ...bounds } = { ...READ_LIMITS, ...limits };
 
   async function readWithin<T>(
@@ -69,21 +63,19 @@ export function createTenantReader(deps: Deps, limits: Partial<TenantDeadlines> 
   return {
     async read(cluster, use) {
       const signal = AbortSignal.timeout(allMs);
-      const release: (() => void)[] = [];
+      let release: (() => void) | undefined;
       try {
-        // One by one: a slot that is taken is returned also when the next one is not.
-        release.push(await perOrganization.take(cluster.orgId, signal));
-        release.push(await all.take("", signal));
+        release = await slots.take(cluster.orgId, signal);
         return await readWithin(cluster, signal, use);
       } catch (error) {
-        if (signal.aborted && release.length < SLOTS)
+        if (signal.aborted && release === undefined)
           return { unknown: "Other clusters are being read; try again." };
         if (signal.aborted) return { unknown: `The cluster did not answer within ${allMs / 1000} s.` };
         if (error instanceof ApiError) return { unknown: error.message };
         if (!(error instanceof KubeError)) throw error;
         return { unknown: describeTenantError(error) };
       } finally {
-        for (const end of release) end();
+        release?.();
       }
     },
   };

@@ -1,8 +1,7 @@
 import { KubeError } from "../../shared/kube/errors.ts";
 import { splitKey } from "../../shared/kube/object.ts";
-import { createKeyedSlots } from "../../shared/program/limits.ts";
 import type { Logger } from "../../shared/program/log.ts";
-import { describeTenantError, READ_LIMITS } from "../../shared/tenant/connect.ts";
+import { createReadSlots, describeTenantError, READ_LIMITS } from "../../shared/tenant/connect.ts";
 import { readUpgradeChecks, toUnknownCheck } from "../../shared/tenant/upgrade/read-checks.ts";
 import { isBlocking, type UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import type { Caches } from "../caches.ts";
@@ -37,8 +36,6 @@ interface CheckerOptions {
   log: Pick<Logger, "warn">;
 }
 
-/** As many clusters are read at once, and one of an organization: each may send 64 MiB. */
-const MAX_READS = 4;
 /** After a read in which something could not be read. */
 const RETRY_MS = 5_000;
 /** So long an upgrade that has to be checked waits for what cannot be read. */
@@ -56,18 +53,15 @@ interface Entry {
 /** Starts without results. */
 export function createUpgradeChecker({ read, onChange, now, log }: CheckerOptions): UpgradeChecker {
   const entries = new Map<string, Entry>();
-  const perNamespace = createKeyedSlots(1);
-  const all = createKeyedSlots(MAX_READS);
+  const slots = createReadSlots();
   const stopped = new AbortController();
 
   async function readOnce(key: string, target: string): Promise<UpgradeCheck[]> {
-    const release: (() => void)[] = [];
+    const release = await slots.take(splitKey(key).namespace ?? "", stopped.signal);
     try {
-      release.push(await perNamespace.take(splitKey(key).namespace ?? "", stopped.signal));
-      release.push(await all.take("", stopped.signal));
       return await read(key, target, stopped.signal);
     } finally {
-      for (const end of release) end();
+      release();
     }
   }
 

@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { KubeConnection } from "../kube/connection.ts";
 import { KubeError } from "../kube/errors.ts";
 import { createTransport } from "../kube/transport.ts";
+import { createKeyedSlots } from "../program/limits.ts";
 import { createTenantClient, type TenantClient, type TenantClientOptions } from "./tenant-client.ts";
 
 /** How long a tenant's API server is waited for, and how much it may send. */
@@ -25,6 +26,33 @@ export const READ_LIMITS = {
   maxStreamBytes: 16 * 1024 * 1024,
   maxTotalBytes: 64 * 1024 * 1024,
 } as const satisfies TenantDeadlines;
+
+/** As many clusters are read as a whole at once, and one of an organization: each may send `maxTotalBytes`. */
+const MAX_READS = 4;
+
+/** Slots for the reads that READ_LIMITS bound. */
+export function createReadSlots(): {
+  /** Resolves with what returns the slot. Rejects, with none taken, once `signal` aborts. `organization`: its id or Namespace. */
+  take(organization: string, signal: AbortSignal): Promise<() => void>;
+} {
+  const perOrganization = createKeyedSlots(1);
+  const all = createKeyedSlots(MAX_READS);
+  return {
+    async take(organization, signal) {
+      const releaseOwn = await perOrganization.take(organization, signal);
+      try {
+        const releaseShared = await all.take("", signal);
+        return () => {
+          releaseShared();
+          releaseOwn();
+        };
+      } catch (error) {
+        releaseOwn();
+        throw error;
+      }
+    },
+  };
+}
 
 const CALL_TIMEOUT_MS = 5_000;
 
