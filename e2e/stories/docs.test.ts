@@ -14,10 +14,10 @@ import { findBrowser, startBrowser } from "../testing/browser.ts";
 const executablePath = findBrowser();
 /** Nothing answers there. */
 const FOREIGN = "https://elsewhere.invalid/";
-const SIZES = [
+const VIEWS = [
   { width: 1280, height: 900 },
   { width: 390, height: 844 },
-];
+].flatMap((size) => (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })));
 /** An operation, what a search finds, a code of errors, a schema. */
 const OPENED = [
   "/docs#createCluster",
@@ -37,17 +37,9 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-interface View {
-  width?: number;
-  height?: number;
-  colorScheme?: "light" | "dark";
-  javaScriptEnabled?: boolean;
-}
-
 /** A page of the reference in a browser of its own, at `path`. */
-async function openPage(path: string, view: View = {}): Promise<Page> {
-  const { width = 1280, height = 900, ...options } = view;
-  const context = await browser?.newContext({ viewport: { width, height }, ...options });
+async function openPage(path: string, options: { javaScriptEnabled?: boolean } = {}): Promise<Page> {
+  const context = await browser?.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   if (context === undefined) throw new Error("no browser was started");
   const page = await context.newPage();
   // Of what hangs, not of a slow machine.
@@ -233,28 +225,27 @@ describe.skipIf(executablePath === undefined)("the reference page", () => {
     await page.context().close();
   });
 
-  const views = SIZES.flatMap((size) =>
-    (["light", "dark"] as const).map((colorScheme) => ({ ...size, colorScheme })),
-  );
-  test.each(views)("is accessible and fits at $width px in $colorScheme", async (view) => {
-    for (const path of OPENED) {
-      const page = await openPage(path, view);
-      const [, id = ""] = path.split("#");
-      const isOperation = !id.includes("-");
-      await (isOperation ? page.getByRole("form").first() : page.locator(`#${id}`)).waitFor();
-      await page.evaluate(axe.source);
-      // What is closed cannot be seen, and looking through all of it takes a minute.
-      await page.evaluate(
-        'for (const body of document.querySelectorAll(".entry:not([open]) > .body")) body.remove()',
-      );
+  test.each(OPENED)("%s is accessible and fits at 1280 and 390 px, in light and in dark", async (path) => {
+    const page = await openPage(path);
+    const [, id = ""] = path.split("#");
+    const isOperation = !id.includes("-");
+    await (isOperation ? page.getByRole("form").first() : page.locator(`#${id}`)).waitFor();
+    await page.evaluate(axe.source);
+    // What is closed cannot be seen, and looking through all of it takes a minute.
+    await page.evaluate(
+      'for (const body of document.querySelectorAll(".entry:not([open]) > .body")) body.remove()',
+    );
+    for (const { colorScheme, ...size } of VIEWS) {
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme });
       const violations = await page.evaluate(
         "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes.length, nodes[0].html, nodes[0].failureSummary]))",
       );
-      expect(violations).toEqual([]);
+      expect([size, colorScheme, violations]).toEqual([size, colorScheme, []]);
       const overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
       expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0);
-      await page.context().close();
     }
+    await page.context().close();
   });
 
   test("needs nothing from elsewhere, and causes no error of the browser", () => {
