@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirstSequencer } from "./e2e/checks/test-report/longest-first.ts";
 
-const onStack = {
+/** Of tests on the local stack. */
+export const onStack = {
   globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
   setupFiles: ["e2e/contract/seen/vitest-setup.ts"],
   // The limit for a story that hangs: on a slow machine with neighbours one takes some minutes.
@@ -30,7 +31,7 @@ export default defineConfig({
           expect: { poll: { timeout: 20_000 } },
           include: ["{apiserver,operator,shared,e2e}/**/*.test.ts"],
           exclude: [
-            "**/*.{int,long}.test.ts",
+            "**/*.{int,long,extended}.test.ts",
             "e2e/{stories,faults,install,contract/ceph}/**",
             LAST,
             "node_modules/**",
@@ -44,7 +45,7 @@ export default defineConfig({
         test: {
           name: "stories",
           include: ["e2e/stories/**/*.test.ts"],
-          exclude: ["**/*.long.test.ts"],
+          exclude: ["**/*.{long,extended}.test.ts"],
           ...onStack,
         },
       },

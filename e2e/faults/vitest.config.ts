@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 /** On one stack (shared-stack.ts), in this order: what burdens it comes last. */
 const SHARED = ["webhooks", "attachments", "audit-events", "feed", "api", "slow-tenants"];
 /** As these, on one with Cluster API's managers. */
-const WHOLE = ["random", "tenant", "faults"];
+const WHOLE = ["tenant", "faults"];
 /** On one bare stack (bare-stack.ts), in this order: the last one takes it apart. */
 const BARE = ["manual-changes", "bare"];
 const TOGETHER = [...SHARED, ...WHOLE, ...BARE];
@@ -22,7 +22,8 @@ class InOrder extends BaseSequencer {
 
 // Of what hangs: each wait has a deadline of its own.
 const deadlines = { testTimeout: 1_800_000, hookTimeout: 1_800_000 };
-const inTurn = { ...deadlines, fileParallelism: false, maxWorkers: 1 };
+/** Of files that each have a stack of their own. */
+export const inTurn = { ...deadlines, fileParallelism: false, maxWorkers: 1 };
 /** One worker for all files, which has their stack. */
 const together = { ...inTurn, isolate: false };
 
@@ -40,7 +41,7 @@ export default defineConfig({
         test: {
           name: "separate",
           include: ["e2e/faults/*.test.ts"],
-          exclude: filesOf(TOGETHER),
+          exclude: [...filesOf(TOGETHER), "**/*.extended.test.ts"],
           ...inTurn,
         },
       },

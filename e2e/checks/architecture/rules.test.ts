@@ -48,7 +48,7 @@ test("the production code has no more files, small files and repeated blocks tha
 test("a file under 40 lines has a test of its own, a conventional name or more than one user", () => {
   const edges = readImports(root, PROGRAMS).filter(({ from }) => !isTestFile(from));
   const usersOf = (file: string) => edges.filter(({ to }) => to === file).map(({ from }) => from);
-  const tests = ["test", "int.test", "long.test"];
+  const tests = ["test", "int.test", "long.test", "extended.test"];
   const hasTest = (file: string) =>
     tests.some((kind) => existsSync(join(root, file.replace(/ts$/, `${kind}.ts`))));
   expect(findHelperFiles(readProduction(), usersOf, hasTest)).toEqual([]);

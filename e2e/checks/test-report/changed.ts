@@ -8,7 +8,7 @@ import { digestInputs, readSources } from "./test-inputs.ts";
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 const TESTS = ["{apiserver,operator,shared,e2e}/**/*.test.ts"];
 /** What has another configuration, and what looks at a whole run. */
-const LEFT_OUT = /^e2e\/(faults|install|contract\/(ceph|seen))\/|\.long\.test\.ts$/;
+const LEFT_OUT = /^e2e\/(faults|install|contract\/(ceph|seen))\/|\.(long|extended)\.test\.ts$/;
 
 /**
  * `npm run test:changed`: of `npm test`, the files that were not green with the same inputs. Passes its arguments on.

@@ -3,13 +3,13 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Small files that take long. Without the record of an earlier run, larger files begin before smaller ones. */
 const LONG: readonly string[] = [
-  "shipped-classes.long.test.ts",
-  "new-slice.long.test.ts",
-  "deleted-whole.long.test.ts",
-  "providers.long.test.ts",
-  "scan.long.test.ts",
+  "shipped-classes.extended.test.ts",
+  "new-slice.extended.test.ts",
+  "deleted-whole.extended.test.ts",
+  "providers.extended.test.ts",
+  "scan.extended.test.ts",
   "nodes.long.test.ts",
-  "pool-status.long.test.ts",
+  "pool-status.extended.test.ts",
   "cost.long.test.ts",
   "chart.test.ts",
   "chart-roles.test.ts",

@@ -20,7 +20,7 @@ const SYSTEM = /^(apiserver|operator|shared|e2e\/platform\/(stack|local-provider
 /** The files of the programs that run during a test, none of which it imports: in a story the API server too. */
 function besideOf(test: string): RegExp | undefined {
   if (test.startsWith("e2e/stories/")) return SYSTEM;
-  return /\.(int|long)\.test\.ts$/.test(test) ? STACK : undefined;
+  return /\.(int|long|extended)\.test\.ts$/.test(test) ? STACK : undefined;
 }
 
 /**

@@ -49,7 +49,7 @@ const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
 const INSTANCES_PER_LANE = 128;
 
 /**
- * `npm test` with the tests that take minutes, and suites that start separate stacks. The steps of a lane run one after another.
+ * `npm test` with the long tests, and suites that start separate stacks. The steps of a lane run one after another.
  * The faults and the fuzzing mostly wait: they are a parallel lane. A third lane made the whole slower (2,602 s, not 2,303):
  * a stack takes processor time for as long as it runs.
  */

@@ -23,7 +23,7 @@ import { withTenantKubeconfig } from "../testing/tenant-kubeconfig.ts";
 /**
  * What Cluster API's in-memory provider can show of other providers. It panics at the key of a CA that is not RSA,
  * needs that key, serves no certificate requests, tokens or reviews of access, and takes every client for an
- * administrator: those shapes are in e2e/stories/local/providers.long.test.ts.
+ * administrator: those shapes are in e2e/stories/local/providers.extended.test.ts.
  */
 const PLATFORM = "marina-system";
 const CLASS = "marina-in-memory-v1";
