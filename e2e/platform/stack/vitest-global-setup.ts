@@ -43,10 +43,12 @@ async function useStack(infoFile: string): Promise<Running> {
   return { infoFile, info: read(), stop: async () => {} };
 }
 
-function openStack(): Promise<Running> {
+/** Complete, for programs that are built beside tests take many times as long, and the tests of the registry wait for them. */
+async function openStack(): Promise<Running> {
   const given = process.env.MARINA_STACK;
   if (given !== undefined) return useStack(resolve(given));
-  return startStack({
+  const progress = createProgress(process.stderr);
+  const stack = await startStack({
     dir: join(RUN_DIRS, process.env.MARINA_TEST_STACK ?? "test"),
     provider: DEFAULT_PROVIDER,
     fresh: true,
@@ -55,8 +57,12 @@ function openStack(): Promise<Running> {
     onCrash: "report",
     // Read by the test of the chart's rights.
     audit: "programs",
-    progress: createProgress(process.stderr),
+    progress,
   });
+  const joined = Promise.race([stack.complete, stack.crashed]);
+  const pending = stack.pending().length;
+  await (pending > 0 ? progress.during(`waiting for ${pending} parts`, joined) : joined);
+  return stack;
 }
 
 /**
