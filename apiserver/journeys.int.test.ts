@@ -17,8 +17,8 @@ import {
   startTestDeliverer,
   startTestDeliveries,
   type TestDeliveries,
-} from "./webhooks/delivery/testing.ts";
-import { type Receiver, startReceiver } from "./webhooks/delivery/testing-receiver.ts";
+} from "./webhooks/deliverer/testing.ts";
+import { type Receiver, startReceiver } from "./webhooks/deliverer/testing-receiver.ts";
 import { aReplacement } from "./webhooks/testing.ts";
 
 let api: TestApp;

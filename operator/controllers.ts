@@ -42,8 +42,8 @@ export interface Controllers {
 
 /** All controllers: what each of them runs, what it resyncs, and which changes enqueue its keys. */
 export function createControllers(deps: ControllersDeps): Controllers {
-  const { config, client, set, reportingController } = deps;
-  const { caches } = set;
+  const { config, client, cacheSet, reportingController } = deps;
+  const { caches } = cacheSet;
   const { settings } = config;
   const now = () => new Date();
   const prober = createProber({
@@ -192,19 +192,19 @@ export function createControllers(deps: ControllersDeps): Controllers {
     publishUnrecorded(unrecordedDeps, context),
   );
 
-  watchCapabilities(set, capabilities);
-  watchClusters(set, clusters);
-  watchNodePools(set, nodePools);
-  watchAdminKubeconfigs(set, adminKubeconfigs);
-  watchTenantBindings(set, tenantBindings);
-  watchAccesses(set, accesses);
-  watchRegistrations(set, registrations);
-  watchAutoscalers(set, autoscalers);
-  watchClusterEvents(set, events);
-  watchOrphans(set, orphans);
-  watchUnrecorded(set, unrecorded);
-  watchProviderCredentials(set, providerCredentials);
-  watchAddOns(set, addOns);
+  watchCapabilities(cacheSet, capabilities);
+  watchClusters(cacheSet, clusters);
+  watchNodePools(cacheSet, nodePools);
+  watchAdminKubeconfigs(cacheSet, adminKubeconfigs);
+  watchTenantBindings(cacheSet, tenantBindings);
+  watchAccesses(cacheSet, accesses);
+  watchRegistrations(cacheSet, registrations);
+  watchAutoscalers(cacheSet, autoscalers);
+  watchClusterEvents(cacheSet, events);
+  watchOrphans(cacheSet, orphans);
+  watchUnrecorded(cacheSet, unrecorded);
+  watchProviderCredentials(cacheSet, providerCredentials);
+  watchAddOns(cacheSet, addOns);
   const onPlatform = [
     clusters,
     nodePools,
@@ -230,12 +230,18 @@ export function createControllers(deps: ControllersDeps): Controllers {
 
 /** Where there is a shared storage: the rounds, and the inventories that they and changes enqueue. */
 function createStorageControllers(deps: ControllersDeps, now: () => Date): Controller[] {
-  const { client, set, log } = deps;
+  const { client, cacheSet, log } = deps;
   const { storage, settings } = deps.config;
   if (storage === undefined) return [];
   const { defaultQuotaBytes, intervalSeconds } = storage;
   const unread = new Map<string, number>();
-  const shared = { caches: set.caches, pools: createPoolList(), driver: createDriver(storage), now, log };
+  const shared = {
+    caches: cacheSet.caches,
+    pools: createPoolList(),
+    driver: createDriver(storage),
+    now,
+    log,
+  };
   const inventories = createOperatorController(deps, "storage-inventory", (key, context) =>
     runInventory({ ...shared, defaultQuotaBytes, unread }, key, context),
   );
@@ -247,7 +253,7 @@ function createStorageControllers(deps: ControllersDeps, now: () => Date): Contr
       context,
     ),
   );
-  watchInventories(set, inventories);
+  watchInventories(cacheSet, inventories);
   rounds.add(ROUND);
   return [inventories, rounds];
 }

@@ -16,7 +16,7 @@ import type { Config } from "./config.ts";
 export interface ControllersDeps {
   config: Config;
   client: KubeClient;
-  set: CacheSet;
+  cacheSet: CacheSet;
   recorder: Recorder;
   reportingController: string;
   leadership: Leadership;
@@ -47,7 +47,7 @@ export function createOperatorController(
         fieldManager: MANAGER_OPERATOR,
         statusFieldManager: MANAGER_OPERATOR_STATUS,
         onWritten(kind, resourceVersion) {
-          const cache = deps.set.cacheOfWrites(kind);
+          const cache = deps.cacheSet.cacheOfWrites(kind);
           if (cache !== undefined) controller.expect(key, cache, resourceVersion);
         },
         signal,

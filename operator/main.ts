@@ -44,7 +44,7 @@ async function run(config: Config): Promise<void> {
   warnOfUnknownVariables(log, environmentSchema);
   const stopping = stopOnSignals(log);
   const operator = createOperator(config, log);
-  const { set, election, controllers, recorder } = operator;
+  const { cacheSet, election, controllers, recorder } = operator;
   await Promise.all([
     requireServerVersion(operator.transport, log),
     requireKinds(operator.transport, [requireOwnKinds(), CAPI], log),
@@ -55,13 +55,13 @@ async function run(config: Config): Promise<void> {
     address: config.listenAddress,
     port: config.metricsPort,
     registry: operator.registry,
-    healthz: { caches: () => set.healthy(), controllers: () => controllers.healthy() },
+    healthz: { caches: () => cacheSet.healthy(), controllers: () => controllers.healthy() },
     readyz: { synced: () => synced, draining: () => !stopping.aborted },
     log,
   });
-  set.start(caching.signal);
+  cacheSet.start(caching.signal);
   election.start();
-  await Promise.race([set.synced, untilAborted(stopping)]);
+  await Promise.race([cacheSet.synced, untilAborted(stopping)]);
   if (!stopping.aborted) {
     synced = true;
     controllers.start();
@@ -107,8 +107,8 @@ function createOperator(config: Config, log: Logger) {
   const unused = findUnusedCaches(config.settings);
   const credentialNames = listCredentialNames(config.settings.plans);
   const options = { client, platformNamespace, unused, credentialNames };
-  const set = createCaches({ ...options, log, metrics: kubeMetrics });
-  observeFleet(registry, METRICS_PREFIX, set.caches);
+  const cacheSet = createCaches({ ...options, log, metrics: kubeMetrics });
+  observeFleet(registry, METRICS_PREFIX, cacheSet.caches);
   const recorder = createRecorder({
     client: createClient(eventTransport, onlyAsLeader),
     reportingController: MANAGER_OPERATOR,
@@ -120,7 +120,7 @@ function createOperator(config: Config, log: Logger) {
   const controllers = createControllers({
     config,
     client,
-    set,
+    cacheSet,
     recorder,
     reportingController: MANAGER_OPERATOR,
     leadership: election,
@@ -132,7 +132,7 @@ function createOperator(config: Config, log: Logger) {
     registry,
     transport,
     transports: [transport, eventTransport],
-    set,
+    cacheSet,
     recorder,
     election,
     controllers,

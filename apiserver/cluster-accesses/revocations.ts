@@ -13,7 +13,7 @@ import type { Author } from "../http/authentication/principal.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { ApiError } from "../http/errors.ts";
 import { organizationNamespace } from "../organizations/index.ts";
-import { drain, pause } from "../work/loop.ts";
+import { pause, repeatBatches } from "../work/loop.ts";
 import { type FoundAccess, revokeAccess, toFound } from "./accesses.ts";
 import { holderOf } from "./holder.ts";
 import { insertEndedRights, type NewEndedRight, setGeneration } from "./offboarding/store.ts";
@@ -84,7 +84,7 @@ export async function runRevocations(
   deps: Deps,
   { orgId, signal }: { orgId?: string; signal?: AbortSignal } = {},
 ): Promise<void> {
-  await drain(BATCH, signal, async () => {
+  await repeatBatches(BATCH, signal, async () => {
     const claimed = await claimRevocations(deps.db, { orgId, limit: BATCH });
     await Promise.all(claimed.map((revocation) => revokeOrLog(deps, revocation)));
     return claimed.length;

@@ -13,7 +13,7 @@ import {
 } from "../testing/issuer.ts";
 import { listOperations, VALID_BODIES } from "../testing/operation-cases.ts";
 import { startTestService } from "../testing/service.ts";
-import { fanOutEvents } from "../webhooks/delivery/fan-out-store.ts";
+import { fanOutEvents } from "../webhooks/deliverer/fan-out-store.ts";
 import { insertTestAttachment } from "./attachments/testing.ts";
 import { createTicketRequests } from "./testing.ts";
 

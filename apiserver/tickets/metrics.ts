@@ -1,4 +1,4 @@
-import { keepFor } from "../../shared/program/keep-for.ts";
+import { cacheFor } from "../../shared/program/cache-for.ts";
 import { Gauge, Histogram, type Registry } from "../../shared/program/metrics.ts";
 import type { Deps } from "../deps.ts";
 import type { GivenResponse } from "./add-message.ts";
@@ -27,7 +27,7 @@ export function createTicketMetrics(registry: Registry, deps: Pick<Deps, "db" | 
     buckets: [0.25, 1, 2, 4, 8, 24, 48, 120].map((hours) => hours * HOUR_SECONDS),
     registers,
   });
-  const read = keepFor(FIGURES_AGE_MS, () => countOverdue(deps.db, deps.now()));
+  const read = cacheFor(FIGURES_AGE_MS, () => countOverdue(deps.db, deps.now()));
   new Gauge({
     name: "marina_apiserver_tickets_overdue",
     help: "Tickets whose response is overdue, by severity; NaN when the database does not respond",

@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { SubscribedType } from "../events/event-types.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
-import { makeQueuesDue } from "./delivery/queue-store.ts";
+import { makeQueuesDue } from "./deliverer/queue-store.ts";
 import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
 import { endSecrets } from "./secrets/store.ts";

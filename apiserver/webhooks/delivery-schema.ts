@@ -3,7 +3,7 @@ import { SENT_EVENT_TYPES } from "../events/event-types.ts";
 import { countField, idField, textField, timeSchema, timestampField } from "../http/contract/fields.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-import { MAX_ATTEMPTS } from "./delivery/schedule.ts";
+import { MAX_ATTEMPTS } from "./deliverer/schedule.ts";
 import { bodyExampleOf } from "./event-schema.ts";
 import { statusField } from "./schema.ts";
 import { DELIVERY_STATUSES, DELIVERY_TRIGGERS, ERROR_CLASSES } from "./table.ts";

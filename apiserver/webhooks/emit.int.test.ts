@@ -6,7 +6,7 @@ import { webhookEvents } from "../events/table.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { fanOutEvents } from "./delivery/fan-out-store.ts";
+import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { bodySchemaOf } from "./event-schema.ts";
 import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
 import { aReplacement } from "./testing.ts";

@@ -2,9 +2,9 @@ import { sql } from "drizzle-orm";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
-import { createDeliveryMetrics } from "./delivery/metrics.ts";
-import { BATCH_SIZE } from "./delivery/retention-store.ts";
-import { startTestDeliveries, type TestDeliveries } from "./delivery/testing.ts";
+import { createDeliveryMetrics } from "./deliverer/metrics.ts";
+import { BATCH_SIZE } from "./deliverer/retention-store.ts";
+import { startTestDeliveries, type TestDeliveries } from "./deliverer/testing.ts";
 import { deliveryJobs } from "./jobs.ts";
 
 const URL = "https://example.com/hook";

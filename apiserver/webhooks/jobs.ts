@@ -1,13 +1,13 @@
 import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
-import { reviewFailing } from "./delivery/disable-store.ts";
+import { reviewFailing } from "./deliverer/disable-store.ts";
 import {
   cancelForDeleted,
   cancelForDisabled,
   purgeDeletedWebhooks,
   purgeDeliveries,
   purgeWebhookEvents,
-} from "./delivery/retention-store.ts";
+} from "./deliverer/retention-store.ts";
 import { reencryptSecrets } from "./secrets/rotate.ts";
 import { deleteExpiredSecrets } from "./secrets/store.ts";
 

@@ -6,7 +6,7 @@ import { webhookEvents } from "../events/table.ts";
 import type { TestApp } from "../testing/app.ts";
 import { makeOrganization, type TestIssuer } from "../testing/issuer.ts";
 import { startTestService } from "../testing/service.ts";
-import { fanOutEvents } from "./delivery/fan-out-store.ts";
+import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { MAX_RECOVERED } from "./resend.ts";
 import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";

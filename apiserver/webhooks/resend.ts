@@ -3,8 +3,8 @@ import type { Queryable } from "../db/client.ts";
 import { newEvent, toEventRow } from "../events/emit.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { recordChange } from "./changes.ts";
-import { makeQueuesDue } from "./delivery/queue-store.ts";
-import { MAX_ATTEMPTS } from "./delivery/schedule.ts";
+import { makeQueuesDue } from "./deliverer/queue-store.ts";
+import { MAX_ATTEMPTS } from "./deliverer/schedule.ts";
 import {
   insertDeliveries,
   insertEvent,

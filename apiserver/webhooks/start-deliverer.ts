@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../config.ts";
 import type { Deps } from "../deps.ts";
-import type { SendRequest } from "./delivery/attempt.ts";
-import { type Deliverer, startDeliverer } from "./delivery/deliverer.ts";
-import { createDeliveryMetrics } from "./delivery/metrics.ts";
+import type { SendRequest } from "./deliverer/attempt.ts";
+import { type Deliverer, startDeliverer } from "./deliverer/deliverer.ts";
+import { createDeliveryMetrics } from "./deliverer/metrics.ts";
 import { decryptSecret, UndecryptableSecretError } from "./secrets/cipher.ts";
 import { createAddressGuard } from "./sending/address-guard.ts";
 import { parseRetryAfter } from "./sending/exchange.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { createLogger } from "../../shared/program/log.ts";
-import { createWakeup, drain, type LoopOptions, runLoop } from "./loop.ts";
+import { createWakeup, type LoopOptions, repeatBatches, runLoop } from "./loop.ts";
 
 /** Longer than any test: a pause of it that ends was ended. */
 const LONG_MS = 600_000;
@@ -103,13 +103,13 @@ test.each([
   ["less than a batch", [2], 2, 1],
   ["whole batches", [3, 3, 0], 6, 3],
   ["more than whole batches", [3, 3, 1], 7, 3],
-])("a drain of %s ends with the first batch that is not full", async (_, sizes, total, batches) => {
+])("repeated batches of %s end with the first batch that is not full", async (_, sizes, total, batches) => {
   let taken = 0;
-  expect(await drain(3, undefined, async () => sizes[taken++] ?? 0)).toBe(total);
+  expect(await repeatBatches(3, undefined, async () => sizes[taken++] ?? 0)).toBe(total);
   expect(taken).toBe(batches);
 });
 
-test("a drain ends with the batch in which it is aborted, and begins none after it", async () => {
+test("repeated batches end with the one in which they are aborted", async () => {
   const stopping = new AbortController();
   let batches = 0;
   const takeBatch = async () => {
@@ -117,7 +117,7 @@ test("a drain ends with the batch in which it is aborted, and begins none after 
     if (batches === 2) stopping.abort();
     return 3;
   };
-  expect(await drain(3, stopping.signal, takeBatch)).toBe(6);
-  expect(await drain(3, stopping.signal, takeBatch)).toBe(0);
+  expect(await repeatBatches(3, stopping.signal, takeBatch)).toBe(6);
+  expect(await repeatBatches(3, stopping.signal, takeBatch)).toBe(0);
   expect(batches).toBe(2);
 });

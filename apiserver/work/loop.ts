@@ -35,7 +35,7 @@ export async function runLoop(options: LoopOptions, work: () => Promise<number>)
 }
 
 /** Repeats a batch until one takes fewer rows than `size`, or the signal aborts; returns how many all of them took. */
-export async function drain(
+export async function repeatBatches(
   size: number,
   signal: AbortSignal | undefined,
   takeBatch: () => Promise<number>,

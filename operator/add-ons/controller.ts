@@ -91,8 +91,8 @@ function findSource({ wanted }: ObservedAddOns, kind: "ConfigMap" | "Secret"): (
 }
 
 /** Adds the name of a Namespace for every change that its copies of add-ons depend on: those of a source concern all. */
-export function watchAddOns(set: CacheSet, controller: Pick<Controller, "add">): void {
-  const { caches } = set;
+export function watchAddOns(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = cacheSet;
   const add = enqueueTo(controller);
   const addAll = (change: Change<KubeObject>) => {
     for (const { metadata } of caches.namespaces.list()) add(metadata.name, change);
@@ -101,14 +101,14 @@ export function watchAddOns(set: CacheSet, controller: Pick<Controller, "add">):
     if (isOfCopy(change, LABEL_ADD_ON)) add(change.object.metadata.namespace ?? "", change);
     else addAll(change);
   };
-  set.listen("namespaces", (change) => add(change.object.metadata.name, change));
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("namespaces", (change) => add(change.object.metadata.name, change));
+  cacheSet.listen("capiClusters", (change) => {
     if (isNewSpec(change)) add(change.object.metadata.namespace ?? "", change);
   });
-  set.listen("clusterClasses", addAll);
-  set.listen("resourceSets", (change) => {
+  cacheSet.listen("clusterClasses", addAll);
+  cacheSet.listen("resourceSets", (change) => {
     if (isNewSpec(change)) addConcerned(change);
   });
-  set.listen("addOnConfigMaps", addConcerned);
-  set.listen("addOnSecrets", addConcerned);
+  cacheSet.listen("addOnConfigMaps", addConcerned);
+  cacheSet.listen("addOnSecrets", addConcerned);
 }

@@ -7,7 +7,7 @@ import type { CacheSet, Listener } from "../caches.ts";
 import { watchClusters } from "../cluster/watch.ts";
 import { watchAddOns } from "./controller.ts";
 
-type Watch = (set: CacheSet, controller: Pick<Controller, "add">) => void;
+type Watch = (cacheSet: CacheSet, controller: Pick<Controller, "add">) => void;
 
 const HERE = "org-here";
 const clusters = ["here", "there"].map((name) => ({ metadata: { namespace: `org-${name}`, name } }));

@@ -163,29 +163,29 @@ function composeRotationEvent(
 }
 
 /** Adds the key of a cluster for every change that its admin kubeconfig depends on. */
-export function watchAdminKubeconfigs(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchAdminKubeconfigs(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
   const addByChild = (change: Change<KubeObject>) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);
     if (cluster !== undefined) add(toKey(namespace, cluster), change);
   };
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     const before = change.previous;
     if (before === undefined || summarize(before) !== summarize(change.object)) {
       add(objectKey(change.object), change);
     }
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("authorities", (change) => {
-    const cluster = findChangedAuthority(set.caches, change.object);
+  cacheSet.listen("authorities", (change) => {
+    const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) add(cluster, change);
   });
-  set.listen("credentials", addByChild);
-  set.listen("roles", addByChild);
-  set.listen("roleBindings", addByChild);
+  cacheSet.listen("credentials", addByChild);
+  cacheSet.listen("roles", addByChild);
+  cacheSet.listen("roleBindings", addByChild);
 }
 
 function summarize(object: Cluster): string {

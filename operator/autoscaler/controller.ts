@@ -30,7 +30,7 @@ export async function runAutoscaler(
 }
 
 /** Adds the key of a cluster for every change that its autoscaler depends on. */
-export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchAutoscalers(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
   const isChanged = (change: Change<KubeObject>) =>
     isNewSpec(change) ||
@@ -40,25 +40,25 @@ export function watchAutoscalers(set: CacheSet, controller: Pick<Controller, "ad
     const cluster = clusterOfAutoscaler(name);
     if (cluster !== undefined && isChanged(change)) add(toKey(namespace, cluster), change);
   };
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     const isOtherVersion = change.previous?.status?.version !== change.object.status?.version;
     if (isChanged(change) || isOtherVersion) add(objectKey(change.object), change);
   });
-  set.listen("authorities", (change) => {
+  cacheSet.listen("authorities", (change) => {
     const { metadata } = change.object;
     const cluster = clusterOfAuthority(metadata);
     if (cluster !== undefined && metadata.name === nameKubeconfigSecret(cluster))
       add(toKey(metadata.namespace, cluster), change);
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     if (isOwnerChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("nodePools", (change) => {
+  cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     if (isChanged(change)) add(toKey(metadata.namespace, spec.clusterName), change);
   });
-  set.listen("serviceAccounts", addByChild);
-  set.listen("roles", addByChild);
-  set.listen("roleBindings", addByChild);
-  set.listen("deployments", addByChild);
+  cacheSet.listen("serviceAccounts", addByChild);
+  cacheSet.listen("roles", addByChild);
+  cacheSet.listen("roleBindings", addByChild);
+  cacheSet.listen("deployments", addByChild);
 }

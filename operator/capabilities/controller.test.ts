@@ -8,7 +8,7 @@ import { CAPABILITIES, watchCapabilities } from "./controller.ts";
 
 const CLUSTER = "org/demo";
 
-type Watch = (set: CacheSet, controller: Pick<Controller, "add">) => void;
+type Watch = (cacheSet: CacheSet, controller: Pick<Controller, "add">) => void;
 
 /** The keys that a controller looks at when the status of a class changes. */
 function findWoken(watch: Watch, status: ClusterClass["status"]): string[] {

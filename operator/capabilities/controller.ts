@@ -51,9 +51,9 @@ export async function publishCapabilities(
  * Publishes the capabilities again when a package or anything of a class changes, its status included, which has the variables of
  * its extensions, or when another client writes what is published.
  */
-export function watchCapabilities(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchCapabilities(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
-  set.listen("clusterClasses", (change) => add(CAPABILITIES, change));
-  set.listen("packages", (change) => add(CAPABILITIES, change));
-  set.listen("capabilities", (change) => add(CAPABILITIES, change));
+  cacheSet.listen("clusterClasses", (change) => add(CAPABILITIES, change));
+  cacheSet.listen("packages", (change) => add(CAPABILITIES, change));
+  cacheSet.listen("capabilities", (change) => add(CAPABILITIES, change));
 }

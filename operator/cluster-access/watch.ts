@@ -8,19 +8,19 @@ import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { findChangedAuthority, isTenantChanged } from "../tenant/authority.ts";
 
 /** Adds the key of an access for every change that it depends on. */
-export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">): void {
-  const { caches } = set;
+export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = cacheSet;
   const add = enqueueTo(controller);
   const addAllOf = (clusterKey: string, change: Change<KubeObject>) => {
     for (const access of caches.accesses.byIndex(INDEX_CLUSTER, clusterKey)) add(objectKey(access), change);
   };
-  set.listen("accesses", (change) => {
+  cacheSet.listen("accesses", (change) => {
     const { metadata, spec } = change.object;
     // A deleted access may free the quota for another one.
     if (change.type === "deleted") addAllOf(toKey(metadata.namespace, spec.clusterName), change);
     else add(objectKey(change.object), change);
   });
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     const { metadata, spec, status } = change.object;
     const isDeletion = metadata.deletionTimestamp !== change.previous?.metadata.deletionTimestamp;
     const isResumed = spec.suspend !== change.previous?.spec.suspend;
@@ -28,14 +28,14 @@ export function watchAccesses(set: CacheSet, controller: Pick<Controller, "add">
     if (isDeletion || isResumed || isReady || change.type !== "updated")
       addAllOf(objectKey(change.object), change);
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) addAllOf(objectKey(change.object), change);
   });
-  set.listen("authorities", (change) => {
-    const cluster = findChangedAuthority(set.caches, change.object);
+  cacheSet.listen("authorities", (change) => {
+    const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) addAllOf(cluster, change);
   });
-  set.listen("namespaces", (change) => {
+  cacheSet.listen("namespaces", (change) => {
     const accesses = caches.accesses.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
     for (const access of accesses) add(objectKey(access), change);
   });

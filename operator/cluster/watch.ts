@@ -18,8 +18,8 @@ import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 
 /** Adds the key of a cluster for every change that it depends on; its state is read when it is reconciled. */
-export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">): void {
-  const { caches } = set;
+export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = cacheSet;
   const add = enqueueTo(controller);
   const addBatched = enqueueBatchedTo(controller);
   const addAll = (keys: string[]) => {
@@ -36,45 +36,45 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     const pools = caches.nodePools.byIndex(INDEX_BLOCKED, namespace);
     addAll(pools.map(({ spec }) => toKey(namespace, spec.clusterName)));
   };
-  set.listen("clusters", (change) => add(objectKey(change.object), change));
-  set.listen("capiClusters", (change) => add(objectKey(change.object), change));
-  set.listen("clusters", addBlocked);
-  set.listen("capiClusters", addBlocked);
-  set.listen("nodePools", addBlocked);
+  cacheSet.listen("clusters", (change) => add(objectKey(change.object), change));
+  cacheSet.listen("capiClusters", (change) => add(objectKey(change.object), change));
+  cacheSet.listen("clusters", addBlocked);
+  cacheSet.listen("capiClusters", addBlocked);
+  cacheSet.listen("nodePools", addBlocked);
   const addNamesakes = ({ type, object, previous }: Change<KubeObject>) => {
     const isOther = previous !== undefined && identityOf(previous) !== identityOf(object);
     if (type !== "deleted" && !isOther && !isReleased(object)) return;
     const { name } = object.metadata;
     addAll(caches.clusters.keys().filter((key) => splitKey(key).name === name));
   };
-  set.listen("clusters", addNamesakes);
-  set.listen("capiClusters", addNamesakes);
-  set.listen("nodePools", (change) => {
+  cacheSet.listen("clusters", addNamesakes);
+  cacheSet.listen("capiClusters", addNamesakes);
+  cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     add(toKey(metadata.namespace, spec.clusterName), change);
   });
-  set.listen("accesses", (change) => {
+  cacheSet.listen("accesses", (change) => {
     const { object, previous, type } = change;
     const failure = type === "deleted" ? undefined : findTenantFailure(object);
     const failureBefore = previous && findTenantFailure(previous);
     if (failure !== failureBefore) add(toKey(object.metadata.namespace, object.spec.clusterName), change);
   });
-  set.listen("machineDeployments", addByCapiLabel);
-  set.listen("machines", addByCapiLabel);
-  set.listen("authorities", (change) => {
+  cacheSet.listen("machineDeployments", addByCapiLabel);
+  cacheSet.listen("machines", addByCapiLabel);
+  cacheSet.listen("authorities", (change) => {
     const name = clusterOfAuthority(change.object.metadata);
     if (name !== undefined && change.type !== "updated")
       add(toKey(change.object.metadata.namespace, name), change);
   });
-  set.listen("credentials", (change) => {
+  cacheSet.listen("credentials", (change) => {
     const name = clusterOfAdminSecret(change.object.metadata.name);
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   });
-  set.listen("namespaces", (change) => {
+  cacheSet.listen("namespaces", (change) => {
     const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
     for (const cluster of clusters) add(objectKey(cluster), change);
   });
-  set.listen("clusterClasses", (change) => {
+  cacheSet.listen("clusterClasses", (change) => {
     if (isNewSpec(change) || hasOtherCapabilities(change)) addAll(caches.clusters.keys());
   });
   const addConcerned = (change: Change<KubeObject>) => {
@@ -86,15 +86,15 @@ export function watchClusters(set: CacheSet, controller: Pick<Controller, "add">
     for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
       add(objectKey(cluster), change);
   };
-  set.listen("resourceSets", (change) => {
+  cacheSet.listen("resourceSets", (change) => {
     if (isNewSpec(change)) addConcerned(change);
   });
-  set.listen("addOnConfigMaps", addConcerned);
-  set.listen("addOnSecrets", addConcerned);
-  set.listen("resourceSetBindings", (change) => add(objectKey(change.object), change));
-  set.listen("catalogues", () => addAll(caches.clusters.keys()));
-  set.listen("packages", () => addAll(caches.clusters.keys()));
-  set.listen("subnetLocks", (change) => {
+  cacheSet.listen("addOnConfigMaps", addConcerned);
+  cacheSet.listen("addOnSecrets", addConcerned);
+  cacheSet.listen("resourceSetBindings", (change) => add(objectKey(change.object), change));
+  cacheSet.listen("catalogues", () => addAll(caches.clusters.keys()));
+  cacheSet.listen("packages", () => addAll(caches.clusters.keys()));
+  cacheSet.listen("subnetLocks", (change) => {
     if (change.type !== "deleted") return;
     const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);
     addAll(waiting.map(objectKey));

@@ -53,9 +53,9 @@ function observeEvent(caches: Caches, reportingController: string, key: string):
 }
 
 /** Adds every Event that may be mirrored; an expired Event is not worth a reconcile. */
-export function watchClusterEvents(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchClusterEvents(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
-  set.listen("events", (change) => {
+  cacheSet.listen("events", (change) => {
     if (change.type !== "deleted" && mayBeMirrored(change.object)) add(objectKey(change.object), change);
   });
 }

@@ -43,8 +43,8 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
 }
 
 /** Adds the key of a pool for every change that it depends on. */
-export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add">): void {
-  const { caches } = set;
+export function watchNodePools(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = cacheSet;
   const add = enqueueTo(controller);
   const addBatched = enqueueBatchedTo(controller);
   const addPoolsOf = (change: Change<KubeObject>) => {
@@ -60,26 +60,26 @@ export function watchNodePools(set: CacheSet, controller: Pick<Controller, "add"
     if (!mayUnblock(change)) return;
     for (const pool of caches.nodePools.byIndex(INDEX_BLOCKED, namespace)) add(objectKey(pool), change);
   };
-  set.listen("nodePools", (change) => add(objectKey(change.object), change));
-  set.listen("nodePools", addBlocked);
-  set.listen("clusters", addBlocked);
-  set.listen("capiClusters", addBlocked);
-  set.listen("clusters", addPoolsOf);
-  set.listen("capiClusters", addPoolsOf);
-  set.listen("machineDeployments", addByCapiLabel);
+  cacheSet.listen("nodePools", (change) => add(objectKey(change.object), change));
+  cacheSet.listen("nodePools", addBlocked);
+  cacheSet.listen("clusters", addBlocked);
+  cacheSet.listen("capiClusters", addBlocked);
+  cacheSet.listen("clusters", addPoolsOf);
+  cacheSet.listen("capiClusters", addPoolsOf);
+  cacheSet.listen("machineDeployments", addByCapiLabel);
   // A machine that is seen before its MachineSet counts as outdated until then; nothing else of a MachineSet matters.
-  set.listen("machineSets", (change) => {
+  cacheSet.listen("machineSets", (change) => {
     if (change.type !== "updated") addByCapiLabel(change);
   });
-  set.listen("machines", addByCapiLabel);
-  set.listen("deployments", (change) => {
+  cacheSet.listen("machines", addByCapiLabel);
+  cacheSet.listen("deployments", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAutoscaler(name);
     const pools =
       cluster === undefined ? [] : caches.nodePools.byIndex(INDEX_CLUSTER, toKey(namespace, cluster));
     for (const pool of pools) add(objectKey(pool), change);
   });
-  set.listen("namespaces", (change) => {
+  cacheSet.listen("namespaces", (change) => {
     const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
     for (const pool of pools) add(objectKey(pool), change);
   });

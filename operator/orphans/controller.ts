@@ -76,12 +76,12 @@ async function readWorkers(
 }
 
 /** Adds the key of a cluster when it, or a pool of it, is being deleted. */
-export function watchOrphans(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchOrphans(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     if (isDeleting(change.object)) add(objectKey(change.object), change);
   });
-  set.listen("nodePools", (change) => {
+  cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     if (isDeleting(change.object)) add(toKey(metadata.namespace, spec.clusterName), change);
   });

@@ -130,24 +130,24 @@ export function findOrphanedClusters({
 }
 
 /** Looks again when an object comes or goes whose resources exist, and when a resource does that no object records. */
-export function watchUnrecorded(set: CacheSet, controller: Pick<Controller, "add">): void {
-  const { caches } = set;
+export function watchUnrecorded(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = cacheSet;
   const add = enqueueTo(controller);
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     const isLeft = caches.capiClusters.get(objectKey(change.object)) !== undefined;
     if ((change.type !== "updated" || isReleased(change.object)) && isLeft) add(UNRECORDED, change);
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     const isLeft = isOrphaned(caches.clusters.get(objectKey(change.object)), change.object);
     if (change.type !== "updated" && isLeft) add(UNRECORDED, change);
   });
-  set.listen("nodePools", (change) => {
+  cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     const key = toKey(metadata.namespace, toKey(spec.clusterName, metadata.name));
     const isLeft = caches.machines.byIndex(INDEX_CLUSTER_AND_POOL, key).length > 0;
     if (change.type === "deleted" && isLeft) add(UNRECORDED, change);
   });
-  set.listen("machines", (change) => {
+  cacheSet.listen("machines", (change) => {
     const { namespace, labels } = change.object.metadata;
     const pool = labels?.[LABEL_CAPI_POOL];
     const isRecorded = pool === undefined || caches.nodePools.get(toKey(namespace, pool)) !== undefined;

@@ -49,19 +49,19 @@ export async function runProviderCredentials(
 }
 
 /** Adds the name of a Namespace for every change that its copies of credentials depend on. */
-export function watchProviderCredentials(set: CacheSet, controller: Pick<Controller, "add">): void {
-  const { caches } = set;
+export function watchProviderCredentials(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
+  const { caches } = cacheSet;
   const add = enqueueTo(controller);
   const addNamespace = (change: Change<KubeObject>) => add(change.object.metadata.namespace ?? "", change);
-  set.listen("namespaces", (change) => add(change.object.metadata.name, change));
-  set.listen("clusters", (change) => {
+  cacheSet.listen("namespaces", (change) => add(change.object.metadata.name, change));
+  cacheSet.listen("clusters", (change) => {
     if (isNewSpec(change)) addNamespace(change);
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     if (change.type !== "updated") addNamespace(change);
   });
-  set.listen("providerCopies", addNamespace);
-  set.listen("providerCredentials", (change) => {
+  cacheSet.listen("providerCopies", addNamespace);
+  cacheSet.listen("providerCredentials", (change) => {
     for (const { metadata } of caches.namespaces.list()) add(metadata.name, change);
   });
 }

@@ -227,9 +227,9 @@ async function requestAccess(
 }
 
 /** Adds the key of a cluster for every change that its registration depends on. */
-export function watchRegistrations(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchRegistrations(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     const { type, previous, object } = change;
     if (
       type !== "updated" ||
@@ -238,26 +238,26 @@ export function watchRegistrations(set: CacheSet, controller: Pick<Controller, "
     )
       add(objectKey(object), change);
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("credentials", (change) => {
+  cacheSet.listen("credentials", (change) => {
     const { metadata } = change.object;
     const cluster = clusterOfAdminSecret(metadata.name);
     const key = cluster === undefined ? findRegistered(metadata)?.key : toKey(metadata.namespace, cluster);
     if (key !== undefined) add(key, change);
   });
-  set.listen("accesses", (change) => {
+  cacheSet.listen("accesses", (change) => {
     const { metadata, spec } = change.object;
     if (metadata.labels?.[LABEL_REGISTRATION] !== undefined)
       add(toKey(metadata.namespace, spec.clusterName), change);
   });
-  set.listen("namespaces", (change) => {
+  cacheSet.listen("namespaces", (change) => {
     const { previous, object } = change;
     const allowedIn = (namespace = object) =>
       namespace.metadata.annotations?.[ANNOTATION_ALLOWED_REGISTRATION];
     if (previous !== undefined && allowedIn(previous) === allowedIn(object)) return;
-    for (const cluster of set.caches.clusters.byIndex(INDEX_NAMESPACE, object.metadata.name))
+    for (const cluster of cacheSet.caches.clusters.byIndex(INDEX_NAMESPACE, object.metadata.name))
       add(objectKey(cluster), change);
   });
 }

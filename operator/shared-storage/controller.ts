@@ -180,12 +180,12 @@ function observeInventory(
 }
 
 /** Adds the key of an inventory when it, or the organization of its Namespace, changed. Its own status is none of these. */
-export function watchInventories(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchInventories(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
-  set.listen("inventories", (change) => {
+  cacheSet.listen("inventories", (change) => {
     if (isNewSpec(change)) add(objectKey(change.object), change);
   });
-  set.listen("namespaces", (change) => {
+  cacheSet.listen("namespaces", (change) => {
     add(toKey(change.object.metadata.name, STORAGE_INVENTORY_NAME), change);
   });
 }

@@ -144,28 +144,28 @@ async function requestCredential(
 }
 
 /** Adds the key of a cluster for every change that the bindings in it depend on; each run connects to it. */
-export function watchTenantBindings(set: CacheSet, controller: Pick<Controller, "add">): void {
+export function watchTenantBindings(cacheSet: CacheSet, controller: Pick<Controller, "add">): void {
   const add = enqueueTo(controller);
-  set.listen("clusters", (change) => {
+  cacheSet.listen("clusters", (change) => {
     const before = change.previous?.metadata;
     if (before === undefined || summarize(before) !== summarize(change.object.metadata)) {
       add(objectKey(change.object), change);
     }
   });
-  set.listen("capiClusters", (change) => {
+  cacheSet.listen("capiClusters", (change) => {
     if (isTenantChanged(change)) add(objectKey(change.object), change);
   });
-  set.listen("authorities", (change) => {
-    const cluster = findChangedAuthority(set.caches, change.object);
+  cacheSet.listen("authorities", (change) => {
+    const cluster = findChangedAuthority(cacheSet.caches, change.object);
     if (cluster !== undefined) add(cluster, change);
   });
-  set.listen("credentials", (change) => {
+  cacheSet.listen("credentials", (change) => {
     const { namespace, name } = change.object.metadata;
     const cluster = clusterOfAdminSecret(name);
     if (cluster !== undefined) add(toKey(namespace, cluster), change);
   });
   // A binding that a deleted access left behind is removed with the cluster's other unknown bindings.
-  set.listen("accesses", (change) => {
+  cacheSet.listen("accesses", (change) => {
     const { metadata, spec } = change.object;
     if (change.type === "deleted") add(toKey(metadata.namespace, spec.clusterName), change);
   });

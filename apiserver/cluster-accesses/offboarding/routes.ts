@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { keepFor } from "../../../shared/program/keep-for.ts";
+import { cacheFor } from "../../../shared/program/cache-for.ts";
 import { Gauge, type Registry } from "../../../shared/program/metrics.ts";
 import { findTargetsOf } from "../../audit/index.ts";
 import { DOWNLOAD_ACTION } from "../../clusters/index.ts";
@@ -67,7 +67,7 @@ const FIGURE_AGE_MS = 10_000;
 
 /** `marina_apiserver_ended_rights_pending_seconds`, of all replicas: a scrape reads it from the database. */
 function createOffboardingMetrics(registry: Registry, { db }: Pick<Deps, "db">): void {
-  const read = keepFor(FIGURE_AGE_MS, () => readPendingSeconds(db));
+  const read = cacheFor(FIGURE_AGE_MS, () => readPendingSeconds(db));
   new Gauge({
     name: "marina_apiserver_ended_rights_pending_seconds",
     help: "How long the oldest right that is to end has been pending; NaN when the database does not respond",

@@ -1,6 +1,6 @@
 import { and, eq, isNull, lt, sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
-import { drain } from "../../work/loop.ts";
+import { repeatBatches } from "../../work/loop.ts";
 import { ApiError } from "../errors.ts";
 import { idempotencyKeys } from "./table.ts";
 
@@ -128,7 +128,7 @@ export function purgeIdempotencyKeys(db: Database, batchSize = PURGE_BATCH): Pro
     .where(lt(idempotencyKeys.createdAt, KEPT_SINCE))
     .limit(batchSize)
     .for("update", { skipLocked: true });
-  return drain(batchSize, undefined, async () => {
+  return repeatBatches(batchSize, undefined, async () => {
     const deleted = db.delete(idempotencyKeys).where(sql`ctid = any(array(${batch}))`);
     return (await deleted.returning({ key: idempotencyKeys.key })).length;
   });

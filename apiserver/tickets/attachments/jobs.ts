@@ -1,5 +1,5 @@
 import type { Deps } from "../../deps.ts";
-import { drain } from "../../work/loop.ts";
+import { repeatBatches } from "../../work/loop.ts";
 import type { PeriodicJob } from "../../work/periodic.ts";
 import { createObjectStore, type ObjectStore } from "./objects/object-store.ts";
 import { deleteDiscarded, discardUnbound, listUploadsToRemove, markUploadRemoved } from "./store.ts";
@@ -35,7 +35,7 @@ export function attachmentJobs(deps: JobDeps): PeriodicJob[] {
 }
 
 async function sweepUnbound({ db, now }: JobDeps, store: ObjectStore, signal: AbortSignal): Promise<void> {
-  await drain(BATCH, signal, async () => {
+  await repeatBatches(BATCH, signal, async () => {
     const at = now();
     const rows = await discardUnbound(db, new Date(at.getTime() - UNBOUND_MS), at, BATCH);
     for (const row of rows) {
@@ -49,7 +49,7 @@ async function sweepUnbound({ db, now }: JobDeps, store: ObjectStore, signal: Ab
 }
 
 async function sweepUploads({ db, now }: JobDeps, store: ObjectStore, signal: AbortSignal): Promise<void> {
-  await drain(BATCH, signal, async () => {
+  await repeatBatches(BATCH, signal, async () => {
     const rows = await listUploadsToRemove(db, new Date(now().getTime() - UNBOUND_MS), BATCH);
     for (const row of rows) {
       if (signal.aborted) break;

@@ -1,4 +1,4 @@
-import { keepFor } from "../../../../shared/program/keep-for.ts";
+import { cacheFor } from "../../../../shared/program/cache-for.ts";
 import { Counter, type Registry } from "../../../../shared/program/metrics.ts";
 import type { Deps } from "../../../deps.ts";
 import { ApiError } from "../../../http/errors.ts";
@@ -42,7 +42,7 @@ export function createStoreAccess(
     return { use: () => Promise.resolve().then(requireConfigured), requireConfigured };
   }
   const store = createObjectStore(attachmentStorage, now);
-  const check = keepFor(CHECK_AGE_MS, async () => {
+  const check = cacheFor(CHECK_AGE_MS, async () => {
     try {
       await store.requireBucket();
       return { isUsable: true as const };

@@ -1,5 +1,5 @@
 /** Reads a value at most once in `ageMs`; undefined where the reading failed. */
-export function keepFor<T>(ageMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
+export function cacheFor<T>(ageMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
   let kept: { atMs: number; value: Promise<T | undefined> } | undefined;
   return () => {
     if (kept === undefined || performance.now() - kept.atMs > ageMs)

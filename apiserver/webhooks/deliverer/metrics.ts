@@ -1,4 +1,4 @@
-import { keepFor } from "../../../shared/program/keep-for.ts";
+import { cacheFor } from "../../../shared/program/cache-for.ts";
 import { Counter, Gauge, Histogram, type Registry } from "../../../shared/program/metrics.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { ErrorClass } from "../table.ts";
@@ -53,7 +53,7 @@ export function createDeliveryMetrics(registry: Registry, db: Queryable): Delive
 
 function addFigures(registry: Registry, db: Queryable): void {
   const registers = [registry];
-  const read = keepFor(FIGURES_AGE_MS, () => readDeliveryFigures(db));
+  const read = cacheFor(FIGURES_AGE_MS, () => readDeliveryFigures(db));
   const gauge = (name: string, help: string, pick: (figures: Figures) => number) =>
     new Gauge({
       name: `marina_apiserver_webhook_${name}`,

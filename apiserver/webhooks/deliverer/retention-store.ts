@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
-import { drain } from "../../work/loop.ts";
+import { repeatBatches } from "../../work/loop.ts";
 
 /** Rows changed by one statement, so that no lock is held for long. */
 export const BATCH_SIZE = 500;
@@ -58,7 +58,7 @@ async function repeatInBatches(
   signal: AbortSignal,
   changeBatch: () => PromiseLike<readonly unknown[]>,
 ): Promise<void> {
-  await drain(BATCH_SIZE, signal, async () => (await changeBatch()).length);
+  await repeatBatches(BATCH_SIZE, signal, async () => (await changeBatch()).length);
 }
 
 const MAX_PENDING_HOURS = 72;
