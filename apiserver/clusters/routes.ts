@@ -66,7 +66,7 @@ function addCreate(
   router: Router,
   deps: Deps,
   catalogue: CatalogueReader,
-  published: CapabilitiesReader,
+  capabilitiesReader: CapabilitiesReader,
 ): void {
   addRoute(
     router,
@@ -96,7 +96,7 @@ function addCreate(
       if (body.node_pools !== undefined) requirePermission("nodepools:create");
       if (body.authorized_cidrs !== undefined) requirePermission("network:update");
       const versions = await catalogue.read();
-      const classes = await published.readKnown();
+      const classes = await capabilitiesReader.readKnown();
       const capabilities = findPlanCapabilities(classes, body.plan);
       const unavailable = await refuseUnavailable(deps.db, body.plan, classes);
 
