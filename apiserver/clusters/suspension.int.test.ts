@@ -4,6 +4,7 @@ import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import { auditLog } from "../audit/table.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
+import { waitForFinalizer } from "../testing/service.ts";
 import { expiryJobs } from "./expiry/jobs.ts";
 
 const HOUR_MS = 3_600_000;
@@ -120,6 +121,7 @@ test("at its end date a node pool of a suspended cluster stays until that is res
   const body = { name: "ending", k8s_version: "1.34", plan: "scale", expires_at: end };
   const { body: made } = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
   const ending: string = made.id;
+  await waitForFinalizer(api, orgId, ending);
   expect((await api.request("PUT", pool, { body: { expires_at: end } })).status).toBe(200);
   for (const id of [clusterId, ending]) expect((await setSuspended(true, id)).status).toBe(200);
   await followEnds(-1);

@@ -1,3 +1,7 @@
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import { FINALIZER } from "../../shared/crd/names.ts";
+import { findCluster } from "../resources/project/index.ts";
 import { startTestApp, type TestApp, type TestAppChanges } from "./app.ts";
 import { startTestIssuer, type TestIssuer } from "./issuer.ts";
 
@@ -24,4 +28,17 @@ export async function startTestClusters(): Promise<{ api: TestApp; orgId: string
   const api = await startTestApp();
   const orgId = await api.createOrganization();
   return { api, orgId, clusters: `/api/v1/organizations/${orgId}/clusters` };
+}
+
+/**
+ * Waits until the operator holds a cluster by its finalizer: one without is gone at once when it is deleted, at the time of the API
+ * server's clock, which a test may have set.
+ */
+export async function waitForFinalizer({ deps }: TestApp, orgId: string, clusterId: string): Promise<void> {
+  await waitFor("the operator's finalizer", async () => {
+    const known = await findCluster(deps.db, orgId, clusterId);
+    if (known === undefined) return false;
+    const live = await deps.kube.get<Cluster>(clusterKind, known.namespace, known.name);
+    return live?.metadata.finalizers?.includes(FINALIZER) === true;
+  });
 }

@@ -14,7 +14,7 @@ import { ApiError } from "../../http/errors.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
 import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { startTestClusters, waitForFinalizer } from "../../testing/service.ts";
 import { expiryJobs } from "./jobs.ts";
 
 const HOUR_MS = 3_600_000;
@@ -42,11 +42,12 @@ async function run(now: Date, changes: Partial<Deps> = {}): Promise<void> {
   for (const job of expiryJobs(deps)) await job.run(new AbortController().signal);
 }
 
-/** Created with a plan whose class takes no cluster. */
+/** Created with a plan whose class takes no cluster, and held by the operator. */
 async function create(name: string, settings: object = {}, pool: object = {}) {
   const body = { name, k8s_version: "1.34", plan: "scale", ...settings, node_pools: [{ ...POOL, ...pool }] };
   const { status, body: record } = await api.request("POST", clusters, { body });
   expect(status).toBe(202);
+  await waitForFinalizer(api, orgId, record.id);
   const path = `${clusters}/${record.id}`;
   const [made] = (await api.request("GET", `${path}/nodepools`)).body.items;
   return { id: record.id as string, path, record, pool: `${path}/nodepools/${made.id}`, poolRecord: made };

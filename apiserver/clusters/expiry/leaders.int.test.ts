@@ -6,16 +6,17 @@ import { auditLog } from "../../audit/table.ts";
 import type { Database } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import type { TestApp } from "../../testing/app.ts";
-import { startTestClusters } from "../../testing/service.ts";
+import { startTestClusters, waitForFinalizer } from "../../testing/service.ts";
 import { expiryJobs } from "./jobs.ts";
 
 const HOUR_MS = 3_600_000;
 
 let api: TestApp;
+let orgId: string;
 let clusters: string;
 
 beforeAll(async () => {
-  ({ api, clusters } = await startTestClusters());
+  ({ api, orgId, clusters } = await startTestClusters());
 });
 afterAll(() => api.close());
 
@@ -73,6 +74,7 @@ test("a deletion that another leader completes between two reads is decided and 
   const end = new Date(Date.now() + 30 * 24 * HOUR_MS);
   const body = { name: "Overlapping", k8s_version: "1.34", plan: "scale", expires_at: end };
   const { body: record } = await api.request("POST", clusters, { body });
+  await waitForFinalizer(api, orgId, record.id);
   await run(new Date(end.getTime() - HOUR_MS));
 
   const begun = Promise.withResolvers<void>();
