@@ -32,16 +32,10 @@ afterEach(() => {
 afterAll(() => holder?.operator.signal("SIGKILL"));
 
 // A sample; `npm run test:faults:operator` kills it after every single write.
-test.each([
-  { atWrite: 5, response: "received" },
-  { atWrite: 9, response: "lost" },
-] as const)(
-  "an operator killed at write $atWrite of each step, its response $response, loses and duplicates nothing",
-  async (kill) => {
-    const outcome = await runLifecycleWithKills(bare, holder, kill);
-    expect(outcome.killedIn).toContain("create");
-  },
-);
+test("an operator killed at write 5 of each step, its response lost, loses and duplicates nothing", async () => {
+  const outcome = await runLifecycleWithKills(bare, holder, { atWrite: 5, response: "lost" });
+  expect(outcome.killedIn).toContain("create");
+});
 
 test("a leader that was paused past its Lease and resumes in the middle of a reconcile writes nothing", async () => {
   const { proxy } = bare;

@@ -30,19 +30,11 @@ const vitest = (name: string, ...args: string[]): Step => ({
 /** Pods as processes need mount namespaces. */
 const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 
-const install = (name: string, ...projects: string[]): Step =>
-  vitest(
-    name,
-    "--config",
-    "e2e/install/vitest.config.ts",
-    ...projects.flatMap((project) => ["--project", project]),
-  );
-
-/** Two runs: the release that the first one installs would be there, with its clusters, until the last file of a single one. */
-const INSTALLATIONS: readonly Step[] = [
-  install("release", "stories", "release"),
-  install("install", "faults", "migration", "walk"),
-];
+/** The rest of the installations is `npm run test:install`. */
+const RELEASE = vitest(
+  "release",
+  ...["--config", "e2e/install/vitest.config.ts", "--project", "stories", "--project", "release"],
+);
 
 const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
 /** A kube-apiserver takes 5, a tenant 7, and Linux gives a user 128. */
@@ -56,7 +48,8 @@ const INSTANCES_PER_LANE = 128;
 const LANES: readonly (readonly Step[])[] = [
   [
     vitest("test"),
-    ...(CAN_INSTALL ? INSTALLATIONS : []),
+    ...(CAN_INSTALL ? [RELEASE] : []),
+    // After the integration tests, whose invoices it judges.
     vitest("invoices", "--config", "e2e/contract/invoices/vitest.config.ts"),
   ],
   [
@@ -128,7 +121,7 @@ async function main(): Promise<number> {
   const startedAt = performance.now();
   const last = lastSeconds.read()[RUN_NAME];
   if (last !== undefined) console.log(`last time this took ${formatElapsed(last * 1000)}`);
-  if (!CAN_INSTALL) console.log("release and install are left out: they need Linux and root");
+  if (!CAN_INSTALL) console.log("release is left out: it needs Linux and root");
   // Once, for the lanes share them.
   await buildBundles();
   const folder = mkdtempSync(join(tmpdir(), "marina-tests-"));

@@ -87,10 +87,26 @@ export async function waitForRegistry(): Promise<StackInfo["registry"]> {
   return registry;
 }
 
-/** Runs kubectl against the management cluster; rejects with its error output when it fails. */
-export function kubectl(
+/** kubectl waits 32 s for it before it sends anything; the API of a busy machine, whose definitions have just changed, takes longer. */
+const IS_DESCRIPTION_LATE = /Get "[^"]+\/openapi\/v[23][^"]*": context deadline exceeded/;
+
+/**
+ * Runs kubectl against the management cluster, again where the description of the API was late; rejects with its error output when
+ * it fails.
+ */
+export async function kubectl(
   args: readonly string[],
-  { stdin = "", kubeconfig, stack = readStack() }: KubectlOptions = {},
+  options: KubectlOptions = {},
+): Promise<{ stdout: string; stderr: string }> {
+  return runKubectl(args, options).catch((error: unknown) => {
+    if (!IS_DESCRIPTION_LATE.test(messageOf(error))) throw error;
+    return runKubectl(args, options);
+  });
+}
+
+function runKubectl(
+  args: readonly string[],
+  { stdin = "", kubeconfig, stack = readStack() }: KubectlOptions,
 ): Promise<{ stdout: string; stderr: string }> {
   return new Promise((resolve, reject) => {
     const all = [`--kubeconfig=${kubeconfig ?? stack.kubeconfig}`, ...args];
