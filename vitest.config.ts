@@ -4,7 +4,7 @@ import { LongestFirstSequencer } from "./e2e/checks/test-report/longest-first.ts
 /** Of tests on the local stack. */
 export const onStack = {
   globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
-  setupFiles: ["e2e/contract/seen/vitest-setup.ts"],
+  setupFiles: ["e2e/contract/seen/vitest-setup.ts", "e2e/testing/vitest-setup.ts"],
   // The limit for a story that hangs: on a slow machine with neighbours one takes some minutes.
   testTimeout: 600_000,
   hookTimeout: 900_000,

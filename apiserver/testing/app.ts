@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { requireConformance } from "../../e2e/contract/openapi/conformance.ts";
 import { findSeenFolder } from "../../e2e/contract/seen/seen.ts";
 import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { rememberCreated } from "../../e2e/testing/left-clusters.ts";
 import { createClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { createKubeMetrics } from "../../shared/kube/metrics.ts";
@@ -275,7 +276,10 @@ async function send(
   const response = await app.request(path, { method, headers, body: bytes, signal });
   const content = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
-  return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(content) : content };
+  const { status } = response;
+  const answer = { status, headers: response.headers, body: isJson ? JSON.parse(content) : content };
+  rememberCreated(method, path, answer);
+  return answer;
 }
 
 async function addMember(deps: Deps, userId: string, name: string, orgId: string, role: Role): Promise<void> {

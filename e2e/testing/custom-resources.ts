@@ -10,6 +10,7 @@ import { createTransport } from "../../shared/kube/transport.ts";
 import type { StackInfo } from "../platform/stack/stack-info.ts";
 import { waitFor } from "../platform/stack/testing.ts";
 import { followHistory, type History } from "./history.ts";
+import { rememberOrganization } from "./left-clusters.ts";
 
 /** A person with kubectl or a pipeline: custom resources in one organization, no REST. */
 export interface Engineer {
@@ -69,6 +70,7 @@ export async function createEngineer(
   const namespace = `org-${organization}`;
   const metadata = { name: namespace, labels: { [LABEL_ORG_ID]: organization } };
   if (known === undefined) await client.create(namespaceKind, { metadata }, BY_HAND);
+  rememberOrganization(organization);
   await waitFor("the namespace", () => client.get(namespaceKind, undefined, namespace));
   const history = await followHistory(client, namespace);
 

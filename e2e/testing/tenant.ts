@@ -2,6 +2,7 @@ import { EventSource } from "eventsource";
 import { fetchConforming } from "../contract/openapi/conformance.ts";
 import { findPlace } from "../contract/openapi/document.ts";
 import type { operations } from "../contract/openapi/generated/client.ts";
+import { rememberCreated } from "./left-clusters.ts";
 
 /** A response of the API: the status, the headers and the parsed body (text where it is not JSON). */
 export interface ApiResponse<T, S extends number = number> {
@@ -79,7 +80,13 @@ export function createTenant(apiUrl: string, token: string): Tenant {
     const response = await fetchConforming(url, { method, headers: all, ...sent });
     const text = await response.text();
     const isJson = response.headers.get("content-type")?.includes("json") ?? false;
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text };
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      body: isJson ? JSON.parse(text) : text,
+    };
+    rememberCreated(method, new URL(url).pathname, answer);
+    return answer;
   };
   return {
     async call(operationId, input) {

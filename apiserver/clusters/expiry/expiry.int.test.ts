@@ -34,7 +34,6 @@ beforeEach(() => {
 });
 
 const hoursBefore = (hours: number) => new Date(end.getTime() - hours * HOUR_MS);
-const afterEnd = () => hoursBefore(-1);
 
 /** A run of the job in a replica of its own. */
 async function run(now: Date, changes: Partial<Deps> = {}): Promise<void> {
@@ -122,12 +121,12 @@ test("at its end a cluster or a pool is deleted as DELETE does, by the system, a
   const others = [
     await create("Endless"),
     await create("Protected", { expires_at: end, deletion_protection: true }),
-    await create("Later", { expires_at: new Date(afterEnd().getTime() + HOUR_MS) }),
+    await create("Later", { expires_at: new Date(hoursBefore(-1).getTime() + HOUR_MS) }),
   ];
   await run(new Date(end.getTime() - 1));
   const early = await api.request("GET", pool);
   expect([await isThere(due.id), early.body.status !== "deleting"]).toEqual([true, true]);
-  await run(afterEnd());
+  await run(hoursBefore(-1));
   const { body } = await api.request("GET", pool);
   expect([await isThere(due.id), body.status ?? "deleting"]).toEqual([false, "deleting"]);
   expect(await readDeletions(poolRecord.id, "node_pool.delete")).toHaveLength(1);
@@ -146,7 +145,7 @@ test("at its end a cluster or a pool is deleted as DELETE does, by the system, a
 test("replicas that delete at the same time write one audit row", async () => {
   const { id } = await create("Twice", { expires_at: end });
   await run(hoursBefore(1));
-  await Promise.all([1, 2, 3].map(() => run(afterEnd())));
+  await Promise.all([1, 2, 3].map(() => run(hoursBefore(-1))));
   expect([await isThere(id), (await readDeletions(id)).length]).toEqual([false, 1]);
 });
 
@@ -164,7 +163,7 @@ test.each<[string, object]>([
       await api.deps.kube.delete(kind, namespace, name, options);
     },
   };
-  await run(afterEnd(), { kube: racing });
+  await run(hoursBefore(-1), { kube: racing });
   expect([await isThere(id), await readDeletions(id)]).toEqual([true, []]);
   const poolId = pool.split("/").at(-1) ?? "";
   const open = await api.deps.db.select().from(writeIntents).where(eq(writeIntents.orgId, orgId));
@@ -198,10 +197,10 @@ test("a process that ends between a notice and the deletion leaves both to the n
     ...api.deps.kube,
     delete: () => Promise.reject(new Error("the process ends")),
   };
-  await run(afterEnd(), { kube: broken });
+  await run(hoursBefore(-1), { kube: broken });
   expect(await isThere(id)).toBe(true);
   await api.deps.db.delete(writeIntents).where(eq(writeIntents.objectId, id));
-  await run(afterEnd());
+  await run(hoursBefore(-1));
   expect([await isThere(id), (await readNotices(id)).length, (await readDeletions(id)).length]).toEqual([
     false,
     1,
@@ -225,7 +224,7 @@ test("an end that has passed when kubectl sets it is announced once, and deletes
   await run(hoursBefore(-0.99));
   expect([await isThere(id), await isThere(other.id)]).toEqual([true, true]);
   expect(await readNotices(id)).toHaveLength(1);
-  await run(afterEnd());
+  await run(hoursBefore(-1));
   expect([await isThere(id), await isThere(other.id)]).toEqual([false, false]);
   expect((await readDeletions(id)).length).toBe(1);
 });
@@ -235,10 +234,10 @@ test("an announced end that is moved within the hour keeps the object, and a new
   await setEnd(id, hoursBefore(48));
   await run(end);
   await setEnd(id, hoursBefore(-500));
-  await run(afterEnd());
+  await run(hoursBefore(-1));
   expect(await isThere(id)).toBe(true);
   await setEnd(id, hoursBefore(24));
-  await run(afterEnd());
+  await run(hoursBefore(-1));
   expect([await isThere(id), (await readNotices(id)).length]).toEqual([true, 2]);
   await run(hoursBefore(-2));
   expect(await isThere(id)).toBe(false);
@@ -252,7 +251,7 @@ test("an end that is moved to another past time while a deletion is under way is
     if (known?.name === name && kind.kind === clusterKind.kind) await setEnd(id, hoursBefore(24));
     return api.deps.kube.get(kind, namespace, name);
   };
-  await run(afterEnd(), { kube: { ...api.deps.kube, get } });
+  await run(hoursBefore(-1), { kube: { ...api.deps.kube, get } });
   expect([await isThere(id), await readDeletions(id)]).toEqual([true, []]);
 });
 
@@ -264,7 +263,7 @@ test("a deletion that is refused by a change of the object is no error of the se
     const write = (line: string) => lines.push(line);
     const log = createLogger({ name: "test", level: "error", destination: { write } });
     const refusing = { ...api.deps.kube, delete: () => Promise.reject(new ApiError(code, "refused")) };
-    await run(afterEnd(), { kube: refusing, log });
+    await run(hoursBefore(-1), { kube: refusing, log });
     return lines.filter((line) => line.includes(id));
   };
   expect(await logged("conflict")).toEqual([]);

@@ -33,7 +33,9 @@ const CAN_INSTALL = process.platform === "linux" && process.getuid?.() === 0;
 /** The rest of the installations is `npm run test:install`. */
 const RELEASE = vitest(
   "release",
-  ...["--config", "e2e/install/vitest.config.ts", "--project", "stories", "--project", "release"],
+  "--config=e2e/install/vitest.config.ts",
+  "--project=stories",
+  "--project=release",
 );
 
 const INOTIFY_LIMIT = "/proc/sys/fs/inotify/max_user_instances";
