@@ -91,7 +91,7 @@ export interface TestAppChanges {
   attachmentStorage?: AttachmentStorage;
   /** Entries of deletions wait for the names of the deleters. */
   auditWebhookToken?: string;
-  /** The stack's registry, with these changes; without it there is none, for it is built while the first tests run. */
+  /** The stack's registry, with these changes; without it there is none. */
   registry?: Partial<DistributionConfig> | HarborConfig;
 }
 

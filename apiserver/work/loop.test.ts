@@ -109,7 +109,7 @@ test.each([
   expect(taken).toBe(batches);
 });
 
-test("repeated batches end with the one in which they are aborted", async () => {
+test("repeated batches end with the one in which they are aborted, and none begins after it", async () => {
   const stopping = new AbortController();
   let batches = 0;
   const takeBatch = async () => {

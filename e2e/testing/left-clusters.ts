@@ -24,7 +24,7 @@ interface Answer {
 
 /**
  * Deletes the clusters that the tests of a file have left, and does not wait: each idle tenant control plane takes a fortieth of a core
- * from the tests that follow. One that is protected or held stays.
+ * from the tests that follow. One that is protected or held, or cannot be deleted now, stays.
  */
 export async function deleteLeftClusters(kubeconfig: string): Promise<void> {
   const namespaces = new Set([...organizations].map((id) => `org-${id}`));

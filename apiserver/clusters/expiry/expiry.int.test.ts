@@ -121,7 +121,7 @@ test("at its end a cluster or a pool is deleted as DELETE does, by the system, a
   const others = [
     await create("Endless"),
     await create("Protected", { expires_at: end, deletion_protection: true }),
-    await create("Later", { expires_at: new Date(hoursBefore(-1).getTime() + HOUR_MS) }),
+    await create("Later", { expires_at: hoursBefore(-2) }),
   ];
   await run(new Date(end.getTime() - 1));
   const early = await api.request("GET", pool);

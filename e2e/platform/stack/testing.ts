@@ -71,7 +71,7 @@ export async function waitFor<T>(
   throw new Error(`waited ${timeoutMs / 1000} s for ${what}; last result: ${describe(last)}`);
 }
 
-/** Waits for the S3 server of the stack, whose program is built while tests run: some minutes at the first run. */
+/** Waits for the S3 server of the stack, which may join after the API answers. */
 export async function waitForObjectStore(): Promise<StackInfo["objectStore"]> {
   const { objectStore } = readStack();
   await waitFor("the object store", () => fetch(objectStore.endpoint), {
@@ -87,7 +87,10 @@ export async function waitForRegistry(): Promise<StackInfo["registry"]> {
   return registry;
 }
 
-/** kubectl waits 32 s for it before it sends anything; the API of a busy machine, whose definitions have just changed, takes longer. */
+/**
+ * kubectl waits 32 s for the description of the API before it sends anything; on a busy machine, after a change of definitions, that
+ * takes longer.
+ */
 const IS_DESCRIPTION_LATE = /Get "[^"]+\/openapi\/v[23][^"]*": context deadline exceeded/;
 
 /**
