@@ -192,7 +192,11 @@ test.each<{
   {
     journey: "POST of a cluster with a node pool",
     prepare: async () => () =>
-      send("POST", clusters, { name: createId(), k8s_version: "1.34", node_pools: [POOL] }),
+      send("POST", clusters, {
+        name: `cluster-${createId().slice(-12)}`,
+        k8s_version: "1.34",
+        node_pools: [POOL],
+      }),
     limits: { files: 72, namedFunctions: 314, statements: 29, roundTrips: 28 },
   },
   {

@@ -39,6 +39,14 @@ describe("what a cluster leaves behind is unknown, with the reason, and never an
     ["lists null", json(listOf([null])), /not what Kubernetes/],
     ["sends HTML", (_request, response) => response.end("<html>"), /not what Kubernetes/],
     ["refuses", json({ kind: "Status", code: 403, message: "no" }, 403), /could not be read: no$/],
+    [
+      "refuses the user of the credential",
+      json(
+        { kind: "Status", code: 403, message: 'forbidden: User "cloud.marina.dev:admin" cannot list' },
+        403,
+      ),
+      /: forbidden: the platform cannot list$/,
+    ],
     ["breaks its connections", (request) => void request.socket.destroy(), /could not be read/],
   ])("%s", async (_name, respond, reason) => {
     expect(await read(await serve(respond))).toEqual({ unknown: expect.stringMatching(reason) });

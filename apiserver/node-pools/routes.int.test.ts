@@ -248,7 +248,8 @@ describe("updating a node pool", () => {
   });
 
   test("to a new name frees the old one", async () => {
-    const [old, next] = [createId(), createId()];
+    const suffix = createId().slice(-12);
+    const [old, next] = [`old-${suffix}`, `next-${suffix}`];
     expect((await api.request("PUT", path, { body: { name: old } })).status).toBe(200);
     expect((await api.request("PUT", path, { body: { name: next } })).status).toBe(200);
     expect((await api.request("POST", pools, { body: { ...POOL, name: next } })).status).toBe(422);

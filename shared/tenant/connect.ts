@@ -115,10 +115,11 @@ function toDeadlineError(cause: unknown, deadlineMs: number): KubeError {
   return new KubeError({ status: 0, reason: "DeadlineExceeded", kubeMessage, cause });
 }
 
-/** A sentence for people; the message of the API server of a tenant is cut by its client. */
+/** A sentence for tenants, who know the user of the credential as the platform; the message is cut by the tenant's client. */
 export function describeTenantError({ reason, kubeMessage }: KubeError): string {
   if (reason === "Aborted") return "The cluster did not answer in time.";
-  return `The API server of the cluster could not be read: ${kubeMessage}`;
+  const why = kubeMessage.replace(/\bUser "[^"]*"/, "the platform");
+  return `The API server of the cluster could not be read: ${why}`;
 }
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
