@@ -75,10 +75,10 @@ test("a field has its sentence before its pattern, and nothing that only tools r
   expect(reference.page.match(/x-kubernetes|x-internal|\^\[\^\\x00\]\*\$|9007199254740991/g)).toBeNull();
 });
 
-test("a search that finds nearly everything shows the first 20 entries and says how many there are", async () => {
-  const page = await reference.search("e");
+test("a search that finds much shows the first 20 entries and says how many there are", async () => {
+  const page = await reference.search("cluster");
   expect(page.match(/<details class="entry"/g)).toHaveLength(20);
-  expect(page).toMatch(/Found: \d{3}\..*These are the first 20; add a word\./);
+  expect(page).toMatch(/Found: \d+\..*These are the first 20; add a word\./);
 });
 
 test("a search is text on the page, never markup, and is cut at its longest", async () => {

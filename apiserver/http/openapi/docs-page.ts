@@ -11,7 +11,7 @@ import {
   renderWebhook,
   STAFF_PERMISSION,
 } from "./docs-operation.ts";
-import { rank, type Searched, toSearchWords } from "./docs-search.ts";
+import { createSearch, type Searched } from "./docs-search.ts";
 import {
   componentName,
   type Documented,
@@ -75,19 +75,20 @@ export async function buildReference(document: unknown, apiUrl: string): Promise
   const whole = html`<h1>${title} API</h1><p class="lead">${renderText(lead)} For programs: <a href="/openapi.json">/openapi.json</a>.</p>
 ${topics.map((topic) => html`<section id="${topic.id}" class="topic"><h2>${topic.title}</h2>${topic.body}</section>`)}
 ${sections.map(({ id, name, description: about, entries }) => html`<section id="${id}"><h2>${name}</h2><p>${about}</p>${entries.map((entry) => renderEntry(entry))}</section>`)}`;
-  const searched: Entry[] = [
+  const search = createSearch<Entry>([
     ...topics.map(toTopicEntry),
     ...CODE_ENTRIES.map(toCodeEntry),
     ...sections.flatMap(({ entries }) => entries),
-  ];
+  ]);
   return {
     page: await renderPage(title, contents, whole, ""),
     search(query) {
       const text = query.slice(0, MAX_SEARCH_LENGTH).trim();
-      const found = rank(searched, toSearchWords(text));
+      const { entries: found, hasAllWords } = search(text);
       const shown = found.slice(0, MAX_FOUND);
+      const nearest = hasAllWords ? "" : "Nothing has all of these words. ";
       const hint = found.length > shown.length ? `These are the first ${shown.length}; add a word. ` : "";
-      const results = html`<h1>Search</h1><h2>Found: ${found.length}.</h2><p>${hint}<a href="/docs">Show everything</a></p>
+      const results = html`<h1>Search</h1><h2>Found: ${found.length}.</h2><p>${nearest}${hint}<a href="/docs">Show everything</a></p>
 ${shown.map((entry, index) => renderEntry(entry, { open: index === 0, section: entry.section }))}`;
       return renderPage(title, contents, results, text);
     },
@@ -146,6 +147,7 @@ function toTopicEntry({ id, title, keywords, body }: Topic): Entry {
     title: title.toLowerCase(),
     names: [id, ...keywords.split(" ")],
     text: "",
+    weight: 2,
   };
 }
 
@@ -168,7 +170,7 @@ function toOperationEntry(
     line: html`<b class="method ${method}">${method.toUpperCase()}</b> <h3>${summary}</h3> <code>${breakable(path)}</code>`,
     attributes: html` data-method="${method.toUpperCase()}" data-path="${path}"${dryRun ? html` data-dry-run="true"` : ""}`,
     body: renderOperation(operation, schemas, writeExamples(operation, documented, apiUrl)),
-    title: `${summary}`.toLowerCase(),
+    title: summary,
     names: lowerCase([
       operationId,
       method,
@@ -180,6 +182,7 @@ function toOperationEntry(
       ...errorsOf(operation).map(([code]) => code),
     ]),
     text: [description, section].join(" ").toLowerCase(),
+    weight: section === STAFF_SECTION ? 0.5 : 1,
   };
 }
 
@@ -195,6 +198,7 @@ function toWebhookEntry(operation: PlacedOperation, { components }: Documented):
     title: summary.toLowerCase(),
     names: lowerCase([type, operation.operationId]),
     text: `${description} webhook event notified notification`.toLowerCase(),
+    weight: 0.5,
   };
 }
 
@@ -209,6 +213,7 @@ function toSchemaEntry([name, schema]: [string, Schema]): Entry {
     title: "",
     names: lowerCase([name, ...Object.keys(schema.properties ?? {})]),
     text: (schema.description ?? "").toLowerCase(),
+    weight: 0.5,
   };
 }
 
@@ -223,6 +228,7 @@ function toCodeEntry({ id, code, status, meaning, remedy }: CodeEntry): Entry {
     title: code,
     names: [code, ...(status === undefined ? [] : [String(status)])],
     text: `${meaning} ${remedy}`.toLowerCase(),
+    weight: 1,
   };
 }
 

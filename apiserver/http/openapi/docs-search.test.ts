@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { renderOpenApi } from "../../openapi/render.ts";
 import { buildReference } from "./docs-page.ts";
-import { rank, toSearchWords } from "./docs-search.ts";
+import { createSearch, toSearchWords } from "./docs-search.ts";
 
 const reference = await buildReference(JSON.parse(renderOpenApi()), "https://api.example.com");
 
@@ -24,6 +24,16 @@ test.each([
   ["dry run", "dry-run"],
   ["idempotency-key", "idempotency"],
   ["cluster.created", "receiveClusterCreated"],
+  ["invite a colleague", "inviteMember"],
+  ["download invoice pdf", "getInvoice"],
+  ["sse stream events", "streamSystemEvents"],
+  ["autoscaling of nodes", "updateNodePool"],
+  ["how do I pay", "getInvoice"],
+  ["kubectl access", "getKubeconfig"],
+  ["rename my cluster", "updateCluster"],
+  ["paginate", "pagination"],
+  ["price list", "listPlans"],
+  ["verify webhook signature", "rotateWebhookSecret"],
 ])("the first that a search for %s finds is %s", async (query, expected) => {
   expect((await idsOf(query))[0]).toBe(expected);
 });
@@ -39,8 +49,12 @@ test.each([
   expect(await idsOf(query)).toContain(expected);
 });
 
-test("a search finds nothing when one of its words is nowhere", async () => {
-  expect(await idsOf("upgradeCluster zzzz")).toEqual([]);
+test("a search of which no entry has every word says so and finds those with most, and nothing when that is less than half", async () => {
+  const page = await reference.search("upgradeCluster zzzz");
+  expect(page).toContain("Nothing has all of these words.");
+  expect((await idsOf("upgradeCluster zzzz"))[0]).toBe("upgradeCluster");
+  expect(await idsOf("upgradeCluster yyyy zzzz")).toEqual([]);
+  expect(await reference.search("upgradeCluster")).not.toContain("Nothing has all");
 });
 
 test.each(["constructor", "__proto__", "toString", "hasOwnProperty"])(
@@ -57,12 +71,17 @@ test("fillers count only where a search has nothing else, and at most 12 words c
 });
 
 test("a title counts more than a name, a name more than text, and equal ones keep their order", () => {
-  const entry = (title: string, name: string, text: string) => ({ title, names: ["id", name], text });
-  const [inText, inName, inTitle, same] = [
-    entry("one", "", "about pools"),
-    entry("one", "pool_id", ""),
-    entry("a pool", "", ""),
-    entry("one", "", "pools"),
+  const entry = (id: string, title: string, name: string, text: string) => ({
+    ...{ id, title, text },
+    names: [id, name],
+    weight: 1,
+  });
+  const entries = [
+    entry("in-text", "one", "", "about pools"),
+    entry("in-name", "one", "pool_id", ""),
+    entry("in-title", "a pool", "", ""),
+    entry("same", "one", "", "about pools"),
   ];
-  expect(rank([inText, inName, inTitle, same], ["pools"])).toEqual([inTitle, inName, inText, same]);
+  const found = createSearch(entries)("pools").entries.map(({ id }) => id);
+  expect(found).toEqual(["in-title", "in-name", "in-text", "same"]);
 });

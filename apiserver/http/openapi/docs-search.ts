@@ -1,10 +1,23 @@
-/** What a search finds, in lower case. */
+import MiniSearch from "minisearch";
+import { stemmer } from "stemmer";
+
+/** What a search finds. */
 export interface Searched {
+  id: string;
   /** The words of its heading. */
   title: string;
-  /** Names that programs use: ids, methods, parameters, fields, codes. */
+  /** Names that programs use: ids, methods, parameters, fields, codes. The first is its own. */
   names: readonly string[];
   text: string;
+  /** How much a word in it counts beside one in another entry. */
+  weight: number;
+}
+
+/** What a search found, the best first. */
+export interface Found<Entry> {
+  entries: Entry[];
+  /** Whether each of them has every word; else they have as many as any entry has. */
+  hasAllWords: boolean;
 }
 
 /** More words of one search are ignored. */
@@ -17,32 +30,51 @@ const FILLERS = new Set(
   ),
 );
 
-/** What people say, and the words of the reference. */
+/** What people say, by its stem, and the words of the reference. */
 const SYNONYMS: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({
+  Object.entries<readonly string[]>({
     add: ["create", "invite"],
+    allowlist: ["authorized"],
+    autoscale: ["min_nodes"],
+    bill: ["invoice"],
     change: ["update", "set"],
+    colleague: ["member"],
     cost: ["usage", "invoice", "rate"],
     destroy: ["delete"],
+    download: ["get"],
     drop: ["delete"],
     edit: ["update", "set"],
+    firewall: ["network"],
     history: ["audit", "events"],
+    ip: ["cidr"],
+    kubectl: ["kubeconfig"],
     login: ["authentication", "kubeconfig"],
     modify: ["update", "set"],
     new: ["create"],
     password: ["token", "credential"],
-    price: ["rate", "usage"],
+    pay: ["invoice"],
+    pdf: ["invoice"],
+    price: ["rate", "plan", "usage"],
     remove: ["delete"],
+    rename: ["update"],
     resize: ["update"],
+    restrict: ["authorized"],
     retry: ["idempotency"],
     scale: ["update"],
     see: ["list", "get"],
+    selector: ["list"],
     show: ["list", "get"],
+    sse: ["stream"],
     start: ["create"],
+    teammate: ["member"],
     user: ["member"],
     view: ["list", "get"],
-  }),
+    whitelist: ["authorized"],
+  }).map(([word, synonyms]) => [stemmer(word), synonyms]),
 );
+
+/** How much more than in a text a word counts in each field. */
+const BOOST = { name: 10, title: 8, names: 3 };
 
 /** The words of a search that say what is looked for; all of them when a search has only fillers. */
 export function toSearchWords(query: string): string[] {
@@ -56,51 +88,56 @@ export function toSearchWords(query: string): string[] {
 }
 
 /**
- * The entries in which every word is found, a plural as its singular and a word as its synonym, the best first: words
- * of a title count most, then names, then text, and a title counts more the less else it says. Equal ones keep their
- * order.
+ * Searches the entries: for a word, its other forms, its beginnings and its synonyms. Found are the entries with every
+ * word of a search; where none has, those with most of them, at least half.
  */
-export function rank<Entry extends Searched>(entries: readonly Entry[], words: readonly string[]): Entry[] {
-  return entries
-    .map((entry) => ({ entry, score: scoreOf(entry, words) }))
-    .filter(({ score }) => score > 0)
-    .toSorted((left, right) => right.score - left.score)
-    .map(({ entry }) => entry);
+export function createSearch<Entry extends Searched>(
+  entries: readonly Entry[],
+): (query: string) => Found<Entry> {
+  const byId = new Map(entries.map((entry) => [entry.id, entry]));
+  const index = new MiniSearch<Omit<Searched, "weight"> & { name: string }>({
+    fields: ["name", "title", "names", "text"],
+    tokenize: (text, field) => (field === "name" ? [text] : listTerms(text)),
+    processTerm: (term) => stemmer(term.toLowerCase()),
+    searchOptions: {
+      boost: BOOST,
+      combineWith: "OR",
+      prefix: (term) => term.length > 3,
+      weights: { prefix: 0.1, fuzzy: 0 },
+      tokenize: (word) => [word],
+    },
+  });
+  index.addAll(
+    entries.map(({ id, title, names, text }) => ({
+      ...{ id, title, text, names },
+      name: names[0] ?? "",
+    })),
+  );
+  return (query) => {
+    const words = toSearchWords(query);
+    const matches = new Map<string, { words: number; score: number }>();
+    for (const word of words)
+      for (const { id, score } of index.search({ queries: [word, ...(SYNONYMS.get(stemmer(word)) ?? [])] })) {
+        const other = matches.get(id) ?? { words: 0, score: 0 };
+        const weight = byId.get(id)?.weight ?? 1;
+        matches.set(id, { words: other.words + 1, score: other.score + weight * score });
+      }
+    const most = Math.max(...[...matches.values()].map((match) => match.words), words.length / 2);
+    const best = [...matches]
+      .filter(([, match]) => match.words === most)
+      .toSorted(([, left], [, right]) => right.score - left.score);
+    return {
+      entries: best.flatMap(([id]) => byId.get(id) ?? []),
+      hasAllWords: most === words.length,
+    };
+  };
 }
 
-/** 0 when a word is not found. */
-function scoreOf(entry: Searched, words: readonly string[]): number {
-  const titleWords = entry.title.split(/[^a-z0-9_]+/).map(toSingular);
-  let sum = 0;
-  let inTitle = 0;
-  for (const word of words) {
-    const score = Math.max(
-      scoreOfWord(entry, titleWords, word),
-      ...(SYNONYMS.get(word) ?? []).map((synonym) => scoreOfWord(entry, titleWords, synonym)),
-    );
-    if (score === 0) return 0;
-    sum += score;
-    if (score >= IN_TITLE) inTitle += 1;
-  }
-  return sum + (inTitle === 0 ? 0 : (inTitle / titleWords.length) * IN_TITLE);
-}
-
-const IS_NAME = 10;
-const IN_TITLE = 8;
-const PART_OF_TITLE = 4;
-const PART_OF_NAME = 3;
-const IN_TEXT = 1;
-
-function scoreOfWord({ title, names, text }: Searched, titleWords: readonly string[], word: string): number {
-  const singular = toSingular(word);
-  if (names[0] === word) return IS_NAME;
-  if (titleWords.includes(singular)) return IN_TITLE;
-  if (title.includes(singular)) return PART_OF_TITLE;
-  if (names.some((name) => name === word)) return PART_OF_TITLE;
-  if (names.some((name) => name.includes(singular))) return PART_OF_NAME;
-  return text.includes(singular) ? IN_TEXT : 0;
-}
-
-function toSingular(word: string): string {
-  return word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word;
+/** Each word as it stands, and its parts: `idempotency-key`, `idempotency` and `key`. */
+function listTerms(text: string): string[] {
+  return text.split(/[\s,;()"'`]+/).flatMap((word) => {
+    const whole = word.replace(/[.:?!]+$/, "");
+    const parts = whole.split(/[^\p{L}\p{N}]+/u).filter((part) => part !== "");
+    return parts.length === 1 ? parts : [whole, ...parts];
+  });
 }
