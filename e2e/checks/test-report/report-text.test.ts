@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { describeFailures, describeProgress, describeTimes } from "./report-text.ts";
+import { describeEnd, describeFailures, describeProgress, describeTimes } from "./report-text.ts";
 
 describe("the report of a test run", () => {
   const state = {
@@ -17,6 +17,20 @@ describe("the report of a test run", () => {
     const running = ["a", "b", "c", "d", "e"].map((name, index): [string, number] => [name, index]);
     expect(describeProgress({ ...state, lastSeconds: 640, running })).toBe(
       "=== 1m 10s (last time 10m 40s): 2 of 9 files, 31 tests, 1 failed; now e 4s, d 3s, c 2s, b 1s\n",
+    );
+  });
+
+  test("says how long it will take at the pace of the files so far where no earlier run says it", () => {
+    const paced = { ...state, files: 200, filesDone: 20 };
+    expect(describeProgress(paced)).toContain("=== 1m 10s (at this pace 11m 40s): 20 of 200 files");
+    expect(describeProgress({ ...paced, filesDone: 19 })).toContain("=== 1m 10s: 19 of 200 files");
+    expect(describeProgress({ ...paced, lastSeconds: 640 })).toContain("(last time 10m 40s)");
+  });
+
+  test("ends with what came of it and what to do next", () => {
+    expect(describeEnd({ seconds: 70, passed: 31, failed: 0 })).toMatch(/^\n=== 31 passed in 1m 10s\. .*\n$/);
+    expect(describeEnd({ seconds: 70, passed: 30, failed: 1 })).toMatch(
+      /^\n=== 30 passed, 1 failed in 1m 10s\. Run each alone by its command above; .*\n$/,
     );
   });
 

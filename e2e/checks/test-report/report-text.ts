@@ -23,17 +23,41 @@ export interface RunState {
 const MESSAGE_LINES = 12;
 const LINE_LENGTH = 300;
 const SHOWN_RUNNING = 4;
+/** Before so many files are done, their pace says nothing of the others. */
+const FILES_OF_A_PACE = 20;
 
 /** One line: how far a run is. */
 export function describeProgress(state: RunState): string {
-  const last =
-    state.lastSeconds === undefined ? "" : ` (last time ${formatElapsed(state.lastSeconds * 1000)})`;
+  const expected = describeExpected(state);
   const running = [...state.running].sort((a, b) => b[1] - a[1]).slice(0, SHOWN_RUNNING);
   const names = running.map(([file, seconds]) => `${file} ${formatElapsed(seconds * 1000)}`).join(", ");
   return (
-    `=== ${formatElapsed(state.seconds * 1000)}${last}: ${state.filesDone} of ${state.files} files, ` +
+    `=== ${formatElapsed(state.seconds * 1000)}${expected}: ${state.filesDone} of ${state.files} files, ` +
     `${state.tests} tests, ${state.failed} failed${names === "" ? "" : `; now ${names}`}\n`
   );
+}
+
+/** How long the run takes: the last one, or at the pace of the files so far; empty while nothing is known. */
+function describeExpected({ lastSeconds, seconds, files, filesDone }: RunState): string {
+  if (lastSeconds !== undefined) return ` (last time ${formatElapsed(lastSeconds * 1000)})`;
+  if (filesDone < FILES_OF_A_PACE) return "";
+  return ` (at this pace ${formatElapsed((seconds / filesDone) * files * 1000)})`;
+}
+
+/** The last line of a run: what came of it, and what to do next. */
+export function describeEnd({
+  seconds,
+  passed,
+  failed,
+}: {
+  seconds: number;
+  passed: number;
+  failed: number;
+}): string {
+  const took = `in ${formatElapsed(seconds * 1000)}`;
+  return failed === 0
+    ? `\n=== ${passed} passed ${took}. docs/contributors/testing.md says what else can be run.\n`
+    : `\n=== ${passed} passed, ${failed} failed ${took}. Run each alone by its command above; logs of a stack are in its folder below .marina.\n`;
 }
 
 /** A table of seconds, one line each, and their sum. */

@@ -6,7 +6,13 @@ import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
 import { writePlain } from "./colours.ts";
 import { greenInputs, lastSeconds } from "./kept.ts";
 import { createProcessorTimes, sampleProcesses } from "./processor-time.ts";
-import { describeFailures, describeProgress, describeTimes, type Failure } from "./report-text.ts";
+import {
+  describeEnd,
+  describeFailures,
+  describeProgress,
+  describeTimes,
+  type Failure,
+} from "./report-text.ts";
 import type { StepResult } from "./step-result.ts";
 import { digestInputs, readSources } from "./test-inputs.ts";
 
@@ -25,7 +31,7 @@ const IS_PARTIAL = /(^| )(-t|--testNamePattern)\b/.test(COMMAND);
 
 /**
  * Used in addition to a reporter of vitest: says every 10 s where the run is and how long it took last time, and at its end which
- * files and which kinds of processes took the time, then what failed, why, and how to run that alone. A signal ends all processes
+ * files and which kinds of processes took the time, what failed, why, how to run that alone, and what to do next. A signal ends all processes
  * that the run has started. A file or a pipe gets no colours, nor what the run starts.
  */
 export default class RunReporter implements Reporter {
@@ -94,6 +100,9 @@ export default class RunReporter implements Reporter {
     const failures = modules.flatMap(failuresOf);
     write(describeFailures(failures, errors));
     this.#writeResult(failures, errors);
+    const failed = failures.length + errors.length;
+    const passed = this.#counts.tests - this.#counts.failed;
+    write(describeEnd({ seconds: this.#seconds(), passed, failed }));
     if (reason === "passed") lastSeconds.add({ [COMMAND]: Math.round(this.#seconds()) });
     if (!IS_PARTIAL) greenInputs.add(this.#findGreen(modules));
   }
