@@ -57,6 +57,7 @@ const commit = (path: string, from: string | RegExp, to: string) =>
 
 test("two clusters come from a repository made of the examples by their page alone, and are ready when Flux says so", async () => {
   const addresses = {
+    "https://git.example.com/platform/organizations.git": repository.url,
     "https://git.example.com/platform/clusters.git": repository.url,
     "https://marina.example.com": stack.apiUrl,
     "https://id.example.com/realms/marina/protocol/openid-connect/token": `${stack.issuer}/token`,
