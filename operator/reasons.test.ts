@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { clusterPhases } from "../shared/crd/cluster.ts";
 import { CONDITION_REASONS } from "../shared/crd/conditions.ts";
 import { nodePoolPhases, nodePoolTransitionTypes } from "../shared/crd/node-pool.ts";
+import { readTable } from "../shared/program/testing-tables.ts";
 import { SHOWN_REASONS } from "./capi/events.ts";
 
 const page = readFileSync(join(import.meta.dirname, "..", "docs", "operators", "conditions.md"), "utf8");
@@ -64,6 +65,48 @@ test("docs/operators/conditions.md has every reason of an access that is none of
   expect(namesIn("reason of an access")).toEqual(
     [...new Set(given.filter((reason) => !known.includes(reason)))].sort(),
   );
+});
+
+/** What the first column of a table on `Registered` names: each reason with the status that it comes with. */
+function listRegistered(page: string, heading: string): string[] {
+  return readTable(`docs/operators/${page}`, heading).flatMap(([said = ""]) => {
+    const [, status, reason] = /^(\w+), `(\w+)`/.exec(said) ?? [];
+    return reason === undefined ? [] : [`${status} ${reason}`];
+  });
+}
+
+test("docs/operators/flux.md and cluster-profile.md have every reason of Registered but that of success, with its status", () => {
+  const readSource = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
+  const [, decide = ""] = readSource("cluster/tenant-conditions.ts").split(
+    "export function decideRegistered",
+  );
+  const texts = [
+    readSource("registration/reconcile.ts"),
+    readSource("registration/failure.ts"),
+    decide.split("\n}\n")[0] ?? "",
+  ];
+  const given = texts.flatMap((text) => [
+    ...[...text.matchAll(/status: "(\w+)"(?: as const)?,\s+reason: "(\w+)"/g)].map((match) => match.slice(1)),
+    ...[...text.matchAll(/status: "(\w+)", reason: `\$\{kind\}(\w+)`/g)].flatMap(([, status, end]) => [
+      [status, `Secret${end}`],
+      [status, `ClusterProfile${end}`],
+    ]),
+    ...[...text.matchAll(/status: "(\w+)", reason: `\$\{clusterProfileKind\.kind\}(\w+)`/g)].map(
+      ([, status, end]) => [status, `ClusterProfile${end}`],
+    ),
+    // Of findProblem(), whose result is False, and of waiting(), whose result is Unknown.
+    ...[...text.matchAll(/return \{ reason: "(\w+)"/g)].map(([, reason]) => ["False", reason]),
+    ...[...text.matchAll(/waiting\("(\w+)"/g)].map(([, reason]) => ["Unknown", reason]),
+  ]);
+  const expected = given.filter(([status]) => status !== "True").map((words) => words.join(" "));
+  const said = [
+    ...listRegistered("flux.md", "## Into the clusters: a kubeconfig for the pipeline"),
+    ...listRegistered("cluster-profile.md", "## What can go wrong"),
+  ];
+  const isOfAccess = (words: string) =>
+    [...namesIn("reason of an access"), ...CONDITION_REASONS.waiting].includes(words.split(" ")[1] ?? "");
+  const own = said.filter((words) => expected.includes(words) || !isOfAccess(words));
+  expect(own.toSorted()).toEqual([...new Set(expected)].toSorted());
 });
 
 test("docs/operators/conditions.md has every reason of Events that is none of a condition", () => {

@@ -41,7 +41,10 @@ export function composeRegistrationFailure(
       ? `The platform's ${definition} has ${cause.message}`
       : `The platform has no ${definition}`;
     const message = `${lack}; ask the platform's operator.`;
-    return { outcome: { status: "False", reason: `${kind}NotInstalled`, message }, requeueAfterMs: RETRY_MS };
+    return {
+      outcome: { status: "False", reason: `${clusterProfileKind.kind}NotInstalled`, message },
+      requeueAfterMs: RETRY_MS,
+    };
   }
   if (step.isNew === true && kube?.isConflict === true) {
     const message = `Marina did not make ${what}, which is there already; have it removed.`;
