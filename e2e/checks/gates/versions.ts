@@ -24,6 +24,8 @@ const OPTIONAL = {
   "Gateway API": "sigs.k8s.io/gateway-api",
   "Prometheus operator": "github.com/prometheus-operator/prometheus-operator",
 };
+/** Each is in a Go module of its own (e2e/contract/flux/controllers.ts). */
+const FLUX = ["source-controller", "kustomize-controller", "helm-controller"];
 
 const read = (file: string): Promise<string> => readFile(join(ROOT, file), "utf8");
 
@@ -37,10 +39,11 @@ function findModule(goMod: string, module: string): string {
 
 /** What a version is supported with: what the programs ask for, and what the tests run or load. */
 async function renderPage(version: string): Promise<string> {
-  const [tools, providers, manifest] = await Promise.all([
+  const [tools, providers, manifest, ...flux] = await Promise.all([
     read(join(STACK, "go.mod")),
     read(join(STACK, "providers", "go.mod")),
     read("package.json"),
+    ...FLUX.map((name) => read(join(STACK, `flux-${name}`, "go.mod"))),
   ]);
   const kubernetes = findModule(tools, "k8s.io/kubernetes");
   const clusterApi = findModule(tools, "sigs.k8s.io/cluster-api");
@@ -57,6 +60,11 @@ async function renderPage(version: string): Promise<string> {
     ["Docker provider", clusterApi, "its definitions"],
     ...ofModules(PROVIDERS, "its definitions").map(([name, ...rest]) => [`${name} provider`, ...rest]),
     ...ofModules(OPTIONAL, "its definitions"),
+    ...FLUX.map((name, n) => [
+      `Flux, ${name}`,
+      findModule(flux[n] ?? "", `github.com/fluxcd/${name}`),
+      "runs (`npm run test:flux`)",
+    ]),
   ];
   const widths = [0, 1, 2].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const line = (row: readonly string[]) =>
