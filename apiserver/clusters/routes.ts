@@ -31,6 +31,9 @@ import {
   clusterPage,
   clusterRecord,
   createClusterBody,
+  exampleClusterDryRun,
+  exampleDeletedCluster,
+  exampleNewCluster,
   updateClusterBody,
 } from "./schema.ts";
 import { createTenantReader, readerFor, type TenantReader } from "./tenant-reader.ts";
@@ -82,10 +85,11 @@ function addCreate(
       query: dryRunQuery,
       body: createClusterBody,
       responses: {
-        200: DRY_RUN,
+        200: { ...DRY_RUN, bodyExample: exampleClusterDryRun },
         202: {
           description: "Accepted: the record, with status provisioning.",
           body: clusterRecord,
+          bodyExample: exampleNewCluster,
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
@@ -261,6 +265,7 @@ function addDelete(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
         202: {
           description: "Accepted: the record, with status deleting.",
           body: clusterRecord,
+          bodyExample: exampleDeletedCluster,
           headers: ["Location", "Retry-After"],
         },
       },

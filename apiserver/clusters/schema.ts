@@ -18,6 +18,7 @@ import {
   createNodePoolBody,
   deletionFields,
   deletionSettings,
+  EXAMPLE_EFFECTS,
   effectsRecord,
   upgradeChecksField,
 } from "../node-pools/index.ts";
@@ -77,6 +78,27 @@ const exampleCluster = {
   created_at: "2026-11-21T09:00:00.000Z",
   updated_at: "2026-11-21T09:00:00.000Z",
 } as const;
+
+const {
+  current_version: _version,
+  apiserver_url: _url,
+  worker_subnet: _subnet,
+  ...unobserved
+} = exampleCluster;
+/** A cluster that was just accepted, of which nothing is observed yet. */
+export const exampleNewCluster = {
+  ...unobserved,
+  status: "provisioning",
+  conditions: [],
+  node_pools: { total: 0, ready: 0 },
+  nodes: { total: 0, ready: 0 },
+  upgrade_available: false,
+  observed_generation: 0,
+  first_ready_at: null,
+};
+/** What a dry run answers to a create. */
+export const exampleClusterDryRun = { ...exampleNewCluster, effects: EXAMPLE_EFFECTS };
+export const exampleDeletedCluster = { ...exampleCluster, status: "deleting" };
 
 export const clusterRecord = z
   .object({

@@ -21,6 +21,7 @@ import {
 } from "../resources/write/index.ts";
 import { checkPoolRules } from "./collection.ts";
 import { refusePastEnd } from "./deletion-schema.ts";
+import { exampleDeletedNodePool, exampleNewNodePool, exampleNodePoolDryRun } from "./examples.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
 import {
@@ -65,10 +66,11 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
       query: dryRunQuery,
       body: createNodePoolBody,
       responses: {
-        200: DRY_RUN,
+        200: { ...DRY_RUN, bodyExample: exampleNodePoolDryRun },
         202: {
           description: "Accepted: the record, with status provisioning.",
           body: nodePoolRecord,
+          bodyExample: exampleNewNodePool,
           headers: ["Location", "Retry-After", "ETag"],
         },
       },
@@ -214,6 +216,7 @@ function addDelete(router: Router, deps: Deps): void {
         202: {
           description: "Accepted: the record, with status deleting.",
           body: nodePoolRecord,
+          bodyExample: exampleDeletedNodePool,
           headers: ["Location", "Retry-After"],
         },
       },

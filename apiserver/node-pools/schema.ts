@@ -20,27 +20,10 @@ import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
 import { conditionsField } from "./conditions-schema.ts";
 import { deletionFields, deletionSettings } from "./deletion-schema.ts";
 import { tenantEffects, warningRecord } from "./effects-schema.ts";
+import { EXAMPLE_EFFECTS, exampleNodePool } from "./examples.ts";
 import type { NodePoolChange } from "./merge-update.ts";
 
 const MAX_NODES = 1_000_000;
-
-const EXAMPLE_EFFECTS = {
-  quota: [{ name: "nodes", limit: 100, used: 9, delta: 3, projected: 12 }],
-  nodes_replaced: 0,
-  nodes_added: 3,
-  nodes_removed: 0,
-  warnings: [],
-  cost: {
-    currency: "EUR",
-    monthly_eur_before: 20,
-    monthly_eur_after: 59,
-    monthly_eur_max: 59,
-    resource_types: [
-      { resource_type: "control_plane", monthly_eur_before: 20, monthly_eur_after: 20 },
-      { resource_type: "vcpu", monthly_eur_before: 0, monthly_eur_after: 39 },
-    ],
-  },
-} as const;
 
 /** What a request would do beyond the record itself. */
 export const effectsRecord = z
@@ -111,42 +94,6 @@ const taint = z.object(nodeTaintSchema.shape).openapi("Taint", {
 const createTaint = z
   .strictObject(nodeTaintSchema.shape)
   .openapi("CreateTaint", { example: { key: "batch", value: "true", effect: "NoSchedule" } });
-const exampleNodePool = {
-  id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e13",
-  cluster_id: "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12",
-  name: "general",
-  labels: { team: "web" },
-  deletion_protection: false,
-  deletion_protection_state: "off",
-  expires_at: null,
-  vcpus: 2,
-  memory_gb: 4,
-  disk_gb: 20,
-  min_nodes: 3,
-  max_nodes: 3,
-  desired_nodes: 3,
-  autoscaling: false,
-  current_nodes: 3,
-  ready_nodes: 3,
-  k8s_version: "1.34.2",
-  generation: 1,
-  observed_generation: 1,
-  first_ready_at: "2026-11-21T09:01:00.000Z",
-  status: "ready",
-  status_message: null,
-  conditions: [
-    {
-      type: "Ready",
-      status: "True",
-      reason: "Available",
-      message: "The pool is available.",
-      last_transition_time: "2026-11-21T09:01:00.000Z",
-    },
-  ],
-  created_at: "2026-11-21T09:00:00.000Z",
-  updated_at: "2026-11-21T09:00:00.000Z",
-} as const;
-
 export const nodePoolRecord = z
   .object({
     id: idField("The node pool."),

@@ -8,8 +8,17 @@ const schemaSchema = z.looseObject({
   required: z.array(z.string()).default([]),
   properties: z.record(z.string(), z.looseObject({})),
 });
+const mediaTypeSchema = z.looseObject({
+  schema: z.looseObject({ $ref: z.string().optional() }).optional(),
+  example: z.unknown().optional(),
+});
 const operationSchema = z.looseObject({
-  responses: z.record(z.string(), z.looseObject({ content: z.record(z.string(), z.unknown()).optional() })),
+  operationId: z.string(),
+  description: z.string().default(""),
+  responses: z.record(
+    z.string(),
+    z.looseObject({ description: z.string(), content: z.record(z.string(), mediaTypeSchema).optional() }),
+  ),
   parameters: z.array(z.looseObject({ name: z.string(), in: z.string() })).default([]),
 });
 const rendered = renderOpenApi();
@@ -211,6 +220,39 @@ test("every answer with a record has one schema, dry run or not, and names no fi
   const words =
     /\b(minNodes|maxNodes|desiredNodes|\w+VCPUs|\w*[mM]emoryGB|displayName|nodeLabels|nodeTaints|metadata\.\w+)\b/;
   expect(descriptions.filter((description) => words.test(description ?? ""))).toEqual([]);
+});
+
+test("every list that has pages says its order", () => {
+  const isPage = ({ schema }: z.output<typeof mediaTypeSchema> = {}) => {
+    const name = schema?.$ref?.split("/").at(-1) ?? "";
+    const properties = Object.keys(
+      name === "" ? {} : schemaSchema.parse(document.components.schemas[name]).properties,
+    );
+    return ["items", "next_cursor"].every((field) => properties.includes(field));
+  };
+  const lists = Object.values(document.paths).flatMap((methods) =>
+    Object.values(methods).filter(({ responses }) => isPage(responses["200"]?.content?.["application/json"])),
+  );
+  expect(lists.length).toBeGreaterThan(30);
+  const silent = lists.filter(
+    ({ description, responses }) =>
+      !/ordered by|in the order of|(newest|oldest|smallest) first/i.test(
+        `${description} ${responses["200"]?.description}`,
+      ),
+  );
+  expect(silent.map(({ operationId }) => operationId)).toEqual([]);
+});
+
+test("an example of a record that is said to have a status has that one", () => {
+  const responses = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap((operation) => Object.values(operation.responses));
+  const said = responses.flatMap(({ description, content }) => {
+    const [, status] = /the record, with status (\w+)/.exec(description) ?? [];
+    return status === undefined ? [] : [{ status, example: content?.["application/json"]?.example }];
+  });
+  expect(said.length).toBeGreaterThanOrEqual(4);
+  for (const { status, example } of said) expect(example).toMatchObject({ status });
 });
 
 // As openapi-generator names the constructor of a model.

@@ -60,7 +60,7 @@ function addStream(router: Router, deps: Deps): void {
       query: eventQuery,
       responses: {
         200: {
-          description: "The stream, or a page of the history.",
+          description: "The stream, or a page of the history, the oldest first.",
           body: eventPage,
           stream: describeStream(),
         },

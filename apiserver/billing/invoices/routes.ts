@@ -215,7 +215,10 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       access: "platform-admin",
       query: closeQuery,
       responses: {
-        200: { description: "What a close would come to: a page of organizations.", body: dryCloseRecord },
+        200: {
+          description: "What a close would come to: a page of organizations, in the order of their ids.",
+          body: dryCloseRecord,
+        },
         202: { description: "The close begins within a minute.", body: closeRecord, headers: ["Location"] },
       },
       errors: ["conflict"],

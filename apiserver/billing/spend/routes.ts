@@ -41,7 +41,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       query: usageQuery,
       responses: {
         200: {
-          description: "The month to date, with a page of its clusters.",
+          description: "The month to date, with a page of its clusters in the order of their ids.",
           body: spendRecord,
           files: [
             {

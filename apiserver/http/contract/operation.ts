@@ -64,6 +64,8 @@ export interface FileForm {
 export interface ResponseSpec {
   description: string;
   body?: z.ZodType;
+  /** Of the body, where it differs from the example of its schema. */
+  bodyExample?: object;
   mediaType?: string;
   /** The maximum length of a text response. */
   maxLength?: number;

@@ -78,8 +78,8 @@ ${renderCodeTable("Codes of fields, in details", undefined, CODE_ENTRIES, ({ sta
       id: "pagination",
       title: "Pagination",
       keywords: "page cursor next_cursor limit list items",
-      body: html`<p>A list has <code>items</code>, ordered by id, and <code>next_cursor</code>. Send that as <code>cursor</code> for the next page,
-until it is <code>null</code>; <code>limit</code> bounds a page.</p>`,
+      body: html`<p>A list has <code>items</code>, in the order that its operation says, and <code>next_cursor</code>. Send that as
+<code>cursor</code> for the next page, until it is <code>null</code>; <code>limit</code> bounds a page.</p>`,
     },
     {
       id: "idempotency",

@@ -161,8 +161,9 @@ function describeResponse({ method }: Operation, response: ResponseSpec): Respon
   };
 }
 
-function describeBody({ body, mediaType = "application/json", ...file }: ResponseSpec) {
-  if (body !== undefined) return { [mediaType]: { schema: body } };
+function describeBody({ body, bodyExample, mediaType = "application/json", ...file }: ResponseSpec) {
+  const example = bodyExample === undefined ? {} : { example: bodyExample };
+  if (body !== undefined) return { [mediaType]: { schema: body, ...example } };
   return mediaType === "application/json" ? {} : { [mediaType]: describeFile(file) };
 }
 

@@ -69,8 +69,8 @@ export type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 const DESCRIPTION = `Organizations, clusters and node pools as a service.
 
 Every error response has a body of the schema \`Error\`; its codes are a closed list, and each code has one status.
-Clients must ignore unknown fields and enum values. Lists are ordered by id; \`next_cursor\` of one page is the \`cursor\`
-of the next. A POST with an \`Idempotency-Key\` can be repeated safely.`;
+Clients must ignore unknown fields and enum values. A list is in the order that its operation says; \`next_cursor\` of one page is
+the \`cursor\` of the next. A POST with an \`Idempotency-Key\` can be repeated safely.`;
 
 /** What slices declare for the document. */
 export interface Declared {
