@@ -69,6 +69,15 @@ describe("command blocks", () => {
   });
 });
 
+test.each([
+  ...globSync("{*.md,docs/**/*.md,examples/**/*.md}", { cwd: root }),
+  "charts/marina/templates/NOTES.txt",
+])("%s writes the resource clusters with its group", (page) => {
+  expect(
+    read(page).match(/kubectl (?:\S+ )*(?:get|describe|delete|wait|patch) clusters\b(?!\.).*/g),
+  ).toBeNull();
+});
+
 describe("docs/contributors/architecture.md", () => {
   const page = read("docs/contributors/architecture.md");
   const files = listSourceFiles(root, ["apiserver", "operator", "shared", "e2e"]);

@@ -80,7 +80,7 @@ async function setUp(): Promise<void> {
   print(`
   API      ${API_URL}/docs
   token    npm run -s kind -- token alice
-  kubectl  KUBECONFIG=${kubeconfigOf(DIR)} kubectl get clusters,nodepools --all-namespaces`);
+  kubectl  KUBECONFIG=${kubeconfigOf(DIR)} kubectl get clusters.cloud.marina.dev,nodepools --all-namespaces`);
 }
 
 async function main([command, user]: string[]): Promise<void> {

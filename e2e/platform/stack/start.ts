@@ -52,7 +52,7 @@ Ready after ${seconds.toFixed(1)} s.
 
   API     ${info.apiUrl}
   Docs    ${info.docsUrl}
-  kubectl ${info.kubectl} --kubeconfig ${info.kubeconfig} get clusters -A
+  kubectl ${info.kubectl} --kubeconfig ${info.kubeconfig} get clusters.cloud.marina.dev -A
   State   ${dirname(info.logs)}, kept for the next start; --fresh deletes it
   Logs    ${info.logs}
   Webhook receiver ${info.webhookReceiver.url}, prints to ${info.processes["webhook-receiver"]?.log}
