@@ -7,7 +7,12 @@ import { waitFor } from "../platform/stack/testing.ts";
 import { installForeignDefinitions } from "../testing/infrastructure-provider.ts";
 import { createTenant } from "../testing/tenant.ts";
 import { type NextVersion, VERSION, writeImage, writeNextVersion } from "./images.ts";
-import { APISERVER_SECRET, type PostgresOperator, playPostgresOperator } from "./postgres-operator.ts";
+import {
+  APISERVER_SECRET,
+  DATABASE,
+  type PostgresOperator,
+  playPostgresOperator,
+} from "./postgres-operator.ts";
 import { CHART, openRelease, type Release } from "./release.ts";
 import { requiredValues, type Values } from "./values.ts";
 import { byHelm, byServerSideApply, isJob, listMigrations, type Way } from "./ways.ts";
@@ -106,6 +111,21 @@ async function expectServed(version: string): Promise<void> {
   });
 }
 
+interface DatabaseObject {
+  kind: string;
+  metadata: { name: string; uid: string; resourceVersion: string };
+  spec?: object;
+  data?: object;
+}
+
+/** The database of CloudNativePG, and the Secrets with its passwords and its authority. */
+async function readDatabase(): Promise<{ cluster: DatabaseObject; secrets: DatabaseObject[] }> {
+  const secretNames = [APISERVER_SECRET, `${DATABASE}-app`, `${DATABASE}-ca`].map((name) => `secret/${name}`);
+  const names = [`cluster.postgresql.cnpg.io/${DATABASE}`, ...secretNames];
+  const [cluster, ...secrets] = JSON.parse(await release.kubectl(["get", ...names, "--output=json"])).items;
+  return { cluster, secrets };
+}
+
 /** Keeps every migration from going on until what `during` does has ended. */
 async function whileLocked(during: () => Promise<void>): Promise<void> {
   await withDatabase(async (sql) => {
@@ -133,25 +153,51 @@ describe.each([
   ["server-side apply of helm template", openApply],
 ])("by %s", (_, open) => {
   describe("with a database of CloudNativePG", () => {
+    const INSTANCES_OF_UPGRADE = 5;
     let way: Way;
+    let upgradedWay: Way;
+    let installed: Awaited<ReturnType<typeof readDatabase>>;
     beforeAll(() => {
       const cloudNativePG = { enabled: true, apiserverSecret: APISERVER_SECRET };
-      const database = { cloudNativePG };
-      way = open(release, { ...values, database });
+      way = open(release, { ...values, database: { cloudNativePG } });
+      const larger = { ...cloudNativePG, instances: INSTANCES_OF_UPGRADE };
+      upgradedWay = open(release, { ...values, database: { cloudNativePG: larger } });
     });
-    afterAll(async () => {
-      await way.remove();
-      await empty();
-    });
+    afterAll(() => empty());
 
     test("an installation waits for its database, and an upgrade has its migration", async () => {
       await way.begin(CHART);
       await operator.finish();
       await way.deploy(CHART);
       await expectServed(VERSION);
-      await way.deploy(chartOf(NEXT));
+      installed = await readDatabase();
+      await upgradedWay.deploy(chartOf(NEXT));
       await expectServed(NEXT.version);
       expect(await listStoryTables()).toEqual(["story_first"]);
+    });
+
+    test("an upgrade and a rollback keep the database and its passwords, and change of it what the values change", async () => {
+      const { cluster, secrets } = installed;
+      const upgraded = await readDatabase();
+      expect(upgraded.cluster.spec).toEqual({ ...cluster.spec, instances: INSTANCES_OF_UPGRADE });
+      await way.rollback(CHART);
+      await expectServed(VERSION);
+      const rolledBack = await readDatabase();
+      expect(rolledBack.cluster.spec).toEqual(cluster.spec);
+      for (const now of [upgraded, rolledBack]) {
+        expect(now.cluster.metadata.uid).toBe(cluster.metadata.uid);
+        expect(now.secrets).toEqual(secrets);
+      }
+    });
+
+    test("a removal of the release keeps them too", async () => {
+      await way.remove();
+      const { cluster, secrets } = await readDatabase();
+      expect([cluster.metadata.uid, cluster.spec]).toEqual([
+        installed.cluster.metadata.uid,
+        installed.cluster.spec,
+      ]);
+      expect(secrets).toEqual(installed.secrets);
     });
   });
 

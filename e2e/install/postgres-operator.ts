@@ -4,7 +4,7 @@ import { kubectl } from "../platform/stack/testing.ts";
 import { readProgramEnvironment } from "./values.ts";
 
 /** What the chart names a database of CloudNativePG, whose operator makes the objects below. */
-const NAME = "marina-database";
+export const DATABASE = "marina-database";
 /** The Secret with the password of the API server's role, which an administrator makes. */
 export const APISERVER_SECRET = "marina-apiserver-database";
 
@@ -58,16 +58,16 @@ export function playPostgresOperator(stack: StackInfo, namespace: string, image:
     await kubectl(["apply", "--server-side", "--filename=-"], { stdin, stack });
   }
 
-  const labels = { "cnpg.io/cluster": NAME };
+  const labels = { "cnpg.io/cluster": DATABASE };
   // One for all calls: the primary reads it when it starts.
-  const certificate = createServerCertificate(`${NAME}-rw.${namespace}.svc`);
+  const certificate = createServerCertificate(`${DATABASE}-rw.${namespace}.svc`);
   return {
     begin: () =>
       apply(
         {
           apiVersion: "v1",
           kind: "Service",
-          metadata: { name: `${NAME}-rw`, namespace },
+          metadata: { name: `${DATABASE}-rw`, namespace },
           spec: { selector: labels, ports: [{ name: "postgres", port: 5432, targetPort: 5432 }] },
         },
         secret(APISERVER_SECRET, { username: "marina_apiserver", password: passwordOf(apiserverUrl) }),
@@ -83,17 +83,17 @@ export function playPostgresOperator(stack: StackInfo, namespace: string, image:
         volumeMounts: [{ name: "tls", mountPath: "/etc/tls" }],
       };
       await apply(
-        secret(`${NAME}-ca`, { "ca.crt": ca }),
-        secret(`${NAME}-server`, { "tls.crt": cert, "tls.key": key }),
-        secret(`${NAME}-app`, { password: passwordOf(stack.databaseUrl) }),
+        secret(`${DATABASE}-ca`, { "ca.crt": ca }),
+        secret(`${DATABASE}-server`, { "tls.crt": cert, "tls.key": key }),
+        secret(`${DATABASE}-app`, { password: passwordOf(stack.databaseUrl) }),
         {
           apiVersion: "v1",
           kind: "Pod",
-          metadata: { name: `${NAME}-1`, namespace, labels },
+          metadata: { name: `${DATABASE}-1`, namespace, labels },
           spec: {
             automountServiceAccountToken: false,
             containers: [container],
-            volumes: [{ name: "tls", secret: { secretName: `${NAME}-server` } }],
+            volumes: [{ name: "tls", secret: { secretName: `${DATABASE}-server` } }],
           },
         },
       );
