@@ -6,6 +6,7 @@ import { APP, writeImageRoot } from "../../image.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { ROOT } from "../platform/stack/marina.ts";
 import { imagesOf } from "../platform/stack/workloads.ts";
+import { packageChart } from "../testing/chart.ts";
 import { CHART } from "./release.ts";
 
 const run = promisify(execFile);
@@ -76,17 +77,6 @@ function copyChart(folder: string, deadlineSeconds: number): string {
   const values = readFileSync(file, "utf8");
   writeFileSync(file, values.replace(/^( +deadlineSeconds:) .*$/m, `$1 ${deadlineSeconds}`));
   return folder;
-}
-
-/** Packages a chart under this version into the folder. Returns the path of the package. */
-export async function packageChart(
-  dir: string,
-  helm: string,
-  { chart, version }: { chart: string; version: string },
-): Promise<string> {
-  const versions = ["--version", version, "--app-version", version];
-  await run(helm, ["package", chart, ...versions, "--destination", dir]);
-  return join(dir, `marina-${version}.tgz`);
 }
 
 async function writeVersion(dir: string, helm: string, sources: string): Promise<string> {

@@ -4,23 +4,15 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readTable } from "../../shared/program/testing-tables.ts";
 import { findRefusal, renderChart, type Values } from "../testing/chart.ts";
-import { installDefinitions } from "../testing/infrastructure-provider.ts";
+import { installProviderDefinitions } from "../testing/infrastructure-provider.ts";
 import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";
 
 const NAMESPACE = "classes";
-const PROXMOX = "github.com/ionos-cloud/cluster-api-provider-proxmox";
 const folder = mkdtempSync(join(tmpdir(), "marina-classes-"));
 let kubeconform: Kubeconform;
 
 beforeAll(async () => {
-  await installDefinitions("cluster-api");
-  for (const module of ["kubevirt", "openstack", "aws/v2", "gcp"])
-    await installDefinitions({ module: `sigs.k8s.io/cluster-api-provider-${module}`, folder: "config/crd" });
-  await installDefinitions({
-    module: "sigs.k8s.io/cluster-api-provider-vsphere",
-    folder: "config/default/crd",
-  });
-  await installDefinitions({ module: PROXMOX, folder: "config/crd" });
+  await installProviderDefinitions();
   kubeconform = await openKubeconform(folder);
 });
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -51,6 +51,16 @@ describe("values are refused", () => {
     ["with an unknown role", { ...REQUIRED_VALUES, apiserver: { roles: ["api", "scan"] } }, /roles/],
     ["with a tag as digest", { ...REQUIRED_VALUES, image: { digest: "1.0" } }, /digest/],
     [
+      "with a number as tag",
+      { ...REQUIRED_VALUES, image: { ...REQUIRED_VALUES.image, tag: 1.1 } },
+      /at '\/image\/tag': got number, want string/,
+    ],
+    [
+      "with a text as number",
+      { ...REQUIRED_VALUES, operator: { replicas: "2" } },
+      /at '\/operator\/replicas': got string, want integer/,
+    ],
+    [
       "with a number as the value of a variable",
       { ...REQUIRED_VALUES, apiserver: { extraEnv: [{ name: "MARINA_LOG_LEVEL", value: 1 }] } },
       /extraEnv.*value.*want string/s,

@@ -1,31 +1,44 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
-import { beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseAllDocuments } from "yaml";
+import { kubectl, readStack } from "../platform/stack/testing.ts";
 import {
   type ChartName,
+  packageChart,
   pathOfChart,
   REQUIRED_VALUES,
   type Rendered,
-  renderChart,
   runHelm,
   type Values,
 } from "../testing/chart.ts";
+import { hasText, INSTALLATIONS, listFreeTexts, type Texts } from "../testing/chart-text-values.ts";
+import { installForeignDefinitions, installProviderDefinitions } from "../testing/infrastructure-provider.ts";
 
 /** Texts that YAML reads as something else, or as the end of a value, when they are not quoted. */
 const TEXTS = [
   "1",
+  "1.0",
+  "-1",
   "0x1f",
+  "0o17",
   "1e3",
   "1_000",
   "12:30:45",
   "2026-01-31",
   "true",
   "no",
+  "y",
   "null",
   "~",
   ".inf",
   "a #b",
+  "#a",
   "a: b",
+  "a:",
   "- a",
   "[a",
   "{a",
@@ -34,6 +47,8 @@ const TEXTS = [
   "!a",
   "%a",
   "@a",
+  "|",
+  ">a",
   "'a",
   'a"b',
   "a\\b",
@@ -41,131 +56,58 @@ const TEXTS = [
 
 /** A text that needs no quotes, for which every object holds what it must. */
 const PLAIN = "plaintext";
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
-function marinaValues(text: string): Values {
-  const program = {
-    extraEnv: [{ name: "EXTRA", value: text }],
-    podLabels: { extra: text },
-    podAnnotations: { extra: text },
-    nodeSelector: { extra: text },
-    priorityClassName: text,
+const NAMESPACE = `chart-text-${randomUUID().slice(0, 8)}`;
+const folder = mkdtempSync(join(tmpdir(), "marina-chart-text-"));
+
+beforeAll(async () => {
+  await kubectl(["create", "namespace", NAMESPACE]);
+  await installForeignDefinitions();
+  await installProviderDefinitions();
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await kubectl(["delete", "namespace", NAMESPACE, "--wait=false"]);
+});
+
+const everywhere = (text: string): Texts => ({ any: () => text, name: () => text, network: () => text });
+
+/** What Kubernetes takes, another text in each place. AWS takes no instance type of a single character. */
+function sampleAccepted(): Texts {
+  const texts = TEXTS.filter((text) => text.length > 1);
+  const sampleOf = (choice: readonly string[]) => {
+    const sample = fc.sample(fc.constantFrom(...choice), 200);
+    return () => sample.pop() ?? PLAIN;
   };
-  const placement = {
-    nodeSelector: { extra: text },
-    tolerations: [{ key: text, value: text }],
-    priorityClassName: text,
-  };
-  return {
-    ...REQUIRED_VALUES,
-    commonLabels: { common: text },
-    migrate: { ...placement, podLabels: { extra: text }, podAnnotations: { extra: text } },
-    hooks: placement,
-    extraObjects: [
-      { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more" }, data: { extra: text } },
-    ],
-    image: { repository: text, tag: text },
-    imagePullSecrets: [{ name: text }],
-    caBundleConfigMap: text,
-    database: { existingSecret: text, urlKey: text, ownerUrlKey: text, apiserverRole: text },
-    oidc: { issuers: [{ issuer: "https://id.example.com", audience: text }] },
-    webhooks: { existingSecret: text, keysKey: text },
-    attachments: { existingSecret: text, storeKey: text },
-    registry: { existingSecret: text, configKey: text },
-    auditWebhook: { existingSecret: text, tokenKey: text },
-    invoicing: { supplier: { name: text } },
-    sharedStorage: {
-      driver: "ceph",
-      ceph: { url: text, username: text, existingSecret: text, passwordKey: text },
-    },
-    plans: { default: { class: text, namespace: text } },
-    networks: { pods: text, services: text },
-    apiserver: {
-      ...program,
-      serviceAccountAnnotations: { extra: text },
-      service: { annotations: { extra: text }, loadBalancerClass: text, loadBalancerSourceRanges: [text] },
-      trustedProxies: [text],
-    },
-    operator: { ...program, clusterAutoscalerImage: text },
-    scanner: { ...program, enabled: true, image: { repository: text, tag: text } },
-    ingress: { enabled: true, className: text, tlsSecret: text, annotations: { extra: text } },
-    monitoring: { enabled: true, labels: { extra: text }, serviceAnnotations: { extra: text } },
-    crds: { enabled: false },
-  };
+  const names = texts.filter((text) => NAME.test(text));
+  return { any: sampleOf(texts), name: sampleOf(names), network: () => "10.0.0.0/8" };
 }
 
-const databaseValues = (text: string): Values => ({
-  ...REQUIRED_VALUES,
-  database: {
-    cloudNativePG: {
-      enabled: true,
-      imageName: text,
-      apiserverSecret: text,
-      storage: { size: text, storageClass: text },
-    },
-  },
-  sharedStorage: { driver: "directory", directory: { existingClaim: text } },
-  crds: { enabled: false },
-});
+/** The documents that helm writes, as they are. */
+async function render(name: ChartName, chart: string, values: Values): Promise<string[]> {
+  const rendered = await runHelm(["template", name, chart, "--namespace", NAMESPACE], values);
+  return rendered.split(/^---$/m).filter((document) => /^kind:/m.test(document));
+}
 
-const flavours = [{ vcpus: 2, memoryGB: 4, name: "small" }];
+function read(document: string): Rendered {
+  const [parsed] = parseAllDocuments(document);
+  if (parsed === undefined || parsed.errors.length > 0)
+    throw new Error(`not YAML: ${parsed?.errors[0]?.message}`);
+  return parsed.toJS();
+}
 
-const classValues = (text: string): Values => ({
-  docker: { enabled: true, image: text },
-  kubevirt: { enabled: true, image: text, storageClass: text },
-  openstack: {
-    enabled: true,
-    cloudSecret: text,
-    cloudName: text,
-    dnsNameservers: [text],
-    imagePrefix: text,
-    sshKeyName: text,
-    flavours,
-    controlPlane: { flavour: text },
-  },
-  vsphere: {
-    enabled: true,
-    server: text,
-    thumbprint: text,
-    identity: text,
-    datacenter: text,
-    datastore: text,
-    network: text,
-    endpointNetwork: "10.0.5",
-    nodesNetwork: "10.64",
-    templatePrefix: text,
-  },
-  proxmox: { enabled: true, templateTag: text },
-  aws: {
-    enabled: true,
-    region: text,
-    sshKeyName: text,
-    flavours,
-    controlPlane: { instanceType: text },
-  },
-  gcp: {
-    enabled: true,
-    project: text,
-    region: "europe-west3",
-    credentials: text,
-    imagePrefix: text,
-    diskType: text,
-    serviceAccount: text,
-    controlPlane: { instanceType: text },
-  },
-});
-
-async function render(chart: ChartName, values: Values): Promise<unknown[]> {
-  const rendered = await runHelm(["template", chart, pathOfChart(chart)], values);
-  // The name of the Job has the digest of its Pod template.
-  const text = rendered.replace(/\bmarina-migrate-[0-9a-f]{10}\b/, "marina-migrate");
-  return parseAllDocuments(text).map((document) => {
-    if (document.errors.length > 0) throw new Error(`not YAML: ${document.errors[0]?.message}`);
-    return document.toJS();
-  });
+/** The objects, with the Job's name without the digest of its Pod template. */
+async function renderObjects(chart: ChartName, values: Values): Promise<unknown[]> {
+  const documents = await render(chart, pathOfChart(chart), values);
+  return documents.map((one) => read(one.replace(/\bmarina-migrate-[0-9a-f]{10}\b/, "marina-migrate")));
 }
 
 /** What is written inside a text, as JSON or as YAML of a template of Cluster API, is read again. */
 function readInner(text: string): unknown {
+  const [sizes, json] = /\(fromJson ("(?:[^"\\]|\\.)*")\)/.exec(text) ?? [];
+  if (json !== undefined)
+    return { sizes: JSON.parse(JSON.parse(json)), template: text.replace(sizes ?? "", "sizes") };
   if (!/[\n{[]/.test(text)) return text;
   const withoutTemplates = text.replaceAll(/\{\{[^}]*\}\}/g, "template");
   const [document] = parseAllDocuments(withoutTemplates);
@@ -182,20 +124,61 @@ function replaceText(value: unknown, from: string, to: string): unknown {
   return typeof inner === "string" ? inner.replaceAll(from, to) : replaceText(inner, from, to);
 }
 
-describe.each<[string, ChartName, (text: string) => Values]>([
-  ["marina", "marina", marinaValues],
-  ["marina with a database of CloudNativePG", "marina", databaseValues],
-  ["marina-classes", "marina-classes", classValues],
-])("the chart %s writes a text of its values as that text", (_, chart, valuesWith) => {
-  let plain: unknown[];
-  beforeAll(async () => {
-    plain = await render(chart, valuesWith(PLAIN));
-  });
+/** Without fields that are an empty text, which the Kubernetes API leaves out. */
+function withoutEmptyTexts(object: Rendered): Rendered {
+  const isIndex = (key: string) => /^\d+$/.test(key);
+  return JSON.parse(JSON.stringify(object), (key, value) =>
+    value === "" && !isIndex(key) ? undefined : value,
+  );
+}
 
-  test.each(TEXTS)("%s", async (text) => {
-    const rendered = await render(chart, valuesWith(text));
-    expect(replaceText(rendered, PLAIN, PLAIN)).toEqual(replaceText(plain, PLAIN, text));
+/**
+ * Sends documents to the Kubernetes API as they are, in a dry run, each once; expects that what it would store has all that they
+ * say. No Pod is sent: one is admitted with a priority class that exists alone, and Deployments have the same texts.
+ */
+async function expectReadBack(documents: readonly string[]): Promise<void> {
+  const sent = [...new Set(documents)].filter((document) => !/^kind: Pod$/m.test(document));
+  const applying = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "--output=json"];
+  const { stdout } = await kubectl([...applying, "--filename=-"], { stdin: sent.join("---\n") });
+  const answer = JSON.parse(stdout);
+  const stored = answer.kind === "List" ? answer.items : [answer];
+  expect(stored).toHaveLength(sent.length);
+  sent.forEach((document, index) => {
+    expect(stored[index]).toMatchObject(withoutEmptyTexts(read(document)));
   });
+}
+
+describe.each(INSTALLATIONS)(
+  "the chart %s writes a text of its values as that text",
+  (_, chart, valuesWith) => {
+    let plain: unknown[];
+    beforeAll(async () => {
+      plain = await renderObjects(chart, valuesWith(everywhere(PLAIN)));
+    });
+
+    test.each(TEXTS)("%s", async (text) => {
+      const rendered = await renderObjects(chart, valuesWith(everywhere(text)));
+      expect(replaceText(rendered, PLAIN, PLAIN)).toEqual(replaceText(plain, PLAIN, text));
+    });
+
+    test("and the Kubernetes API reads each back", async () => {
+      const documents: string[] = [];
+      for (let round = 0; round < 3; round++)
+        documents.push(...(await render(chart, pathOfChart(chart), valuesWith(sampleAccepted()))));
+      await expectReadBack(documents);
+    });
+  },
+);
+
+test.each<[ChartName, string[]]>([
+  // One JSON as a whole, and quantities.
+  ["marina", [".oidc.issuers[]", ".scanner.resources", ".scanner.programResources"]],
+  ["marina-classes", []],
+])("every text that the schema of %s leaves free is in these values", (chart, others) => {
+  const ofChart = INSTALLATIONS.filter(([, name]) => name === chart);
+  const written = ofChart.map(([, , valuesWith]) => valuesWith(everywhere(PLAIN)));
+  const left = listFreeTexts(chart).filter((path) => !written.some((values) => hasText(values, path)));
+  expect(left.filter((path) => !others.some((one) => path.startsWith(one)))).toEqual([]);
 });
 
 const likeYaml = fc.string({
@@ -204,15 +187,74 @@ const likeYaml = fc.string({
   maxLength: 12,
 });
 
-test("a text of any characters that YAML has a meaning for is read again as it was given, in values and in keys", async () => {
+describe("a text of any characters that YAML has a meaning for is read again as it was given", () => {
   const texts = fc.sample(likeYaml, 500);
-  const extraEnv = texts.map((value, index) => ({ name: `E${index}`, value }));
-  const podAnnotations = Object.fromEntries(texts.map((text) => [`a/${text}`, text]));
-  const values = { ...REQUIRED_VALUES, operator: { extraEnv, podAnnotations }, crds: { enabled: false } };
-  const { objects } = await renderChart("marina", "default", values);
-  const isOperator = ({ kind, metadata }: Rendered) =>
-    kind === "Deployment" && metadata.name === "marina-operator";
-  const template = objects.find(isOperator)?.spec.template;
-  expect(template.spec.containers[0].env).toEqual(expect.arrayContaining(extraEnv));
-  expect(template.metadata.annotations).toMatchObject(podAnnotations);
+
+  test("in values and in keys", async () => {
+    const extraEnv = texts.map((value, index) => ({ name: `E${index}`, value }));
+    const ofKeys = Object.fromEntries(texts.map((text) => [`a/${text}`, text]));
+    const ofNumbers = Object.fromEntries(texts.map((text, index) => [`a/${index}`, text]));
+    const documents = await render("marina", pathOfChart("marina"), {
+      ...REQUIRED_VALUES,
+      apiserver: { extraEnv, podAnnotations: ofNumbers },
+      operator: { extraEnv, podAnnotations: ofKeys },
+      crds: { enabled: false },
+    });
+    const documentOf = (name: string) => {
+      const found = documents.find((one) => {
+        const { kind, metadata } = read(one);
+        return kind === "Deployment" && metadata.name === name;
+      });
+      return found ?? "";
+    };
+    const annotations = { "marina-apiserver": ofNumbers, "marina-operator": ofKeys };
+    for (const [name, expected] of Object.entries(annotations)) {
+      const { template } = read(documentOf(name)).spec;
+      expect(template.spec.containers[0].env).toEqual(expect.arrayContaining(extraEnv));
+      expect(template.metadata.annotations).toMatchObject(expected);
+    }
+    // A key of an annotation has fewer characters.
+    await expectReadBack([documentOf("marina-apiserver")]);
+  });
+
+  test("in the objects of a class", async () => {
+    const proxmox = { enabled: true, templateTag: "ubuntu", allowedNodes: texts, dnsServers: texts };
+    const documents = await render("marina-classes", pathOfChart("marina-classes"), { proxmox });
+    const cluster = documents.filter((one) => /^kind: ProxmoxClusterTemplate$/m.test(one));
+    const specs = cluster.map((one) => read(one).spec.template.spec);
+    expect(specs).toMatchObject([{ allowedNodes: texts, dnsServers: texts }]);
+    await expectReadBack(cluster);
+  });
+});
+
+describe("a chart whose version has a `+`, as Flux writes it, has labels that the Kubernetes API takes", () => {
+  const LONG = `0.1.0-rc.1+${"build.".repeat(20)}7`;
+
+  test.each<[ChartName, string, string]>([
+    ["marina", "0.1.0+build.7", "0.1.0_build.7"],
+    ["marina", LONG, `0.1.0-rc.1_${"build.".repeat(20)}`.slice(0, 63)],
+    ["marina-classes", "0.1.0+build.7", "0.1.0_build.7"],
+  ])("%s %s", async (chart, version, label) => {
+    const { helm } = readStack();
+    const packed = await packageChart(folder, helm, { chart: pathOfChart(chart), version });
+    const valuesWith = INSTALLATIONS.filter(([, name]) => name === chart).map(([, , of]) => of);
+    for (const values of valuesWith.map((of) => of(sampleAccepted()))) {
+      const documents = await render(chart, packed, values);
+      const labels = documents.map((one) => read(one).metadata.labels ?? {});
+      const versions = labels.flatMap((of) => of["app.kubernetes.io/version"] ?? []);
+      expect(new Set(versions)).toEqual(new Set(chart === "marina" ? [label] : []));
+      await expectReadBack(documents);
+    }
+  });
+
+  test("and an image with that version as its tag, in which a `+` is not allowed", async () => {
+    const { helm } = readStack();
+    const chart = pathOfChart("marina");
+    const packed = await packageChart(folder, helm, { chart, version: "0.1.0+build.8" });
+    const documents = await render("marina", packed, REQUIRED_VALUES);
+    const images = documents.map(read).flatMap(({ spec }) => spec?.template?.spec?.containers ?? []);
+    expect(new Set(images.map(({ image }) => image))).toEqual(
+      new Set(["registry.example.com/marina:0.1.0-build.8"]),
+    );
+  });
 });

@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
 import { readStack } from "../platform/stack/testing.ts";
 
 const CHARTS = join(import.meta.dirname, "..", "..", "charts");
@@ -12,7 +13,12 @@ export type Values = Record<string, unknown>;
 export interface Rendered {
   apiVersion: string;
   kind: string;
-  metadata: { name: string; namespace?: string; annotations?: Record<string, string> };
+  metadata: {
+    name: string;
+    namespace?: string;
+    labels?: Record<string, string>;
+    annotations?: Record<string, string>;
+  };
   // biome-ignore lint/suspicious/noExplicitAny: whatever a test looks at
   [field: string]: any;
 }
@@ -58,6 +64,21 @@ export async function renderChart(
   const text = await runHelm(["template", chart, folder, "--namespace", namespace], values);
   const objects = parseAllDocuments(text).flatMap((document) => (document.toJS() as Rendered | null) ?? []);
   return { text, objects };
+}
+
+/**
+ * Packages a chart into a folder, under this version and with it as the version of the application. Returns the path of the
+ * package.
+ */
+export async function packageChart(
+  folder: string,
+  helm: string,
+  { chart, version }: { chart: string; version: string },
+): Promise<string> {
+  const { name } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));
+  const versions = ["--version", version, "--app-version", version];
+  await promisify(execFile)(helm, ["package", chart, ...versions, "--destination", folder]);
+  return join(folder, `${name}-${version}.tgz`);
 }
 
 /** The message of the refusal to render these values; empty when they are not refused. */

@@ -100,6 +100,22 @@ export async function installDefinitions(provider: ProviderDefinitions): Promise
 /** What this process has installed: the kubeconfig and the name of each definition. */
 const installed = new Set<string>();
 
+/** The providers of the chart marina-classes. */
+const PROVIDERS: readonly ProviderDefinitions[] = [
+  "cluster-api",
+  ...["kubevirt", "openstack", "aws/v2", "gcp"].map((name) => ({
+    module: `sigs.k8s.io/cluster-api-provider-${name}`,
+    folder: "config/crd",
+  })),
+  { module: "sigs.k8s.io/cluster-api-provider-vsphere", folder: "config/default/crd" },
+  { module: "github.com/ionos-cloud/cluster-api-provider-proxmox", folder: "config/crd" },
+];
+
+/** Installs what `installDefinitions` does, of every provider of the chart marina-classes. */
+export async function installProviderDefinitions(): Promise<void> {
+  for (const provider of PROVIDERS) await installDefinitions(provider);
+}
+
 /** Applies definitions and waits until they are served, and their schemas published, which comes later; each once. */
 async function installAll(wanted: readonly Manifest[], stack: StackInfo): Promise<void> {
   const toPlace = ({ metadata }: Manifest) => `${stack.kubeconfig} ${metadata.name}`;

@@ -4,13 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
-import {
-  type NextVersion,
-  packageChart,
-  VERSION,
-  writeImage,
-  writeNextVersion,
-} from "../../install/images.ts";
+import { type NextVersion, VERSION, writeImage, writeNextVersion } from "../../install/images.ts";
 import { CHART, openRelease, type Release } from "../../install/release.ts";
 import { openTenantClusters } from "../../install/tenant-clusters.ts";
 import { storyValues } from "../../install/values.ts";
@@ -18,6 +12,7 @@ import { ROOT } from "../../platform/stack/marina.ts";
 import { createProgress } from "../../platform/stack/progress.ts";
 import { type Stack, startStack } from "../../platform/stack/stack.ts";
 import { waitFor } from "../../platform/stack/testing.ts";
+import { packageChart } from "../../testing/chart.ts";
 import { type PlainRegistry, startPlainRegistry } from "../../testing/plain-registry.ts";
 import { createTenant, expectStatus } from "../../testing/tenant.ts";
 import { startControllers } from "./controllers.ts";
