@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readOptions } from "./e2e/platform/programs/options.ts";
 import { createProgress, reportWhile } from "./e2e/platform/stack/progress.ts";
 import { APP } from "./image.ts";
 import {
@@ -221,7 +221,7 @@ function describeImage(name: ImageName, version: string): string[] {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
+  const { values } = readOptions({
     options: {
       registry: { type: "string" },
       base: { type: "string", default: BASE },

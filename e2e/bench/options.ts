@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { readOptions } from "../platform/programs/options.ts";
 
 interface BenchOptions {
   /** The names on the command line. */
@@ -11,9 +11,9 @@ interface BenchOptions {
   renew: boolean;
 }
 
-/** The options of this run. Throws for one that is unknown. */
+/** The options of this run. */
 export function readBenchOptions(): BenchOptions {
-  const { positionals, values } = parseArgs({
+  const { positionals, values } = readOptions({
     allowPositionals: true,
     options: {
       short: { type: "boolean", default: false },

@@ -1,9 +1,9 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { messageOf } from "../../../shared/program/errors.ts";
 import { lastSeconds } from "../../checks/test-report/kept.ts";
 import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
+import { readOptions } from "../../platform/programs/options.ts";
 import { createProgress, formatElapsed } from "../../platform/stack/progress.ts";
 import { startStack } from "../../platform/stack/stack.ts";
 import type { StackInfo } from "../../platform/stack/stack-info.ts";
@@ -42,7 +42,7 @@ const OPTIONS = {
  * Exits with 1 when one fails.
  */
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: OPTIONS });
+  const { values } = readOptions({ options: OPTIONS });
   const selected = CLIENTS.filter(({ name }) => values.client?.includes(name) ?? true);
   if (selected.length === 0) throw new Error(`no client ${values.client?.join(", ")}`);
   const startedAt = performance.now();

@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { lastSeconds } from "../../checks/test-report/kept.ts";
 import { endProcessesOnInterrupt } from "../../platform/programs/interrupt.ts";
+import { readOptions } from "../../platform/programs/options.ts";
 import { createProgress, formatElapsed, reportWhile } from "../../platform/stack/progress.ts";
 import { ensurePythonPackages } from "../../platform/stack/python.ts";
 import { type Stack, startStack } from "../../platform/stack/stack.ts";
@@ -37,7 +37,7 @@ const OPTIONS = {
  * with 1 when anything was found.
  */
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: OPTIONS });
+  const { values } = readOptions({ options: OPTIONS });
   const startedAt = performance.now();
   const command = ["fuzz", ...process.argv.slice(2)].join(" ");
   const last = lastSeconds.read()[command];

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readOptions } from "../programs/options.ts";
 import { StartError } from "../programs/start-error.ts";
 
 /**
@@ -9,7 +9,7 @@ import { StartError } from "../programs/start-error.ts";
  */
 function main(): void {
   const root = join(import.meta.dirname, "..", "..", "..");
-  const { values } = parseArgs({ options: { dir: { type: "string", default: join(root, ".marina") } } });
+  const { values } = readOptions({ options: { dir: { type: "string", default: join(root, ".marina") } } });
   const environment = join(values.dir, "apiserver.env");
   if (!existsSync(environment)) throw new StartError(`No stack is in ${values.dir}: run npm start first.`);
   const program = join(root, "apiserver", "main.ts");

@@ -1,5 +1,5 @@
 import { dirname, join } from "node:path";
-import { parseArgs } from "node:util";
+import { readOptions } from "../programs/options.ts";
 import { StartError } from "../programs/start-error.ts";
 import { describeMissing } from "./later-parts.ts";
 import { createProgress, formatElapsed, type Progress } from "./progress.ts";
@@ -116,7 +116,7 @@ function stopOnSignals(): AbortSignal {
 
 async function main(): Promise<number> {
   const startedAt = Date.now();
-  const { values } = parseArgs({
+  const { values } = readOptions({
     options: {
       fresh: { type: "boolean", default: false },
       dir: { type: "string", default: DEFAULT_DIR },

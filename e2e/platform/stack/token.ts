@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { readOptions } from "../programs/options.ts";
 import { StartError } from "../programs/start-error.ts";
 import { requestToken } from "./identity.ts";
 import { ensureSecrets } from "./secrets.ts";
@@ -10,7 +10,7 @@ import { isUserName, USER_NAMES } from "./users.ts";
 /** `npm run -s token -- alice`: prints a fresh access token of a user of the running stack, valid for 12 hours. */
 async function main(): Promise<void> {
   const defaultDir = join(import.meta.dirname, "..", "..", "..", ".marina");
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = readOptions({
     options: { dir: { type: "string", default: defaultDir } },
     allowPositionals: true,
   });
