@@ -36,9 +36,19 @@ test("the commands of the pages for tenants work one after another, in one shell
     waitFor("kubectl to be built", () => existsSync(stack.kubectl)),
   ]);
   const first = read("first-cluster.md");
-  const pages = ["access", "billing", "clusters", "node-pools", "clients", "registry", "storage", "support"];
+  const pages = [
+    "members",
+    "access",
+    "billing",
+    "clusters",
+    "node-pools",
+    "clients",
+    "registry",
+    "storage",
+    "support",
+  ];
   const others = pages.map((page) => read(`${page}.md`));
-  expect(others.map(({ length }) => length)).toEqual([1, 1, 2, 1, 3, 1, 1, 2]);
+  expect(others.map(({ length }) => length)).toEqual([2, 1, 1, 2, 1, 3, 1, 1, 2]);
   const output = await runCommands([...first.slice(0, -1), ...others.flat(), ...first.slice(-1)], {
     ...shell,
     signal,
@@ -49,6 +59,8 @@ test("the commands of the pages for tenants work one after another, in one shell
   expect(output).toMatch(effects);
   expect(output).toMatch(nodes);
   expect(output).toMatch(/^shop$/m);
+  expect(output).toMatch(/"email":"carol@example.com","role":"member","source":"direct"/);
+  expect(output).toMatch(/"action":"member.invite","actor":"alice@example.com"/);
   expect(output).toContain('"clusters:update","nodepools:read"');
   expect(output).toMatch(/"forecast_eur": \d/);
   expect(output).toContain("secret/marina-registry created");
