@@ -72,7 +72,9 @@ test("fillers count only where a search has nothing else, and at most 12 words c
 
 test("a title counts more than a name, a name more than text, and equal ones keep their order", () => {
   const entry = (id: string, title: string, name: string, text: string) => ({
-    ...{ id, title, text },
+    id,
+    title,
+    text,
     names: [id, name],
     weight: 1,
   });

@@ -109,7 +109,10 @@ export function createSearch<Entry extends Searched>(
   });
   index.addAll(
     entries.map(({ id, title, names, text }) => ({
-      ...{ id, title, text, names },
+      id,
+      title,
+      names,
+      text,
       name: names[0] ?? "",
     })),
   );
