@@ -1,13 +1,23 @@
 import { type Context, Hono } from "hono";
 import { methodNotAllowed } from "hono/method-not-allowed";
 import { getPath } from "hono/utils/url";
-import { consumeVerifiedMembership, findTokenMembership, revokeApiTokens } from "./api-tokens/index.ts";
+import {
+  consumeVerifiedMembership,
+  findTokenMembership,
+  readTokenStore,
+  revokeApiTokens,
+} from "./api-tokens/index.ts";
 import { addApiTokenRoutes } from "./api-tokens/routes.ts";
 import { addAuditEventRoutes } from "./audit/deleters/routes.ts";
-import { recordStaffRequest } from "./audit/index.ts";
+import { readDeletionStore, recordStaffRequest } from "./audit/index.ts";
 import { addAuditRoutes } from "./audit/routes.ts";
 import { addBillingRoutes } from "./billing/routes.ts";
-import { requestRevocation, revokePending, startOffboarding } from "./cluster-accesses/index.ts";
+import {
+  readAccessStore,
+  requestRevocation,
+  revokePending,
+  startOffboarding,
+} from "./cluster-accesses/index.ts";
 import { addOffboardingRoutes } from "./cluster-accesses/offboarding/routes.ts";
 import { addClusterAccessRoutes } from "./cluster-accesses/routes.ts";
 import { addClusterRoutes } from "./clusters/routes.ts";
@@ -43,17 +53,17 @@ import { addNodePoolRoutes } from "./node-pools/routes.ts";
 import { lockOrganization } from "./organizations/index.ts";
 import { addAdminOrganizationRoutes, addOrganizationRoutes } from "./organizations/routes.ts";
 import { addQuotaRoutes } from "./quotas/routes.ts";
-import { createImageCheck } from "./registry/index.ts";
+import { createImageCheck, readCredentialStore, readScanStore } from "./registry/index.ts";
 import { addRegistryRoutes } from "./registry/routes.ts";
 import { hasPendingCreates } from "./resources/write/index.ts";
 import { addStorageQuotaRoutes } from "./storage-quotas/routes.ts";
 import { redeemTicket } from "./system-events/index.ts";
 import { addSystemEventRoutes } from "./system-events/routes.ts";
-import { closeTicketsOf, listTicketQuotas } from "./tickets/index.ts";
+import { closeTicketsOf, readTicketStores } from "./tickets/index.ts";
 import { addTicketRoutes } from "./tickets/routes.ts";
 import { requireOrganizationQuota } from "./users/index.ts";
 import { addUserIdentityRoutes, addUserRoutes } from "./users/routes.ts";
-import { deleteWebhooksOf } from "./webhooks/index.ts";
+import { deleteWebhooksOf, readWebhookStore } from "./webhooks/index.ts";
 import { addWebhookRoutes } from "./webhooks/routes.ts";
 
 export interface AppParts {
@@ -170,8 +180,19 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
   addUserRoutes(router, deps);
   addUserIdentityRoutes(router, deps, memberHooks);
   addQuotaRoutes(router, deps, {
-    listStoreQuotas: (orgId) =>
-      listTicketQuotas(deps.db, { orgId, at: deps.now(), limits: deps.config.ticketLimits }),
+    async readStores(tx, orgId) {
+      const { config } = deps;
+      const [tickets, tokens, webhooks, accesses, credentials, scans, deletions] = await sendTogether(
+        readTicketStores(tx, { orgId, at: deps.now(), limits: config.ticketLimits }),
+        readTokenStore(tx, orgId, config.maxApiTokensPerOrganization),
+        readWebhookStore(tx, orgId, config.webhooks.maxPerOrganization),
+        readAccessStore(tx, orgId, config.maxClusterAccessesPerOrganization),
+        readCredentialStore(tx, orgId),
+        readScanStore(tx, orgId),
+        readDeletionStore(tx, orgId),
+      );
+      return { ...tickets, ...tokens, ...webhooks, ...accesses, ...credentials, ...scans, ...deletions };
+    },
   });
   addAuditRoutes(router, deps);
   addAuditEventRoutes(router, deps);

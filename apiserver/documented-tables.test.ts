@@ -11,7 +11,8 @@ import { DETAIL_MEANINGS, REMEDIES } from "./http/openapi/components.ts";
 import { declareOperations, renderOpenApi } from "./openapi/render.ts";
 import { DEFAULT_QUOTAS } from "./quotas/config.ts";
 import { presentLimits } from "./quotas/present.ts";
-import { HELD_BY_ROUTES } from "./testing/holds-rows.ts";
+import { STORE_NAMES } from "./quotas/schema.ts";
+import { HELD_BY_ROUTES, HELD_RECORDS } from "./testing/holds-rows.ts";
 import { EVENT_CATALOG, webhookTest } from "./webhooks/event-schema.ts";
 
 const code = (text: string) => `\`${text}\``;
@@ -65,6 +66,15 @@ test("docs/tenants/limits.md has every quota with its default", () => {
     String(limit),
   ]);
   expect(readFacts("docs/tenants/limits.md", "## Quotas")).toEqual(expected);
+});
+
+test("docs/tenants/limits.md has every store with its default", () => {
+  const limits = Object.assign(
+    {},
+    ...Object.values({ ...HELD_RECORDS, ...HELD_BY_ROUTES }).map(({ ofOrganization }) => ofOrganization),
+  );
+  const expected = STORE_NAMES.map((name) => [code(name), String(limits[name])]);
+  expect(readFacts("docs/tenants/limits.md", "## Stores")).toEqual(expected);
 });
 
 test("docs/tenants/limits.md has the default of every number of things that a setting bounds", () => {

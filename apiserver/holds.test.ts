@@ -6,6 +6,7 @@ import type { Operation } from "./http/contract/operation.ts";
 import { MAX_PAGE_BYTES } from "./http/contract/page.ts";
 import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
 import { declareOperations, declareOtherRoutes, renderOpenApi } from "./openapi/render.ts";
+import { STORE_NAMES } from "./quotas/schema.ts";
 import { MAX_REPORT_BYTES } from "./registry/report.ts";
 import { HELD_BY_ROUTES, HELD_RECORDS } from "./testing/holds-rows.ts";
 import { findMaxJsonBytes } from "./testing/response-bytes.ts";
@@ -18,6 +19,8 @@ One request of each operation, with the default limits; [deployment.md](deployme
 Whatever the operations, the bytes of all bodies and unread responses of one user are bounded, and of one organization, address and
 process. Besides its records, a change adds a row to the audit log, and a POST with an Idempotency-Key one that is kept for
 24 hours. Seconds are those in which a request arrives, is worked on and its response is read.
+
+\`GET /api/v1/organizations/{orgID}/quotas\` shows every bound of an organization and what of it is in use.
 
 Bytes of a response are the most that its schema admits; of a page 1,048,576 and what is around its items, or one item that is
 larger. No response to a GET has more than 16,777,216, the share of one user in \`MARINA_MAX_UNREAD_BYTES\`: a larger one is refused
@@ -79,6 +82,24 @@ test("docs/operators/holds.md has every operation, with what one request of it c
 test("every POST says what it adds and what bounds that, and nothing else does", () => {
   const posts = operations.filter(({ method }) => method === "post").map(({ operationId }) => operationId);
   expect(Object.keys(HELD_RECORDS).toSorted()).toEqual(posts.toSorted());
+});
+
+test("every bound of an organization is shown in its quotas, and every store of them bounds something", () => {
+  const bounds = Object.entries({ ...HELD_RECORDS, ...HELD_BY_ROUTES });
+  const shown = bounds.map(([name, { ofOrganization = {} }]) => [
+    name,
+    Object.keys(ofOrganization).length > 0,
+  ]);
+  expect(shown).toEqual(bounds.map(([name, { bound }]) => [name, bound.includes("of an organization")]));
+  const limits = bounds.flatMap(([, { bound, ofOrganization = {} }]) =>
+    Object.entries(ofOrganization).map(([name, limit]) => ({ bound, name, limit })),
+  );
+  for (const { bound, name, limit } of limits)
+    expect(bound).toContain(
+      name === "attachment_bytes" ? `${limit / 1024 ** 3} GiB` : limit.toLocaleString("en"),
+    );
+  const names = new Set(limits.map(({ name }) => name));
+  expect([...names].toSorted()).toEqual(["clusters", "node_pools", ...STORE_NAMES].toSorted());
 });
 
 test("every route that is no operation says what a request of it can hold", () => {

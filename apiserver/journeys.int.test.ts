@@ -175,6 +175,11 @@ test.each<{
     limits: { files: 31, namedFunctions: 126, statements: 6, roundTrips: 3 },
   },
   {
+    journey: "GET of the quotas",
+    prepare: async () => () => send("GET", `${organization}/quotas`),
+    limits: { files: 1, namedFunctions: 1, statements: 1, roundTrips: 1 },
+  },
+  {
     journey: "GET of a node pool",
     prepare: () => whenSettled(() => send("GET", pool)),
     limits: { files: 28, namedFunctions: 82, statements: 3, roundTrips: 2 },

@@ -2,7 +2,7 @@ import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import type { Role, Scope } from "../http/authorization/permissions.ts";
-import { ApiError } from "../http/errors.ts";
+import { ApiError, describeExcess, type QuotaFigures } from "../http/errors.ts";
 import { auditApiToken } from "./present.ts";
 import { mintToken } from "./secret.ts";
 import { countLiveTokens, insertApiToken, updateApiToken } from "./store.ts";
@@ -83,12 +83,21 @@ export async function rotateApiToken(
   return { row, text };
 }
 
-async function requireCapacity(tx: Queryable, orgId: string, limit: number): Promise<void> {
-  const used = await countLiveTokens(tx, orgId);
+/** The live tokens of an organization, which may have `limit`, as one of its stores. */
+export async function readTokenStore(
+  db: Queryable,
+  orgId: string,
+  limit: number,
+): Promise<{ api_tokens: QuotaFigures }> {
+  return { api_tokens: { limit, used: await countLiveTokens(db, orgId) } };
+}
+
+async function requireCapacity(tx: Queryable, orgId: string, maxTokens: number): Promise<void> {
+  const { api_tokens: figures } = await readTokenStore(tx, orgId, maxTokens);
+  const { limit, used } = figures;
   if (used < limit) return;
-  const message = `the quota is ${limit}, ${used} in use, 1 more requested`;
   throw new ApiError("quota_exceeded", `The quota of API tokens is ${limit}, ${used} in use; revoke one.`, {
-    details: [{ field: "api_tokens", code: "out_of_range", message }],
+    details: [describeExcess("api_tokens", figures)],
   });
 }
 

@@ -1,4 +1,5 @@
 export type { ExternalDeletion } from "./deleters/find-deleters.ts";
+export { readDeletionStore } from "./deleters/store.ts";
 export {
   type AuditEventsConfig,
   type ExternalAudit,

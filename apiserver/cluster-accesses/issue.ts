@@ -25,7 +25,7 @@ import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
 import type { Deps } from "../deps.ts";
 import type { Author, TokenPrincipal, UserPrincipal } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
-import { ApiError, dependencyUnavailable } from "../http/errors.ts";
+import { ApiError, dependencyUnavailable, describeExcess } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createObjectName, isNotApplied } from "../resources/write/index.ts";
 import { summarize } from "./present.ts";
@@ -158,11 +158,10 @@ async function createAccess({ kube, config }: Deps, object: ClusterAccess): Prom
   } catch (error) {
     if (!(error instanceof KubeError && error.isQuotaExceeded)) throw error;
     const limit = config.maxClusterAccessesPerOrganization;
-    const message = `the quota is ${limit}, ${limit} in use, 1 more requested`;
     throw new ApiError(
       "quota_exceeded",
       `The organization has all ${limit} kubeconfigs of its quota; revoke one.`,
-      { details: [{ field: "accesses", code: "out_of_range", message }], cause: error },
+      { details: [describeExcess("accesses", { limit, used: limit })], cause: error },
     );
   }
 }

@@ -131,7 +131,7 @@ export const observedAccesses = pgTable(
     endedAt: timestamp("ended_at", { withTimezone: true }),
   },
   (table) => [
-    index("observed_accesses_live_idx").on(table.uid).where(sql`${table.endedAt} is null`),
+    index("observed_accesses_live_idx").on(table.orgId, table.id).where(sql`${table.endedAt} is null`),
     index("observed_accesses_ended_idx").on(table.endedAt),
   ],
 );

@@ -150,6 +150,18 @@ export function invalidField(field: string, code: DetailCode, message: string): 
   return validationFailed([{ field, code, message }]);
 }
 
+/** What a quota allows, and what of it is in use. */
+export interface QuotaFigures {
+  limit: number;
+  used: number;
+}
+
+/** The detail of a refusal by a quota; `field` is its name where the quotas of the organization or user are read. */
+export function describeExcess(field: string, { limit, used }: QuotaFigures, more = 1): ErrorDetail {
+  const message = `the quota is ${limit}, ${used} in use, ${more} more requested`;
+  return { field, code: "out_of_range", message };
+}
+
 /** For a request whose client has closed the connection: no client reads it, and no server failure is logged. */
 export function clientDisconnected(cause: unknown): ApiError {
   return new ApiError("bad_request", "The client closed the connection.", { retryAfterSeconds: 1, cause });

@@ -3,7 +3,7 @@ import type { Queryable } from "../db/client.ts";
 import { uniqueViolationOf } from "../db/errors.ts";
 import type { Author, Principal } from "../http/authentication/principal.ts";
 import type { Membership } from "../http/authorization/permissions.ts";
-import { ApiError, notFound } from "../http/errors.ts";
+import { ApiError, describeExcess, notFound } from "../http/errors.ts";
 import { lockOrganization } from "../organizations/index.ts";
 import { deleteGroupMember } from "./groups/member-store.ts";
 import { isLost } from "./groups/settle.ts";
@@ -98,10 +98,8 @@ export async function requireInvitationQuota(
   await lockInviter(tx, userId);
   const pending = await countPendingOf(tx, userId, resentId);
   if (pending < limit) return;
-  const message = `the quota is ${limit}, ${pending} in use, 1 more requested`;
-  throw new ApiError("quota_exceeded", `pending_invitations: ${message}.`, {
-    details: [{ field: "pending_invitations", code: "out_of_range", message }],
-  });
+  const detail = describeExcess("pending_invitations", { limit, used: pending });
+  throw new ApiError("quota_exceeded", `${detail.field}: ${detail.message}.`, { details: [detail] });
 }
 
 async function lockInvitation(tx: Queryable, { principal }: Author, id: string) {

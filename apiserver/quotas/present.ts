@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { z } from "@hono/zod-openapi";
 import type { QuotaAmounts, QuotaName } from "../../shared/crd/quota.ts";
 import type { Quotas } from "../organizations/index.ts";
-import type { quotasRecord, StoreQuota } from "./schema.ts";
+import { type quotasRecord, STORE_NAMES, type StoreQuotas } from "./schema.ts";
 
 /** Limits by their wire names; also what the audit log keeps. */
 export function presentLimits<T>(limits: Readonly<Record<QuotaName, T>>) {
@@ -18,7 +18,7 @@ export function presentLimits<T>(limits: Readonly<Record<QuotaName, T>>) {
 /** What an organization uses. */
 export interface QuotaUse {
   used: QuotaAmounts;
-  stores: StoreQuota[];
+  stores: StoreQuotas;
 }
 
 /** The wire form of the quotas of an organization. */
@@ -33,7 +33,7 @@ export function presentQuotas(
     effective: presentLimits(quotas.effective),
     defaults: presentLimits(defaults),
     used: presentLimits(used),
-    stores,
+    stores: STORE_NAMES.map((name) => ({ name, ...stores[name] })),
     updated_at: quotas.updatedAt?.toISOString() ?? null,
   };
 }

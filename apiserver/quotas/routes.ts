@@ -1,13 +1,14 @@
 import type { z } from "@hono/zod-openapi";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
-import { ensureNamespaceSoon, readQuotas, requireOrganization } from "../organizations/index.ts";
+import { ensureNamespaceSoon, requireOrganization } from "../organizations/index.ts";
 import { lockQuotas, type QuotaChange, setQuotas } from "./changes.ts";
 import { presentQuotas, quotasTag } from "./present.ts";
-import { quotasRecord, type StoreQuota, setQuotasBody } from "./schema.ts";
-import { readUse } from "./store.ts";
+import { quotasRecord, type StoreQuotas, setQuotasBody } from "./schema.ts";
+import { readQuotasAndUse } from "./store.ts";
 
 const tag = "Platform administration";
 const TENANT_RECORD = "/api/v1/organizations/{orgID}/quotas";
@@ -20,21 +21,18 @@ const readResponses = {
 
 /** What this slice asks of slices above it. */
 export interface QuotaHooks {
-  /** What an organization keeps in their stores, and may. */
-  listStoreQuotas(orgId: string): Promise<StoreQuota[]>;
+  /** What an organization keeps in their stores, and may. Awaits nothing before its statements are sent. */
+  readStores(tx: Queryable, orgId: string): Promise<StoreQuotas>;
 }
 
 /** The quotas of an organization, which its members read and the platform's staff sets. */
 export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): void {
   const { quotas: defaults } = deps.config;
-  const readUses = async (orgId: string) => ({
-    used: await readUse(deps.db, orgId),
-    stores: await hooks.listStoreQuotas(orgId),
-  });
+  const readAll = (orgId: string) =>
+    readQuotasAndUse(deps.db, { orgId, defaults }, (tx) => hooks.readStores(tx, orgId));
   const readRecord = async (orgId: string) => {
-    const quotas = await readQuotas(deps.db, orgId, defaults);
-    const uses = await readUses(orgId);
-    return { record: presentQuotas(quotas, defaults, uses), etag: quotasTag(quotas, uses) };
+    const { quotas, use } = await readAll(orgId);
+    return { record: presentQuotas(quotas, defaults, use), etag: quotasTag(quotas, use) };
   };
   addRoute(
     router,
@@ -103,8 +101,8 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
         apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),
       });
       await ensureNamespaceSoon(deps, orgID);
-      const used = await readUses(orgID);
-      return c.json(presentQuotas(quotas, defaults, used), 200, { ETag: quotasTag(quotas, used) });
+      const { use } = await readAll(orgID);
+      return c.json(presentQuotas(quotas, defaults, use), 200, { ETag: quotasTag(quotas, use) });
     },
   );
 }

@@ -5,10 +5,10 @@ import {
   idField,
   immutableField,
   readOnlyField,
-  textField,
   timestampField,
 } from "../http/contract/fields.ts";
 import { idSchema } from "../http/contract/validate.ts";
+import type { QuotaFigures } from "../http/errors.ts";
 
 /** The quotas by their names on the wire. */
 export const QUOTA_WIRE_NAMES = {
@@ -66,9 +66,28 @@ const amounts = z
   })
   .openapi("OrganizationQuotaAmounts");
 const MAX_STORE_USE = 2 ** 50;
+/** What an organization keeps elsewhere than in its clusters: a refusal has the name as the field of its detail. */
+export const STORE_NAMES = [
+  "open_tickets",
+  "tickets_per_day",
+  "ticket_messages_per_day",
+  "attachments_per_day",
+  "attachment_bytes",
+  "api_tokens",
+  "webhooks",
+  "accesses",
+  "registry_credentials",
+  "pending_image_scans",
+  "kubernetes_deletions_per_day",
+] as const;
+
+export type StoreName = (typeof STORE_NAMES)[number];
+
 const storeQuota = z
   .object({
-    name: textField(64, "What is limited."),
+    name: z.enum(STORE_NAMES).openapi({
+      description: "What is limited; where one more is refused, a field in `details` has this name.",
+    }),
     limit: countField(MAX_STORE_USE, "How much the organization may have."),
     used: countField(MAX_STORE_USE, "How much it has."),
   })
@@ -83,9 +102,9 @@ export const quotasRecord = z
     effective: amountsRecord("The limits in force."),
     defaults: amountsRecord("The platform's defaults."),
     used: amountsRecord("What is in use, including writes in progress."),
-    stores: z.array(storeQuota).max(16).openapi({
+    stores: z.array(storeQuota).max(STORE_NAMES.length).openapi({
       description:
-        "What the organization's members keep in tickets, and have added to them within 24 hours; limited by the configuration of the platform.",
+        "What else is limited for an organization, by the configuration of the platform: what it keeps now, and of `_per_day` what it has added within 24 hours. Accesses show some seconds after they begin or end.",
     }),
     updated_at: timestampField("When a limit was last set; null if never.").nullable(),
   })
@@ -100,13 +119,16 @@ export const quotasRecord = z
       effective: { clusters: 20, node_pools: 500, nodes: 1000, vcpus: 4000, memory_gb: 16_000 },
       defaults: { clusters: 100, node_pools: 500, nodes: 1000, vcpus: 4000, memory_gb: 16_000 },
       used: { clusters: 2, node_pools: 3, nodes: 9, vcpus: 18, memory_gb: 36 },
-      stores: [{ name: "open_tickets", limit: 500, used: 2 }],
+      stores: [
+        { name: "open_tickets", limit: 500, used: 2 },
+        { name: "api_tokens", limit: 100, used: 4 },
+      ],
       updated_at: "2026-11-21T09:00:00.000Z",
     },
   });
 
-/** The quotas of what an organization keeps elsewhere than in Kubernetes. */
-export type StoreQuota = z.output<typeof storeQuota>;
+/** What an organization may have in each of its stores, and has. */
+export type StoreQuotas = Readonly<Record<StoreName, QuotaFigures>>;
 
 /** Omitted limits are unchanged. What a GET returns may be sent back. */
 export const setQuotasBody = z

@@ -9,12 +9,13 @@ import {
   QUOTA_NAMES,
   type QuotaAmounts,
 } from "../../shared/crd/quota.ts";
-import type { Queryable } from "../db/client.ts";
+import type { Database, Queryable } from "../db/client.ts";
 import { sendTogether } from "../db/statement.ts";
-import { ApiError } from "../http/errors.ts";
-import { readQuotas } from "../organizations/index.ts";
+import { ApiError, describeExcess } from "../http/errors.ts";
+import { type Quotas, readQuotas } from "../organizations/index.ts";
 import { selectQuotaUse } from "../resources/project/index.ts";
-import { QUOTA_WIRE_NAMES, type QuotaEffect } from "./schema.ts";
+import type { QuotaUse } from "./present.ts";
+import { QUOTA_WIRE_NAMES, type QuotaEffect, type StoreQuotas } from "./schema.ts";
 
 /** What one object counts before a write and after it. */
 export interface ObjectAmounts {
@@ -53,11 +54,9 @@ export async function assessQuota(
   );
   const shortfalls = findShortfalls(limits, used, growth);
   if (shortfalls.length > 0) {
-    const details = shortfalls.map(({ name, limit, used: inUse, growth: more }) => ({
-      field: QUOTA_WIRE_NAMES[name],
-      code: "out_of_range" as const,
-      message: `the quota is ${limit}, ${inUse} in use, ${more} more requested`,
-    }));
+    const details = shortfalls.map(({ name, growth: more, ...figures }) =>
+      describeExcess(QUOTA_WIRE_NAMES[name], figures, more),
+    );
     throw new ApiError("quota_exceeded", describeShortfalls(shortfalls), { details });
   }
   const delta = sum(
@@ -79,6 +78,21 @@ function sum(amounts: readonly QuotaAmounts[]): QuotaAmounts {
 /** What the organization uses, objects by kubectl and GitOps and writes under way included. */
 export async function readUse(db: Queryable, orgId: string): Promise<QuotaAmounts> {
   return (await readUses(db, orgId, [])).used;
+}
+
+/**
+ * The quotas of an organization and what it uses. One connection, over which all statements go out together: those of
+ * `readStores`, too, which may await nothing before it sends them. Throws 404.
+ */
+export async function readQuotasAndUse(
+  db: Database,
+  { orgId, defaults }: QuotaScope,
+  readStores: (tx: Queryable) => Promise<StoreQuotas>,
+): Promise<{ quotas: Quotas; use: QuotaUse }> {
+  const [quotas, used, stores] = await db.transaction((tx) =>
+    sendTogether(readQuotas(tx, orgId, defaults), readUse(tx, orgId), readStores(tx)),
+  );
+  return { quotas, use: { used, stores } };
 }
 
 interface UseRow {

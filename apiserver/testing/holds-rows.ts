@@ -1,9 +1,16 @@
+import type { QUOTA_WIRE_NAMES, StoreName } from "../quotas/schema.ts";
+
+/** What `GET .../quotas` shows of an organization, by its name there. */
+type QuotaOfOrganization = StoreName | (typeof QUOTA_WIRE_NAMES)[keyof typeof QUOTA_WIRE_NAMES];
+
 /** What the POSTs of one caller leave in a store. */
 export interface HeldRecords {
   /** The rows or objects of one request. */
   adds: string;
   /** How many there can be, and what ends them. */
   bound: string;
+  /** The default of each bound of an organization in it. */
+  ofOrganization?: Partial<Record<QuotaOfOrganization, number>>;
 }
 
 /**
@@ -17,19 +24,32 @@ export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
   inviteMember: { adds: "1 invitation", bound: "100 pending ones of a user, 14 days each" },
   createGroupMapping: { adds: "1 group mapping", bound: "staff alone" },
   resendInvitation: { adds: "none", bound: "100 pending ones of a user, 14 days each" },
-  createApiToken: { adds: "1 API token", bound: "100 of an organization" },
+  createApiToken: {
+    adds: "1 API token",
+    bound: "100 of an organization",
+    ofOrganization: { api_tokens: 100 },
+  },
   rotateApiToken: { adds: "none", bound: "the secret is replaced" },
   createCluster: {
     adds: "1 Cluster, and its NodePools",
     bound: "100 clusters and 500 pools of an organization",
+    ofOrganization: { clusters: 100, node_pools: 500 },
   },
   upgradeCluster: { adds: "none", bound: "the Cluster changes" },
   rotateCredentials: { adds: "none", bound: "the Cluster changes" },
-  issueKubeconfig: { adds: "1 access", bound: "2,000 of an organization that are not revoked or expired" },
-  createNodePool: { adds: "1 NodePool", bound: "500 of an organization" },
+  issueKubeconfig: {
+    adds: "1 access",
+    bound: "2,000 of an organization that are not revoked or expired",
+    ofOrganization: { accesses: 2000 },
+  },
+  createNodePool: {
+    adds: "1 NodePool",
+    bound: "500 of an organization",
+    ofOrganization: { node_pools: 500 },
+  },
   replaceNode: { adds: "none", bound: "an annotation, which the operator removes" },
   createStreamTicket: { adds: "1 stream ticket", bound: "by requests, 30 s each" },
-  createWebhook: { adds: "1 webhook", bound: "20 of an organization" },
+  createWebhook: { adds: "1 webhook", bound: "20 of an organization", ofOrganization: { webhooks: 20 } },
   rotateWebhookSecret: { adds: "1 secret", bound: "6 of a webhook" },
   testWebhook: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
   redeliverWebhookEvent: { adds: "1 delivery", bound: "30 requests a minute of a user, 30 days each" },
@@ -37,20 +57,37 @@ export const HELD_RECORDS: Readonly<Record<string, HeldRecords>> = {
     adds: "10,000 deliveries",
     bound: "one pending or delivered of each event and webhook, 30 days each",
   },
-  closeMonth: { adds: "the invoices of a month", bound: "1 of an organization and month" },
+  closeMonth: { adds: "the invoices of a month", bound: "1 of each organization and month" },
   createCreditNote: { adds: "1 credit note", bound: "the amount of its invoice" },
-  createTicket: { adds: "1 ticket with a message", bound: "500 open, 100 a day of an organization" },
-  createTicketMessage: { adds: "1 message", bound: "1,000 of a ticket, 1,000 a day of an organization" },
+  createTicket: {
+    adds: "1 ticket with a message",
+    bound: "500 open, 100 a day of an organization",
+    ofOrganization: { open_tickets: 500, tickets_per_day: 100 },
+  },
+  createTicketMessage: {
+    adds: "1 message",
+    bound: "1,000 of a ticket, 1,000 a day of an organization",
+    ofOrganization: { ticket_messages_per_day: 1000 },
+  },
   createAdminTicketMessage: { adds: "1 message", bound: "staff alone" },
   createTicketAttachment: {
     adds: "1 attachment of 25 MiB",
     bound: "100 and 500 MiB of a ticket, 200 a day and 10 GiB of an organization",
+    ofOrganization: { attachments_per_day: 200, attachment_bytes: 10 * 1024 ** 3 },
   },
   completeTicketAttachment: { adds: "none", bound: "the attachment is moved" },
   createAdminTicketAttachment: { adds: "1 attachment of 25 MiB", bound: "staff alone" },
   completeAdminTicketAttachment: { adds: "none", bound: "the attachment is moved" },
-  requestTagScan: { adds: "1 scan", bound: "1,000 pending ones of an organization, 1 of an image" },
-  createRegistryCredential: { adds: "1 credential", bound: "1,000 of an organization" },
+  requestTagScan: {
+    adds: "1 scan",
+    bound: "1,000 pending ones of an organization, 1 of an image",
+    ofOrganization: { pending_image_scans: 1000 },
+  },
+  createRegistryCredential: {
+    adds: "1 credential",
+    bound: "1,000 of an organization",
+    ofOrganization: { registry_credentials: 1000 },
+  },
 };
 
 /** What one request of a route that is no operation can make a process hold, and its rows. */
@@ -84,7 +121,7 @@ export const HELD_BY_ROUTES: Readonly<Record<string, HeldByRoute>> = {
     bodyBytes: 0,
     responseBytes: "one token",
     adds: "1 grant to push",
-    bound: "1 of an organization",
+    bound: "1 of each organization",
   },
   "POST /kubernetes/audit-events": {
     caller: "the Kubernetes API",
@@ -92,6 +129,7 @@ export const HELD_BY_ROUTES: Readonly<Record<string, HeldByRoute>> = {
     responseBytes: "none",
     adds: "the deletions of a batch",
     bound: "600 requests a minute; 10,000 deletions of an organization, 24 hours each",
+    ofOrganization: { kubernetes_deletions_per_day: 10_000 },
   },
   "POST /registry/notifications": {
     caller: "the registry",

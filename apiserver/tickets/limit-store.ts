@@ -1,5 +1,6 @@
 import { and, count, eq, gt, isNull, ne, sql, sum } from "drizzle-orm";
 import type { Queryable } from "../db/client.ts";
+import { sendTogether } from "../db/statement.ts";
 import { ticketAttachments } from "./attachments/table.ts";
 import type { TicketLimits } from "./config.ts";
 import { type TicketRow, ticketMessages, tickets } from "./table.ts";
@@ -7,16 +8,26 @@ import { type TicketRow, ticketMessages, tickets } from "./table.ts";
 /** What counts in some of the limits. */
 export type TicketUse = Partial<Record<keyof TicketLimits, number>>;
 
+/** The limits of an organization: the others are of one ticket. */
+export type OrganizationTicketUse = Omit<
+  Required<TicketUse>,
+  "messagesPerTicket" | "attachmentsPerTicket" | "attachmentBytesPerTicket"
+>;
+
 /** What the members of an organization have in tickets, and have added since a moment. */
-export async function readTicketUse(db: Queryable, orgId: string, since: Date): Promise<TicketUse> {
-  const [opened] = await db
+export async function readTicketUse(
+  db: Queryable,
+  orgId: string,
+  since: Date,
+): Promise<OrganizationTicketUse> {
+  const opening = db
     .select({
       open: sql<number>`count(*) filter (where ${ne(tickets.status, "closed")})::int`,
       recent: sql<number>`count(*) filter (where ${gt(tickets.createdAt, since)})::int`,
     })
     .from(tickets)
     .where(eq(tickets.orgId, orgId));
-  const [written] = await db
+  const writing = db
     .select({ recent: count() })
     .from(ticketMessages)
     .where(
@@ -26,13 +37,14 @@ export async function readTicketUse(db: Queryable, orgId: string, since: Date): 
         eq(ticketMessages.authorType, "tenant"),
       ),
     );
-  const [attached] = await db
+  const attaching = db
     .select({
       recent: sql<number>`count(*) filter (where ${gt(ticketAttachments.createdAt, since)})::int`,
       bytes: sql<number>`coalesce(sum(${ticketAttachments.sizeBytes}) filter (where ${isNull(ticketAttachments.discardedAt)}), 0)::float8`,
     })
     .from(ticketAttachments)
     .where(and(eq(ticketAttachments.orgId, orgId), eq(ticketAttachments.authorType, "tenant")));
+  const [[opened], [written], [attached]] = await sendTogether(opening, writing, attaching);
   return {
     openTickets: opened?.open ?? 0,
     ticketsPerDay: opened?.recent ?? 0,

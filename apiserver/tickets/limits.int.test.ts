@@ -101,7 +101,7 @@ test("the platform's staff sees the limits and their use in the quotas of the or
   const path = `/api/v1/admin/organizations/${org.id}/quotas`;
   const { body } = await api.request("GET", path, { token: staff.token });
   const limits = DEFAULT_TICKET_LIMITS;
-  expect(body.stores).toEqual([
+  expect(body.stores.slice(0, 5)).toEqual([
     { name: "open_tickets", limit: limits.openTickets, used: 1 },
     { name: "tickets_per_day", limit: limits.ticketsPerDay, used: 1 },
     { name: "ticket_messages_per_day", limit: limits.messagesPerDay, used: 2 },

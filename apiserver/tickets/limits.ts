@@ -1,7 +1,7 @@
 import type { Queryable } from "../db/client.ts";
-import { ApiError, type ErrorDetail } from "../http/errors.ts";
+import { ApiError, describeExcess, type ErrorDetail, type QuotaFigures } from "../http/errors.ts";
 import type { TicketLimits } from "./config.ts";
-import { readTicketUse, readUseOfTicket, type TicketUse } from "./limit-store.ts";
+import { type OrganizationTicketUse, readTicketUse, readUseOfTicket, type TicketUse } from "./limit-store.ts";
 import type { TicketRow } from "./table.ts";
 
 /** What the members of an organization may add to tickets, by its names in messages and in the quotas record. */
@@ -28,13 +28,22 @@ export interface TicketQuotaScope {
   limits: TicketLimits;
 }
 
-/** The quotas of an organization's tickets as the platform's staff sees them, without those of a single ticket. */
-export async function listTicketQuotas(
+type TicketStores = Record<(typeof WIRE_NAMES)[keyof OrganizationTicketUse], QuotaFigures>;
+
+/** What an organization has in tickets and may, as stores of it: all limits but those of a single ticket. */
+export async function readTicketStores(
   db: Queryable,
   { orgId, at, limits }: TicketQuotaScope,
-): Promise<{ name: string; limit: number; used: number }[]> {
+): Promise<TicketStores> {
   const use = await readTicketUse(db, orgId, dayBefore(at));
-  return keysOf(use).map((name) => ({ name: WIRE_NAMES[name], limit: limits[name], used: use[name] ?? 0 }));
+  const figuresOf = (name: keyof typeof use) => ({ limit: limits[name], used: use[name] });
+  return {
+    [WIRE_NAMES.openTickets]: figuresOf("openTickets"),
+    [WIRE_NAMES.ticketsPerDay]: figuresOf("ticketsPerDay"),
+    [WIRE_NAMES.messagesPerDay]: figuresOf("messagesPerDay"),
+    [WIRE_NAMES.attachmentsPerDay]: figuresOf("attachmentsPerDay"),
+    [WIRE_NAMES.attachmentBytes]: figuresOf("attachmentBytes"),
+  };
 }
 
 /** Call it under the organization's row lock. Throws 422 quota_exceeded. */
@@ -83,8 +92,7 @@ export function requireCapacity(limits: TicketLimits, use: TicketUse, growth: Gr
   const exceeded = keysOf(growth).flatMap((name): ErrorDetail[] => {
     const [limit, used, more] = [limits[name], use[name] ?? 0, growth[name] ?? 0];
     if (used + more <= limit) return [];
-    const message = `the quota is ${limit}, ${used} in use, ${more} more requested`;
-    return [{ field: WIRE_NAMES[name], code: "out_of_range", message }];
+    return [describeExcess(WIRE_NAMES[name], { limit, used }, more)];
   });
   if (exceeded.length === 0) return;
   const message = exceeded.map((detail) => `${detail.field}: ${detail.message}`).join("; ");

@@ -1,7 +1,7 @@
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
-import { ApiError, validationFailed } from "../http/errors.ts";
+import { ApiError, describeExcess, validationFailed } from "../http/errors.ts";
 import { countOrganizationsCreatedBy } from "../organizations/index.ts";
 import type { UserQuotaAmounts } from "./config.ts";
 import {
@@ -28,9 +28,8 @@ export async function requireOrganizationQuota(
   const limit = effective.organizations;
   const used = await countOrganizationsCreatedBy(tx, userId);
   if (used < limit) return;
-  const message = `the quota is ${limit}, ${used} in use, 1 more requested`;
   throw new ApiError("quota_exceeded", `The quota of organizations is ${limit}, ${used} in use.`, {
-    details: [{ field: "organizations", code: "out_of_range", message }],
+    details: [describeExcess("organizations", { limit, used })],
   });
 }
 

@@ -4,7 +4,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { SubscribedType } from "../events/event-types.ts";
 import type { Author } from "../http/authentication/principal.ts";
-import { ApiError, invalidField } from "../http/errors.ts";
+import { ApiError, describeExcess, invalidField, type QuotaFigures } from "../http/errors.ts";
 import { makeQueuesDue } from "./deliverer/queue-store.ts";
 import { auditWebhook } from "./present.ts";
 import { addSecret, rotateSecret, type SecretKeys } from "./secrets/rotate.ts";
@@ -144,12 +144,21 @@ async function resume(tx: Queryable, orgId: string, webhookId: string): Promise<
   await makeQueuesDue(tx, [webhookId]);
 }
 
-async function requireCapacity(tx: Queryable, orgId: string, limit: number): Promise<void> {
-  const used = await countWebhooks(tx, orgId);
+/** The webhooks of an organization, which may have `limit`, as one of its stores. */
+export async function readWebhookStore(
+  db: Queryable,
+  orgId: string,
+  limit: number,
+): Promise<{ webhooks: QuotaFigures }> {
+  return { webhooks: { limit, used: await countWebhooks(db, orgId) } };
+}
+
+async function requireCapacity(tx: Queryable, orgId: string, maxWebhooks: number): Promise<void> {
+  const { webhooks: figures } = await readWebhookStore(tx, orgId, maxWebhooks);
+  const { limit, used } = figures;
   if (used < limit) return;
-  const message = `the quota is ${limit}, ${used} in use, 1 more requested`;
   throw new ApiError("quota_exceeded", `The quota of webhooks is ${limit}, ${used} in use; delete one.`, {
-    details: [{ field: "webhooks", code: "out_of_range", message }],
+    details: [describeExcess("webhooks", figures)],
   });
 }
 

@@ -1,3 +1,3 @@
-export { deleteWebhooksOf } from "./changes.ts";
+export { deleteWebhooksOf, readWebhookStore } from "./changes.ts";
 export { webhookJobs } from "./jobs.ts";
 export { startWebhookDeliverer } from "./start-deliverer.ts";

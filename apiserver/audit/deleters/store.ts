@@ -1,6 +1,7 @@
-import { eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
+import { count, eq, getTableColumns, inArray, lt, sql } from "drizzle-orm";
 import { createId } from "../../../shared/program/id.ts";
 import type { Database, Queryable } from "../../db/client.ts";
+import type { QuotaFigures } from "../../http/errors.ts";
 import { awaitedDeletions, deletionRequests } from "../table.ts";
 import type { DeletionRequest, ExternalDeletion } from "./find-deleters.ts";
 
@@ -54,6 +55,21 @@ export async function insertDeletionRequests(
     on conflict on constraint deletion_requests_pk do update set
       received_at = least(${receivedAt}, excluded.received_at),
       completed_at = greatest(${completedAt}, excluded.completed_at)`);
+}
+
+/** The requests that are kept of an organization, as one of its stores. */
+export async function readDeletionStore(
+  db: Queryable,
+  orgId: string,
+): Promise<{ kubernetes_deletions_per_day: QuotaFigures }> {
+  const kept = db
+    .select({ name: deletionRequests.name })
+    .from(deletionRequests)
+    .where(eq(deletionRequests.orgId, orgId))
+    .limit(MAX_REQUESTS)
+    .as("kept");
+  const [row] = await db.select({ used: count() }).from(kept);
+  return { kubernetes_deletions_per_day: { limit: MAX_REQUESTS, used: row?.used ?? 0 } };
 }
 
 /** Forgets requests that no deletion will be compared with any more. */

@@ -1,5 +1,6 @@
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, count, eq, isNull, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
+import type { QuotaFigures } from "../../http/errors.ts";
 import { type ObservedAccess, observedAccesses } from "../table.ts";
 
 /** Longer than a watch can be closed without a new list. */
@@ -67,6 +68,20 @@ export async function listUnended(
     .select({ uid, namespace, name })
     .from(observedAccesses)
     .where(and(isNull(endedAt), ofId));
+}
+
+/**
+ * The accesses of an organization that have not ended, as far as was recorded, as one of its stores. The Kubernetes API
+ * refuses one more than `limit`.
+ */
+export async function readAccessStore(
+  db: Queryable,
+  orgId: string,
+  limit: number,
+): Promise<{ accesses: QuotaFigures }> {
+  const isOne = and(eq(observedAccesses.orgId, orgId), isNull(observedAccesses.endedAt));
+  const [row] = await db.select({ used: count() }).from(observedAccesses).where(isOne);
+  return { accesses: { limit, used: row?.used ?? 0 } };
 }
 
 /** Forgets accesses that ended long ago. */

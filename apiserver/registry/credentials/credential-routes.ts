@@ -6,7 +6,7 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { versionTag } from "../../http/contract/etag.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import { ApiError, invalidField } from "../../http/errors.ts";
+import { invalidField } from "../../http/errors.ts";
 import { isClusterServed } from "../../resources/project/index.ts";
 import { requireRegistry } from "../backend/access.ts";
 import {
@@ -15,14 +15,12 @@ import {
   credentialPage,
   type credentialRecord,
 } from "./schema.ts";
-import { countCredentials, insertCredential, listCredentials, removeCredential } from "./store.ts";
+import { insertCredential, listCredentials, removeCredential, requireCredentialCapacity } from "./store.ts";
 import type { CredentialRow } from "./table.ts";
 import { CREDENTIAL_PREFIX } from "./verify.ts";
 
 const tag = "Registry";
 const COLLECTION = "/api/v1/organizations/{orgID}/registry/credentials";
-/** The limit of one organization: ten for each of a hundred clusters. */
-const MAX_CREDENTIALS = 1000;
 
 /** Operations on the credentials with which clusters pull images. */
 export function addCredentialRoutes(router: Router, deps: Deps): void {
@@ -60,8 +58,7 @@ function addCreate(router: Router, deps: Deps): void {
         async (tx, { id }) => {
           if (!(await isClusterServed(tx, orgId, clusterId)))
             throw invalidField("cluster_id", "not_found", "must be a cluster of the organization");
-          if ((await countCredentials(tx, orgId)) >= MAX_CREDENTIALS)
-            throw new ApiError("quota_exceeded", `The organization has ${MAX_CREDENTIALS} credentials.`);
+          await requireCredentialCapacity(tx, orgId);
           const { text, hash } = mintToken(id, CREDENTIAL_PREFIX);
           const row = { id, orgId, clusterId, secretHash: hash, createdAt: deps.now(), lastUsedAt: null };
           await insertCredential(tx, row);

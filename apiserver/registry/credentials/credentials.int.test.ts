@@ -45,6 +45,19 @@ test("a credential of a deleted cluster is neither listed nor found, and its row
   expect((await requestToken(password)).status).toBe(200);
 });
 
+test("one credential too many of the organization is 422 quota_exceeded, which names its store", async () => {
+  const orgId = await api.createOrganization();
+  const { cluster_id } = await addCluster(orgId);
+  await api.deps.sql`insert into registry_credentials (id, org_id, cluster_id, secret_hash, created_at)
+    select gen_random_uuid(), ${orgId}, ${cluster_id}, '', now() from generate_series(1, 999)`;
+  await create(orgId, cluster_id);
+  const refused = await api.request("POST", collectionOf(orgId), { body: { cluster_id } });
+  expect([refused.status, refused.body.error]).toMatchObject([
+    422,
+    { code: "quota_exceeded", details: [{ field: "registry_credentials" }] },
+  ]);
+});
+
 test("tokens for a cluster count against a quota of its credential", async () => {
   const orgId = await api.createOrganization();
   const { password } = (await create(orgId, (await addCluster(orgId)).cluster_id)).body;

@@ -2,9 +2,12 @@ import { and, asc, count, eq, gt, inArray, isNotNull, isNull } from "drizzle-orm
 import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
-import { notFound } from "../../http/errors.ts";
+import { ApiError, describeExcess, notFound, type QuotaFigures } from "../../http/errors.ts";
 import { clusterRecords } from "../../resources/project/table.ts";
 import { type CredentialRow, registryCredentials } from "./table.ts";
+
+/** The limit of one organization: ten for each of a hundred clusters. */
+const MAX_CREDENTIALS = 1000;
 
 /** The credentials of an organization's clusters that are not deleted, ordered by id; one row more than `limit`. */
 export async function listCredentials(
@@ -20,10 +23,22 @@ export async function listCredentials(
     .limit(limit + 1);
 }
 
-/** How many of them there are. */
-export async function countCredentials(tx: Queryable, orgId: string): Promise<number> {
-  const [row] = await tx.select({ total: count() }).from(registryCredentials).where(isLive(tx, orgId));
-  return row?.total ?? 0;
+/** The credentials of an organization's clusters that are not deleted, as one of its stores. */
+export async function readCredentialStore(
+  db: Queryable,
+  orgId: string,
+): Promise<{ registry_credentials: QuotaFigures }> {
+  const [row] = await db.select({ used: count() }).from(registryCredentials).where(isLive(db, orgId));
+  return { registry_credentials: { limit: MAX_CREDENTIALS, used: row?.used ?? 0 } };
+}
+
+/** Call it under the organization's row lock. Throws 422 quota_exceeded for one credential too many. */
+export async function requireCredentialCapacity(tx: Queryable, orgId: string): Promise<void> {
+  const { registry_credentials: figures } = await readCredentialStore(tx, orgId);
+  if (figures.used < figures.limit) return;
+  throw new ApiError("quota_exceeded", `The organization has ${figures.used} credentials; delete one.`, {
+    details: [describeExcess("registry_credentials", figures)],
+  });
 }
 
 /** Adds a credential. */

@@ -81,6 +81,7 @@ describe("the pending scans of an organization", () => {
     await expect(requestOne(MAX_PENDING)).rejects.toMatchObject({
       code: "rate_limited",
       retryAfterSeconds: 60,
+      details: [{ field: "pending_image_scans" }],
     });
     expect(await requestOne(0)).toMatchObject({ state: "pending", priority: PRIORITIES.requested });
   });

@@ -1,7 +1,7 @@
 import { and, count, eq, gte, inArray, isNotNull, isNull, lt, ne, sql } from "drizzle-orm";
 import type { Queryable } from "../../db/client.ts";
 import { chunk } from "../../db/statement.ts";
-import { ApiError } from "../../http/errors.ts";
+import { ApiError, describeExcess, type QuotaFigures } from "../../http/errors.ts";
 import { findKnownDigests } from "../digest-store.ts";
 import type { ImageScan } from "../report.ts";
 import { registryScans, type ScanRow } from "./table.ts";
@@ -44,21 +44,30 @@ export const MAX_PENDING = 1000;
 const MAX_PENDING_UNASKED = 500;
 const RETRY_AFTER_SECONDS = 60;
 
+/** The pending scans of an organization, those that run included, as one of its stores. */
+export async function readScanStore(
+  db: Queryable,
+  orgId: string,
+): Promise<{ pending_image_scans: QuotaFigures }> {
+  const pending = db
+    .select({ digest: registryScans.digest })
+    .from(registryScans)
+    .where(and(eq(registryScans.orgId, orgId), isNotNull(registryScans.dueAt)))
+    .limit(MAX_PENDING)
+    .as("pending");
+  const [row] = await db.select({ used: count() }).from(pending);
+  return { pending_image_scans: { limit: MAX_PENDING, used: row?.used ?? 0 } };
+}
+
 /** How many more scans of an organization may be pending; 0 when there are more than that already. */
 async function findFreeCapacity(
   tx: Queryable,
   orgId: string,
   priority: ScanRequest["priority"],
 ): Promise<number> {
-  const pending = tx
-    .select({ digest: registryScans.digest })
-    .from(registryScans)
-    .where(and(eq(registryScans.orgId, orgId), isNotNull(registryScans.dueAt)))
-    .limit(MAX_PENDING)
-    .as("pending");
-  const [row] = await tx.select({ total: count() }).from(pending);
+  const { used } = (await readScanStore(tx, orgId)).pending_image_scans;
   const limit = priority <= PRIORITIES.pushed ? MAX_PENDING : MAX_PENDING_UNASKED;
-  return Math.max(0, limit - (row?.total ?? 0));
+  return Math.max(0, limit - used);
 }
 
 /**
@@ -71,6 +80,7 @@ export async function requestScan(tx: Queryable, request: ScanRequest): Promise<
   if (dueAt === null && (await findFreeCapacity(tx, orgId, priority)) === 0)
     throw new ApiError("rate_limited", `${MAX_PENDING} scans of this organization are pending; try again.`, {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
+      details: [describeExcess("pending_image_scans", { limit: MAX_PENDING, used: MAX_PENDING })],
     });
   const isActive = inArray(registryScans.state, ["pending", "running"]);
   const [row] = await tx

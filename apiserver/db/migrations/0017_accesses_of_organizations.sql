@@ -1,0 +1,2 @@
+DROP INDEX "observed_accesses_live_idx";--> statement-breakpoint
+CREATE INDEX "observed_accesses_live_idx" ON "observed_accesses" USING btree ("org_id","id") WHERE "observed_accesses"."ended_at" is null;
