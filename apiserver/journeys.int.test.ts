@@ -177,7 +177,7 @@ test.each<{
   {
     journey: "GET of the quotas",
     prepare: async () => () => send("GET", `${organization}/quotas`),
-    limits: { files: 1, namedFunctions: 1, statements: 1, roundTrips: 1 },
+    limits: { files: 36, namedFunctions: 97, statements: 12, roundTrips: 2 },
   },
   {
     journey: "GET of a node pool",
