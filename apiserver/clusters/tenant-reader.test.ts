@@ -12,6 +12,7 @@ import {
   json,
   large,
   listOf,
+  manyKeys,
   PATIENT,
   slowBytes,
 } from "./testing-tenant.ts";
@@ -34,6 +35,11 @@ describe("what a cluster leaves behind is unknown, with the reason, and never an
     [
       "lists names that no object can have",
       json(listOf([{ metadata: { name: "x".repeat(254), namespace: "a" }, spec: {} }])),
+      /not what Kubernetes/,
+    ],
+    [
+      "lists an object of 300,000 keys",
+      json(listOf([{ metadata: manyKeys(300_000), spec: {} }])),
       /not what Kubernetes/,
     ],
     ["lists null", json(listOf([null])), /not what Kubernetes/],

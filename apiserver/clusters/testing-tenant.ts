@@ -40,6 +40,10 @@ export const listOf = (items: unknown, metadata: unknown = {}) => ({
   items,
 });
 
+/** A record of some characters for each key: of 300,000 it is nearly as large as a response may be. */
+export const manyKeys = (count: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [index.toString(36), ""]));
+
 const MEGABYTE = Buffer.alloc(1024 * 1024, " ");
 
 /** Writes so many MiB, as fast as they are taken, after the `first` bytes. */

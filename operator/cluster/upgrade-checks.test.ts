@@ -1,11 +1,10 @@
 import { expect, test } from "vitest";
 import { KubeError } from "../../shared/kube/errors.ts";
-import { toUnknownCheck } from "../../shared/tenant/upgrade/read-checks.ts";
-import type { UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
+import { toUnknownCheck, type UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import { createUpgradeChecker } from "./upgrade-checks.ts";
 
 const KEY = "org/shop";
-const UNKNOWN = toUnknownCheck({ kind: "APIResource", name: "nodes.v1" }, "no");
+const UNKNOWN = toUnknownCheck({ kind: "APIResource", namespace: null, name: "nodes.v1" }, "no");
 const BLOCKING: UpgradeCheck = { ...UNKNOWN, check: "version_skew", severity: "blocking" };
 const refusal = new KubeError({ status: 0, reason: "ConnectionRefused", kubeMessage: "connection refused" });
 

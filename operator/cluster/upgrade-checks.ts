@@ -2,8 +2,8 @@ import { KubeError } from "../../shared/kube/errors.ts";
 import { splitKey } from "../../shared/kube/object.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { createReadSlots, describeTenantError, READ_LIMITS } from "../../shared/tenant/connect.ts";
-import { readUpgradeChecks, toUnknownCheck } from "../../shared/tenant/upgrade/read-checks.ts";
-import { isBlocking, type UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
+import { readUpgradeChecks } from "../../shared/tenant/upgrade/read-checks.ts";
+import { isBlocking, toUnknownCheck, type UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import type { Caches } from "../caches.ts";
 import { findTenant, type TenantAccess } from "../tenant/tenant.ts";
 
@@ -76,7 +76,7 @@ export function createUpgradeChecker({ read, onChange, now, log }: CheckerOption
     const checks = await readOnce(key, entry.target).catch((error: unknown) =>
       stopped.signal.aborted
         ? []
-        : [toUnknownCheck({ kind: "NonResourceURL", name: "/" }, explain(error, key))],
+        : [toUnknownCheck({ kind: "NonResourceURL", namespace: null, name: "/" }, explain(error, key))],
     );
     // What an end of this process has cut off says nothing of the cluster.
     if (stopped.signal.aborted) return;

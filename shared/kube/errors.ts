@@ -219,10 +219,13 @@ export function clipError(error: unknown, request: string): KubeError {
   });
 }
 
+/** Characters that are not seen, or by which others stand in another line or direction. */
+const INVISIBLE = /\p{C}|\p{Zl}|\p{Zp}/gu;
+
 /**
- * The first characters of a text of a tenant, as a separate string: a part of a string that V8 cuts out would keep the
- * whole of it in memory. Half a surrogate pair at the end becomes U+FFFD.
+ * The first characters of a text of a tenant, for people: what is no visible character, and half a surrogate pair at the
+ * end, is U+FFFD. A separate string: a part of a string that V8 cuts out would keep the whole of it in memory.
  */
 export function copyClipped(text: string, maxLength: number): string {
-  return Buffer.from(text.slice(0, maxLength)).toString();
+  return Buffer.from(text.slice(0, maxLength).replaceAll(INVISIBLE, "\uFFFD")).toString();
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { KubeError } from "../../kube/errors.ts";
 import type { TenantClient } from "../tenant-client.ts";
 import { readBudgetChecks } from "./budget-checks.ts";
 import { listNodes } from "./node-checks.ts";
@@ -36,9 +37,9 @@ const ofKubelet = { annotations: { "kubernetes.io/config.mirror": "x" } };
 const terminating = { deletionTimestamp: "2026-11-28T09:00:00Z" };
 
 /** The checks of an upgrade to 1.35.1, and what was asked for of pods, of which a page has two. */
-async function check(one: object, pods: object[]) {
+async function check(budgets: object | object[], pods: object[]) {
   const asked: (string | undefined)[] = [];
-  const objects: Record<string, object[]> = { nodes: NODES, poddisruptionbudgets: [one], pods };
+  const objects: Record<string, object[]> = { nodes: NODES, poddisruptionbudgets: [budgets].flat(), pods };
   const listPage: TenantClient["listPage"] = async (
     { kind, schema, fieldSelector },
     selector,
@@ -46,6 +47,9 @@ async function check(one: object, pods: object[]) {
     namespace,
   ) => {
     if (kind.plural === "pods") asked.push(`${namespace} ${selector}`, `${fieldSelector}`);
+    if (namespace === "gone") throw new KubeError({ status: 0, reason: "Aborted", kubeMessage: "aborted" });
+    if (namespace === "refused")
+      throw new KubeError({ status: 400, reason: "BadRequest", kubeMessage: "unable to parse" });
     const all = (objects[kind.plural] ?? []).map((item) => schema.parse(item));
     if (kind.plural !== "pods") return { items: all, next: undefined };
     const end = Number(next) + 2;
@@ -56,6 +60,67 @@ async function check(one: object, pods: object[]) {
   for await (const one of found) checks.push(one.check);
   return { checks, asked };
 }
+
+/** The selectors that no pods are asked for with. */
+const labelled = (count: number) => ({
+  matchLabels: Object.fromEntries(Array.from({ length: count }, (_, index) => [`key-${index}`, ""])),
+});
+const expressed = (expressions: number, values: number) => ({
+  matchExpressions: Array.from({ length: expressions }, () => ({
+    key: "a",
+    operator: "In",
+    values: Array.from({ length: values }, () => "b"),
+  })),
+});
+const NOT_LOOKED_FOR = expect.stringMatching(
+  /allows no eviction, and its pods were not looked for: .* 100 requirements or 8192 characters/,
+);
+const REFUSED = "The API server of the cluster could not be read: unable to parse";
+
+test.each<[string, string, object, unknown]>([
+  ["of 101 labels", "shop", labelled(101), NOT_LOOKED_FOR],
+  ["of 101 expressions", "shop", expressed(101, 0), NOT_LOOKED_FOR],
+  ["of 5,000 values", "shop", expressed(1, 5_000), NOT_LOOKED_FOR],
+  ["of 9,000 characters", "shop", { matchLabels: { app: "x".repeat(9_000) } }, NOT_LOOKED_FOR],
+  ["that the API server refuses", "refused", { matchLabels: { app: "two words" } }, REFUSED],
+])(
+  "a budget with a selector %s is unknown, and hides none behind it",
+  async (_name, namespace, selector, message) => {
+    const odd = { ...budget(FULL, { selector }), metadata: { name: "aaa", namespace, generation: 1 } };
+    const { checks, asked } = await check([odd, budget(FULL)], [pod()]);
+    const object = { kind: "PodDisruptionBudget", namespace, name: "aaa" };
+    expect(checks).toEqual([
+      expect.objectContaining({ check: "unknown", severity: "warning", object, message }),
+      expect.objectContaining({ check: "pods_not_evictable", severity: "blocking" }),
+    ]);
+    expect(asked).toHaveLength(message === REFUSED ? 4 : 2);
+  },
+);
+
+test.each<[string, object]>([
+  ["100 labels", labelled(100)],
+  ["100 expressions", expressed(100, 10)],
+])("a budget with a selector of %s is found", async (_name, selector) => {
+  const { checks } = await check(budget(FULL, { selector }), [pod()]);
+  expect(checks).toEqual([expect.objectContaining({ check: "pods_not_evictable" })]);
+});
+
+test("of thousands of labels no more are looked at than a selector may have", async () => {
+  let looked = 0;
+  const matchLabels = new Proxy(labelled(5_000).matchLabels, {
+    get(labels, key) {
+      looked += 1;
+      return Reflect.get(labels, key);
+    },
+  });
+  await check(budget(FULL, { selector: { matchLabels } }), []);
+  expect(looked).toBeLessThanOrEqual(101);
+});
+
+test("budgets are unknown together once the time for all that is read is over", async () => {
+  const late = { ...budget(FULL), metadata: { name: "web", namespace: "gone", generation: 1 } };
+  await expect(check([late, budget(FULL)], [pod()])).rejects.toMatchObject({ reason: "Aborted" });
+});
 
 test("the name of a pod's node has at most 253 characters", async () => {
   await expect(check(budget(FULL), [pod({ node: "a".repeat(254) })])).rejects.toThrow(/253/);

@@ -8,7 +8,7 @@ import {
   tenantNamespace,
 } from "../tenant-client.ts";
 import type { TenantNode } from "./node-checks.ts";
-import type { Finding, UpgradeCheck } from "./upgrade-check.ts";
+import { type Finding, findOfOne, toUnknownCheck, type UpgradeCheck } from "./upgrade-check.ts";
 
 const count = z.int().min(0).max(2_147_483_647).default(0);
 
@@ -33,20 +33,49 @@ const podKind = defineTenantKind(
 );
 type TenantPod = z.output<typeof podKind.schema>;
 
-/** Checked as one: a record of zod makes issues of all entries. */
-const labels = z.custom<Record<string, string>>(
-  (value) =>
-    typeof value === "object" &&
-    value !== null &&
-    Object.values(value).every((one) => typeof one === "string"),
-  "labels are expected",
-);
+/** A selector of more requirements or of a longer query is not asked with: the work for it is the platform's. */
+const MAX_REQUIREMENTS = 100;
+const MAX_QUERY_LENGTH = 8_192;
+/** One value takes two characters of a query. */
+const MAX_VALUES = MAX_QUERY_LENGTH / 2;
+
+/** Checked as one, and no further than is asked with: a record of zod makes issues of all entries. */
+const labels = z.custom<Record<string, string>>((value) => {
+  if (typeof value !== "object" || value === null) return false;
+  let count = 0;
+  for (const key in value) {
+    count += 1;
+    if (count > MAX_REQUIREMENTS || typeof Reflect.get(value, key) !== "string") return false;
+  }
+  return true;
+}, "labels are expected");
+
+const isShortList = (value: unknown, max: number): value is unknown[] =>
+  Array.isArray(value) && value.length <= max;
 
 const expression = z.object({
   key: z.string(),
   operator: z.enum(["In", "NotIn", "Exists", "DoesNotExist"]),
-  values: tenantList(z.string()).default([]),
+  values: z
+    .custom<string[]>(
+      (value) => isShortList(value, MAX_VALUES) && value.every((one) => typeof one === "string"),
+    )
+    .default([]),
 });
+
+/** The query that asks for its pods: undefined without a selector, null where it is not asked with. */
+const selectorQuery = z
+  .object({
+    matchLabels: labels.default({}),
+    matchExpressions: z
+      .custom<unknown[]>((value) => isShortList(value, MAX_REQUIREMENTS))
+      .pipe(tenantList(expression))
+      .default([]),
+  })
+  .transform(toQuery)
+  .pipe(z.string().max(MAX_QUERY_LENGTH))
+  .nullish()
+  .catch(null);
 
 const budgetKind = defineTenantKind(
   {
@@ -59,12 +88,7 @@ const budgetKind = defineTenantKind(
   z.object({
     metadata: z.object({ name: tenantName, namespace: tenantNamespace, generation: count }),
     spec: z.object({
-      selector: z
-        .object({
-          matchLabels: labels.default({}),
-          matchExpressions: tenantList(expression).default([]),
-        })
-        .optional(),
+      selector: selectorQuery,
       unhealthyPodEvictionPolicy: z.string().optional(),
     }),
     status: z
@@ -83,7 +107,10 @@ type TenantBudget = z.output<typeof budgetKind.schema>;
 /** For each target, the nodes that an upgrade to it replaces, by name. */
 type ReplacedNodes = ReadonlyMap<string, ReadonlyMap<string, TenantNode>>;
 
-/** The disruption budgets that allow no eviction, of whose pods some are on nodes that an upgrade to a target replaces. */
+/**
+ * The disruption budgets that allow no eviction, of whose pods some are on nodes that an upgrade to a target replaces. One
+ * whose pods cannot be read is `unknown`, beside the others.
+ */
 export async function* readBudgetChecks(
   client: Pick<TenantClient, "listPage">,
   nodes: Promise<readonly TenantNode[]>,
@@ -92,12 +119,25 @@ export async function* readBudgetChecks(
   const present = await nodes;
   const replaced = new Map(targets.map((target) => [target, findReplaced(present, target)]));
   for (const budget of await listAllPages(client, budgetKind)) {
-    const selector = toQuery(budget.spec.selector);
-    if (budget.status.disruptionsAllowed > 0 || isWithoutPods(budget) || selector === undefined) continue;
-    const held = await countHeld(client, selector, budget, replaced);
-    for (const [target, count] of held) yield { target, check: toCheck(budget, count) };
+    if (budget.status.disruptionsAllowed > 0 || isWithoutPods(budget)) continue;
+    yield* await findOfOne(toObject(budget), () => findHeld(client, budget, replaced));
   }
 }
+
+/** What it finds of one budget. Rejects with a KubeError. */
+async function findHeld(
+  client: Pick<TenantClient, "listPage">,
+  budget: TenantBudget,
+  replaced: ReplacedNodes,
+): Promise<Finding[]> {
+  const { selector } = budget.spec;
+  if (selector === undefined) return [];
+  if (selector === null) return [{ check: toUnknownCheck(toObject(budget), NOT_ASKED_WITH) }];
+  const held = await countHeld(client, selector, budget, replaced);
+  return [...held].map(([target, count]) => ({ target, check: toCheck(budget, count) }));
+}
+
+const NOT_ASKED_WITH = `The disruption budget allows no eviction, and its pods were not looked for: its selector has more than ${MAX_REQUIREMENTS} requirements or ${MAX_QUERY_LENGTH} characters.`;
 
 function findReplaced(nodes: readonly TenantNode[], target: string): ReadonlyMap<string, TenantNode> {
   const replaced = nodes.filter(({ version }) => withoutPrefix(version) !== withoutPrefix(target));
@@ -135,11 +175,16 @@ function isWithoutPods({ metadata, status }: TenantBudget): boolean {
   return isCounted && status.expectedPods === 0;
 }
 
-/** A selector in the notation of a query; undefined for one that matches no pod. */
-function toQuery(selector: TenantBudget["spec"]["selector"]): string | undefined {
-  if (selector === undefined) return undefined;
-  const labels = Object.entries(selector.matchLabels).map(([key, value]) => `${key}=${value}`);
-  const expressions = selector.matchExpressions.map(({ key, operator, values }) => {
+/** A selector in the notation of a query. */
+function toQuery({
+  matchLabels,
+  matchExpressions,
+}: {
+  matchLabels: Record<string, string>;
+  matchExpressions: readonly z.output<typeof expression>[];
+}): string {
+  const labels = Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`);
+  const expressions = matchExpressions.map(({ key, operator, values }) => {
     if (operator === "Exists") return key;
     if (operator === "DoesNotExist") return `!${key}`;
     return `${key} ${operator === "In" ? "in" : "notin"} (${values.join(",")})`;
@@ -169,12 +214,16 @@ function isReady({ columns }: TenantPod, node: TenantNode): boolean {
   return node.isReady && isComplete(columns.Ready) && isComplete(columns["Readiness Gates"]);
 }
 
-function toCheck({ metadata, status }: TenantBudget, held: string): UpgradeCheck {
-  const { currentHealthy, desiredHealthy } = status;
+function toObject({ metadata: { namespace, name } }: TenantBudget): UpgradeCheck["object"] {
+  return { kind: "PodDisruptionBudget", namespace, name };
+}
+
+function toCheck(budget: TenantBudget, held: string): UpgradeCheck {
+  const { currentHealthy, desiredHealthy } = budget.status;
   return {
     check: "pods_not_evictable",
     severity: "blocking",
-    object: { kind: "PodDisruptionBudget", namespace: metadata.namespace, name: metadata.name },
+    object: toObject(budget),
     message: `The disruption budget allows no eviction: it asks for ${desiredHealthy} ready pods and has ${currentHealthy}. Pods of it on nodes that are replaced: ${held}. Each of these nodes waits for them until the drain timeout of its node pool is over.`,
     fix: "Run more replicas or let the budget allow one eviction, and make pods ready that are not.",
   };

@@ -35,11 +35,6 @@ test.each<[string, string, string[]]>([
   expect(checks).toEqual(expected.length === 0 ? [] : [[...expected, "Node", "node-0"]]);
 });
 
-test("kubelets that block come before those that do not, whatever the order of the nodes", async () => {
-  const checks = await check({ Version: "v1.36.0" }, { Version: "N/A" }, { Version: "v1.31.0" });
-  expect(checks.map(([, , , name]) => name)).toEqual(["node-2", "node-0", "node-1"]);
-});
-
 test.each([
   ["version", { Version: "1".repeat(257) }],
   ["status", { Version: "v1.35.1", Status: "x".repeat(257) }],

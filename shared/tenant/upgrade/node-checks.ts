@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { defineTenantKind, listAllPages, type TenantClient, tenantName } from "../tenant-client.ts";
-import { type Finding, isBlocking, type UpgradeCheck } from "./upgrade-check.ts";
+import type { Finding, UpgradeCheck } from "./upgrade-check.ts";
 
 /** A whole node is some ten KiB, of which most are the names of images. */
 const nodeKind = defineTenantKind(
@@ -38,7 +38,7 @@ const VERSION = /^v?(\d{1,4})\.(\d{1,4})\./;
 
 /**
  * The nodes whose kubelets an API server of a target does not support: too old ones block, newer ones do not become worse
- * by the upgrade. Those that block come first, for not all may be listed.
+ * by the upgrade.
  */
 export async function* readSkewChecks(
   nodes: Promise<readonly TenantNode[]>,
@@ -47,12 +47,11 @@ export async function* readSkewChecks(
   const present = await nodes;
   for (const target of targets) {
     const wanted = toMinors(target);
-    const found = present.flatMap(({ name, version }): UpgradeCheck[] => {
+    for (const { name, version } of present) {
       const check = findSkew(toMinors(version), wanted);
-      return check === undefined ? [] : [{ ...check, object: { kind: "Node", namespace: null, name } }];
-    });
-    for (const check of found.filter(isBlocking)) yield { target, check };
-    for (const check of found) if (!isBlocking(check)) yield { target, check };
+      if (check === undefined) continue;
+      yield { target, check: { ...check, object: { kind: "Node", namespace: null, name } } };
+    }
   }
 }
 

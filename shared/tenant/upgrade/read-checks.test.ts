@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KubeError } from "../../kube/errors.ts";
+import { KubeError, toKubeError } from "../../kube/errors.ts";
 import { createTenantClient } from "../tenant-client.ts";
 import { readUpgradeChecks } from "./read-checks.ts";
 
@@ -86,6 +86,31 @@ test("of more than 100 of a kind 100 are listed, and that there are more", async
   expect(checks).toContainEqual(unknown("/metrics", "More than 100 were found; the others are not listed."));
 });
 
+/** A node with a kubelet of this version; 1.31 is too old for 1.35. */
+const node = (version: string) => ({ cells: [version, "Ready"], object: { metadata: { name: version } } });
+const tableOf = (names: string[], rows: object[]) => ({
+  columnDefinitions: names.map((name) => ({ name })),
+  rows,
+});
+
+test("what blocks is listed, whatever was found before it that does not", async () => {
+  const rows = [...Array.from({ length: 150 }, () => node("v1.36.0")), node("v1.31.0")];
+  const checks = (await read({ ...NO_METRICS, "/nodes": tableOf(["Version", "Status"], rows) })) ?? [];
+  expect(checks).toHaveLength(101);
+  expect(checks[0]).toMatchObject({ severity: "blocking", object: { name: "v1.31.0" } });
+  expect(checks.at(-1)).toEqual(unknown("nodes.v1", "More than 100 were found; the others are not listed."));
+});
+
+test.each([
+  ["a message of the API server", { message: "no\u202e\u0000way" }, "no\uFFFD\uFFFDway"],
+  ["a page of half a MB", { message: "\n".repeat(500_000) }, "\uFFFD".repeat(300)],
+])("%s stands in a check without marks that are not seen, and cut", async (_name, body, expected) => {
+  const error = toKubeError({ status: 500, headers: {}, body: { kind: "Status", ...body } }, "GET");
+  const checks = await read({ ...NO_METRICS, "/poddisruptionbudgets": error });
+  const message = `The API server of the cluster could not be read: ${expected}`;
+  expect(checks).toEqual([unknown("poddisruptionbudgets.v1.policy", message)]);
+});
+
 test("blocking checks come first, and what did not answer in time is unknown beside what did", async () => {
   const error = new KubeError({ status: 0, reason: "Aborted", kubeMessage: "This operation was aborted" });
   const checks = await read({ "/metrics": metric("1.35"), "": error });
@@ -130,21 +155,14 @@ test.each<[string, Answers]>([
 test("each target has its own checks, for which nodes, budgets and pods are read once", async () => {
   const metadata = { name: "web", namespace: "shop", generation: 1 };
   const status = { disruptionsAllowed: 0, expectedPods: 1, currentHealthy: 1, desiredHealthy: 1 };
-  const columns = (...names: string[]) => names.map((name) => ({ name }));
   const answers = {
     "/metrics": `apiserver_x 1\n${metric("1.36")}`,
     "/poddisruptionbudgets": { items: [{ metadata, spec: { selector: {} }, status }] },
-    "/nodes": {
-      columnDefinitions: columns("Version", "Status"),
-      rows: [
-        { cells: ["v1.35.1", "Ready"], object: { metadata: { name: "new" } } },
-        { cells: ["v1.32.0", "Ready"], object: { metadata: { name: "old" } } },
-      ],
-    },
-    "/pods": {
-      columnDefinitions: columns("Node", "Ready", "Readiness Gates"),
-      rows: [{ cells: ["new", "1/1", "<none>"], object: { metadata: {} } }],
-    },
+    "/nodes": tableOf(["Version", "Status"], [node("v1.35.1"), node("v1.32.0")]),
+    "/pods": tableOf(
+      ["Node", "Ready", "Readiness Gates"],
+      [{ cells: ["v1.35.1", "1/1", "<none>"], object: { metadata: {} } }],
+    ),
   };
   const paths: string[] = [];
   const found = await readAll(answers, ["1.35.1", "1.36.0"], paths);

@@ -5,7 +5,7 @@ import { readBudgetChecks } from "./budget-checks.ts";
 import { readCertificateChecks } from "./certificate-checks.ts";
 import { listNodes, readSkewChecks, type TenantNode } from "./node-checks.ts";
 import { readRemovedApis } from "./removed-api-checks.ts";
-import { type Finding, isBlocking, type UpgradeCheck } from "./upgrade-check.ts";
+import { type Finding, isBlocking, toUnknownCheck, type UpgradeCheck } from "./upgrade-check.ts";
 import { readWebhookChecks } from "./webhook-checks.ts";
 
 /** Of each read and target; more are one check `unknown`. */
@@ -61,44 +61,46 @@ export async function readUpgradeChecks(
   );
 }
 
+/** Of one target: all that block come first, for not all of the others may be listed. */
+interface Found {
+  blocking: UpgradeCheck[];
+  others: UpgradeCheck[];
+}
+
 /** What was found of each target, also before an error, which is its last check; and how many findings there were. */
 async function collect(
-  of: { kind: string; name: string },
+  { kind, name }: { kind: string; name: string },
   findings: AsyncIterable<Finding>,
   targets: readonly string[],
 ): Promise<{ checks: ReadonlyMap<string, UpgradeCheck[]>; count: number; error?: KubeError }> {
-  const checks = new Map<string, UpgradeCheck[]>(targets.map((target) => [target, []]));
+  const all = new Map<string, Found>(targets.map((target) => [target, { blocking: [], others: [] }]));
+  const object = { kind, namespace: null, name };
   let count = 0;
+  let error: KubeError | undefined;
   try {
     for await (const { check, target } of findings) {
       count += 1;
-      // One more is kept, by which it is known below.
-      for (const [of, found] of checks)
-        if ((target ?? of) === of && found.length <= MAX_FOUND) found.push(check);
-      if ([...checks.values()].every((found) => found.length > MAX_FOUND)) break;
+      for (const [each, found] of all) if ((target ?? each) === each) keep(found, check);
+      if ([...all.values()].every(({ blocking }) => blocking.length > MAX_FOUND)) break;
     }
-    cutOff(of, checks);
-    return { checks, count };
-  } catch (error) {
-    if (!(error instanceof KubeError)) throw error;
-    cutOff(of, checks);
-    for (const found of checks.values()) found.push(toUnknownCheck(of, describeTenantError(error)));
-    return { checks, count, error };
+  } catch (thrown) {
+    if (!(thrown instanceof KubeError)) throw thrown;
+    error = thrown;
   }
+  const unknown = error === undefined ? [] : [toUnknownCheck(object, describeTenantError(error))];
+  const checks = new Map([...all].map(([target, found]) => [target, [...toList(found, object), ...unknown]]));
+  return { checks, count, ...(error && { error }) };
 }
 
-function cutOff(of: { kind: string; name: string }, checks: ReadonlyMap<string, UpgradeCheck[]>): void {
+/** One more than is listed is kept, by which it is known that there are more. */
+function keep({ blocking, others }: Found, check: UpgradeCheck): void {
+  const list = isBlocking(check) ? blocking : others;
+  if (list.length <= MAX_FOUND) list.push(check);
+}
+
+function toList({ blocking, others }: Found, object: UpgradeCheck["object"]): UpgradeCheck[] {
+  const found = [...blocking, ...others];
+  if (found.length <= MAX_FOUND) return found;
   const message = `More than ${MAX_FOUND} were found; the others are not listed.`;
-  for (const found of checks.values())
-    if (found.length > MAX_FOUND)
-      found.splice(MAX_FOUND, Number.POSITIVE_INFINITY, toUnknownCheck(of, message));
-}
-
-/** That something was not read or is not listed: a warning. */
-export function toUnknownCheck(
-  { kind, name }: { kind: string; name: string },
-  message: string,
-): UpgradeCheck {
-  const fix = "Look at it in the cluster yourself before you upgrade.";
-  return { check: "unknown", severity: "warning", object: { kind, namespace: null, name }, message, fix };
+  return [...found.slice(0, MAX_FOUND), toUnknownCheck(object, message)];
 }

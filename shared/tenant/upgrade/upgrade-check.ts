@@ -1,6 +1,7 @@
 import { ADVICE_BY_REASON } from "../../crd/rest-words.ts";
-import { copyClipped } from "../../kube/errors.ts";
+import { copyClipped, KubeError } from "../../kube/errors.ts";
 import { count } from "../../program/wording.ts";
+import { describeTenantError } from "../connect.ts";
 
 /** What an upgrade finds: the kinds of checks. */
 export const UPGRADE_CHECKS = [
@@ -66,11 +67,30 @@ function nameObjects(checks: readonly UpgradeCheck[]): string {
   return `${names.join(", ")}${more === 0 ? "" : `, and ${more} more`}`;
 }
 
-/** A cluster names its objects as it likes: what is no visible character stands as U+FFFD. */
 function nameObject({ object: { kind, namespace, name } }: UpgradeCheck): string {
-  const place = namespace === null ? "" : `${namespace}/`;
-  return copyClipped(
-    `${kind} ${place}${name}`.replaceAll(/\p{C}|\p{Zl}|\p{Zp}/gu, "\uFFFD"),
-    MAX_NAME_LENGTH,
-  );
+  return clipName(namespace === null ? `${kind} ${name}` : `${kind} ${namespace}/${name}`);
+}
+
+/** A cluster names its objects as it likes: this is what stands in a sentence. */
+export function clipName(name: string): string {
+  return copyClipped(name, MAX_NAME_LENGTH);
+}
+
+/** That something was not read or is not listed: a warning. */
+export function toUnknownCheck(object: UpgradeCheck["object"], message: string): UpgradeCheck {
+  const fix = "Look at it in the cluster yourself before you upgrade.";
+  return { check: "unknown", severity: "warning", object, message, fix };
+}
+
+/** What is found of one object; a check `unknown` where that cannot be read, unless the time for all is over. */
+export async function findOfOne(
+  object: UpgradeCheck["object"],
+  find: () => Promise<Finding[]>,
+): Promise<Finding[]> {
+  try {
+    return await find();
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.isAborted) throw error;
+    return [{ check: toUnknownCheck(object, describeTenantError(error)) }];
+  }
 }
