@@ -5,13 +5,13 @@ import type { ObservedCluster } from "./observe.ts";
 import { aCluster, aClusterPool, aPool, CAPABLE, CLUSTER_ID, NOW, observeBlue } from "./testing.ts";
 
 function topologyOf(observed: ObservedCluster) {
-  const decision = decideChildren(observed, CLUSTER_ID, NOW);
+  const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
   if (!decision.ok) throw new Error(`rejected: ${decision.problem.reason}`);
   return { ...decision.capiCluster.spec?.topology, problem: decision.problem };
 }
 
 function problemOf(observed: ObservedCluster) {
-  return decideChildren(observed, CLUSTER_ID, NOW).problem;
+  return decideChildren(observed, undefined, CLUSTER_ID, NOW).problem;
 }
 
 const poor = (...without: string[]) =>
@@ -141,7 +141,7 @@ describe("the version", () => {
 
 describe("the worker subnet", () => {
   const subnetOf = (observed: ObservedCluster) => {
-    const decision = decideChildren(observed, CLUSTER_ID, NOW);
+    const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
     return decision.ok ? decision.subnet : decision.problem.reason;
   };
   const noLock = { own: undefined, taken: new Set(["10.64.0.0/24"]) };
@@ -185,7 +185,7 @@ test.each([
   ],
 ])("with %s nothing is applied", (_name, observed, reason) => {
   expect(problemOf(observed)?.reason).toBe(reason);
-  expect(decideChildren(observed, CLUSTER_ID, NOW).ok).toBe(false);
+  expect(decideChildren(observed, undefined, CLUSTER_ID, NOW).ok).toBe(false);
 });
 
 function named(name: string, metadata: object = {}) {
@@ -197,7 +197,7 @@ describe("a cluster whose plan was removed", () => {
   const gold = (version: string) => observeBlue({ cluster: aCluster({ plan: "gold", version }) });
 
   test("keeps its class, control plane and version, and its pools are applied", () => {
-    const kept = decideChildren(gold("1.34"), CLUSTER_ID, NOW);
+    const kept = decideChildren(gold("1.34"), undefined, CLUSTER_ID, NOW);
     expect(kept).toMatchObject({
       ok: true,
       problem: undefined,
@@ -210,7 +210,7 @@ describe("a cluster whose plan was removed", () => {
   });
 
   test("is not upgraded, and says why", () => {
-    const decision = decideChildren(gold("1.35"), CLUSTER_ID, NOW);
+    const decision = decideChildren(gold("1.35"), undefined, CLUSTER_ID, NOW);
     expect(decision).toMatchObject({ ok: true, problem: { reason: "UnknownPlan" } });
     expect(decision.ok && decision.capiCluster.spec?.topology?.version).toBe("v1.34.2");
   });

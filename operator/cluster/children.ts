@@ -33,7 +33,7 @@ import {
 } from "./networks.ts";
 import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
 import { composeUnknownPlan, findPackageProblem } from "./package.ts";
-import { chooseRequested, findBlockedUpgrade } from "./upgrade-hold.ts";
+import { chooseRequested, findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
 import { findCapiPoolReadinessWait } from "./waits.ts";
 
@@ -60,7 +60,12 @@ export type Decision =
  * The Cluster API object for this cluster and its pools. A new cluster whose class does not support its authorized CIDRs or its
  * private endpoint is not made; of one that exists the list stays as it is in force.
  */
-export function decideChildren(observed: ObservedCluster, id: string, now: Date): Decision {
+export function decideChildren(
+  observed: ObservedCluster,
+  upgrade: RequestedUpgrade | undefined,
+  id: string,
+  now: Date,
+): Decision {
   const { cluster, settings } = observed;
   const isNew = observed.capi === undefined && !wasThere(observed);
   const expired = isNew ? findExpired("cluster", cluster, now) : undefined;
@@ -78,7 +83,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
   if (observed.capi === undefined && observed.blocker !== undefined)
     return { ok: false, problem: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
-  const choice = chooseClassAndVersion(observed, plan, pinned, unknownPlan);
+  const choice = chooseClassAndVersion(observed, upgrade, plan, pinned, unknownPlan);
   if (choice === undefined) {
     const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
@@ -123,7 +128,7 @@ export function decideChildren(observed: ObservedCluster, id: string, now: Date)
     ok: true,
     target,
     subnet,
-    problem: findBlockedUpgrade(observed) ?? problem ?? findTaintsProblem(observed),
+    problem: findBlockedUpgrade(upgrade) ?? problem ?? findTaintsProblem(observed),
     policyProblem,
     capiCluster,
   };
@@ -193,6 +198,7 @@ function findPinnedClass(observed: ObservedCluster, plan: PlanMapping): { name: 
  */
 function chooseClassAndVersion(
   observed: ObservedCluster,
+  upgrade: RequestedUpgrade | undefined,
   plan: PlanMapping,
   pinned: { name: string; namespace: string },
   unknownPlan: Problem | undefined,
@@ -200,7 +206,7 @@ function chooseClassAndVersion(
   const { capi, cluster, catalogue, classes } = observed;
   const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
   const lastTarget = cluster.status?.targetVersion;
-  const requested = chooseRequested(observed);
+  const requested = chooseRequested(observed, upgrade);
   const stepOn = (capabilities: ClassCapabilities) =>
     chooseVersion({ requested, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
   const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);

@@ -14,7 +14,7 @@ import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
 import { isRestricted } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { findBlockedUpgrade, findUpgradeHold } from "./upgrade-hold.ts";
+import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 
 /** The next step where a tenant can only wait. */
 export const ADVICE = "If this lasts, ask the platform's operator to look at the cluster.";
@@ -40,6 +40,7 @@ export interface ClusterPool {
 /** What the conditions of a cluster are decided from. */
 export interface Facts {
   observed: ObservedCluster;
+  upgrade: RequestedUpgrade | undefined;
   problem: Problem | undefined;
   /** What an accepted cluster waits for before anything of it is made. */
   wait: Problem | undefined;
@@ -71,7 +72,7 @@ export function clusterCondition(
  */
 export function decideClusterConditions(facts: Facts): ClusterCondition[] {
   const { observed } = facts;
-  const blocked = findBlockedUpgrade(observed);
+  const blocked = findBlockedUpgrade(facts.upgrade);
   const decided = [
     decideControlPlane(observed),
     decideWorkers(facts),
@@ -217,7 +218,7 @@ function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): b
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {
   const { target, running } = facts;
-  const hold = findUpgradeHold(facts.observed);
+  const hold = facts.upgrade?.hold;
   if (hold?.state === "checking")
     return clusterCondition("Upgrading", "True", "CheckingUpgrade", hold.message);
   if (running === undefined || target === undefined || running === target) return undefined;

@@ -9,14 +9,13 @@ import { count } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { findLongWait } from "../events/long-wait.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { describeBegunUpgrade } from "./upgrade-hold.ts";
+import { describeBegunUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 
 /** What the operator does to a cluster, as the `action` of its Events. */
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
 
 /**
- * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for what an upgrade finds that
- * begins, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
+ * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;
@@ -27,8 +26,6 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   if (last?.version !== undefined && last.version !== next.version) {
     record("Normal", "Upgraded", `Upgraded from ${last.version} to ${next.version}.`, "Upgrade");
   }
-  const begun = describeBegunUpgrade(observed, next.targetVersion);
-  if (begun !== undefined) record("Warning", begun.reason, begun.note, "Upgrade");
   const stalled = findCondition(next.conditions, "Stalled");
   const before = findCondition(last?.conditions, "Stalled");
   const wasStalled = before?.status === "True" && before.reason === stalled?.reason;
@@ -53,6 +50,17 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
     events.push({ ...event, dedupeKey: identifyChange(event, generation, since) });
   }
   return events;
+}
+
+/** What an upgrade is warned of that begins by this target; undefined = nothing, also while it does not begin. */
+export function composeBegunUpgrade(
+  observed: ObservedCluster,
+  upgrade: RequestedUpgrade | undefined,
+  target: string | undefined,
+): RecordedEvent | undefined {
+  if (upgrade === undefined || upgrade.target !== target) return undefined;
+  const begun = describeBegunUpgrade(upgrade, observed.upgradeChecks);
+  return begun && composeEvent(observed, { type: "Warning", action: "Upgrade", ...begun });
 }
 
 /** Whether the message is what node pools wait for. */

@@ -85,16 +85,16 @@ describe("a cluster whose name is another Namespace's", () => {
     });
     const plan = reconcileCluster({ ...observed, cluster: aCluster({}, { status: {} }) }, NOW);
     expect([plan.apply, plan.remove]).toEqual([[], []]);
-    const decision = decideChildren(observed, CLUSTER_ID, NOW);
+    const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
     expect(decision).toMatchObject({ ok: false, target: "1.34.2", problem: { reason: "NameTaken" } });
   });
 
   test("is made where each Namespace has names of its own", () => {
-    expect(decideChildren(observeBlue(elsewhere), CLUSTER_ID, NOW).ok).toBe(true);
+    expect(decideChildren(observeBlue(elsewhere), undefined, CLUSTER_ID, NOW).ok).toBe(true);
   });
 });
 
 test("what Cluster API has already is applied under its name, whoever else has the name", () => {
-  const decision = decideChildren(observeBlue({ classes: SHARED }), CLUSTER_ID, NOW);
+  const decision = decideChildren(observeBlue({ classes: SHARED }), undefined, CLUSTER_ID, NOW);
   expect(decision).toMatchObject({ ok: true, capiCluster: { metadata: { name: aCluster().metadata.name } } });
 });

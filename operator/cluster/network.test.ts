@@ -4,7 +4,7 @@ import type { ObservedCluster } from "./observe.ts";
 import { aCluster, CLUSTER_ID, NOW, observeBlue } from "./testing.ts";
 
 function networkOf(observed: ObservedCluster) {
-  const decision = decideChildren(observed, CLUSTER_ID, NOW);
+  const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
   if (!decision.ok) throw new Error(`rejected: ${decision.problem.message}`);
   return decision.capiCluster.spec?.clusterNetwork;
 }
@@ -33,7 +33,7 @@ describe("a new cluster", () => {
     ["Services of the platform", { pods: ["10.130.0.0/16"] }, "10.130.0.0/16 and 10.128.0.0/12"],
     ["its nodes", { services: ["10.64.0.0/16"] }, "10.64.0.0/16 and 10.64.3.0/24"],
   ])("whose network overlaps that of %s is refused, and the message names both", (_, given, both) => {
-    const { problem } = decideChildren(fresh(given), CLUSTER_ID, NOW);
+    const { problem } = decideChildren(fresh(given), undefined, CLUSTER_ID, NOW);
     expect(problem).toMatchObject({ reason: "NetworksOverlap" });
     expect(problem?.message).toContain(both);
   });

@@ -6,7 +6,7 @@ import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { capiClusterKind } from "../capi/kinds.ts";
+import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import { removePoolEntry } from "../capi/topology.ts";
 import {
@@ -21,10 +21,11 @@ import {
 import { releaseSubnet, takeSubnet } from "../subnets/lock.ts";
 import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
-import { composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
+import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
+import { decideUpgrade } from "./upgrade-hold.ts";
 import {
   adoptRestored,
   composeMissingPools,
@@ -52,14 +53,15 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
   const { organization } = observed;
   const identity = readIdentity(observed.cluster, isTakenOver(observed));
+  const upgrade = decideUpgrade(observed);
   const problem = findIdentityProblem(organization, observed.olderDuplicate, identity) ?? findLoss(observed);
   if (problem !== undefined || organization.kind !== "known") {
     const adoption = identity === "unconfirmed" ? { apply: adoptRestored(observed), remove: [] } : NO_STEPS;
-    const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, problem }, now);
+    const plan = composeClusterPlan(adoption, { ...NOTHING_DECIDED, observed, upgrade, problem }, now);
     return organization.kind === "known" ? { ...plan, metadata: findMissingFinalizer(metadata) } : plan;
   }
   const id = idOf(observed.cluster) ?? observed.candidateId;
-  const decision = decideChildren(observed, id, now);
+  const decision = decideChildren(observed, upgrade, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
   const steps = withCapiUid(observed, suspendOrResume(observed, pending));
   const missing = decision.ok ? findMissingPools(observed) : [];
@@ -69,6 +71,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const decided = rejection.problem ?? (wait === undefined ? decision.problem : undefined);
   const input: StatusInput = {
     observed,
+    upgrade,
     problem: missing.length > 0 ? composeMissingPools(missing) : decided,
     wait,
     id,
@@ -114,6 +117,7 @@ interface Steps {
 
 const NO_STEPS: Steps = { apply: [], remove: [] };
 const NOTHING_DECIDED = {
+  upgrade: undefined,
   wait: undefined,
   id: undefined,
   target: undefined,
@@ -243,10 +247,33 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
+/**
+ * What an upgrade is warned of is recorded with the version that Cluster API gets, after which nobody knows that it began;
+ * with the status where that version goes there later.
+ */
 function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterPlan {
-  const { observed } = input;
+  const { observed, upgrade } = input;
   const { status, requeueAfterMs } = composeClusterStatus(input, now);
   const changed = changedStatus(observed.cluster.status, status);
+  const warning = changed && composeBegunUpgrade(observed, upgrade, changed.targetVersion);
+  const step = findUpgradeStep(observed, apply);
   const events = changed === undefined ? [] : composePhaseEvents(observed, changed);
-  return composePlan({ apply, remove, status: changed, events, requeueAfterMs });
+  return composePlan({
+    apply:
+      warning === undefined ? apply : apply.map((one) => (one === step ? { ...one, event: warning } : one)),
+    remove,
+    status: changed,
+    events: warning === undefined || step !== undefined ? events : [warning, ...events],
+    requeueAfterMs,
+  });
+}
+
+/** The step by which Cluster API gets another version than it has; undefined = none, also for a cluster that is created. */
+export function findUpgradeStep({ capi }: ObservedCluster, apply: readonly Step[]): Step | undefined {
+  if (capi === undefined) return undefined;
+  return apply.find((step) => {
+    if (step.verb !== "apply" || step.kind !== capiClusterKind) return false;
+    const { spec } = step.object as CapiCluster;
+    return spec?.topology?.version !== capi.object.spec?.topology?.version;
+  });
 }

@@ -33,7 +33,7 @@ import { isNameTakenAmong } from "./namesakes.ts";
 import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
-import { reconcileCluster } from "./reconcile.ts";
+import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { TaintRefusals } from "./taint-refusals.ts";
 import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
@@ -130,7 +130,9 @@ export async function runCluster(
         continue;
       }
       const isUpgradeRejected =
-        failure.kind === "rejected" && current.upgradeRejection === undefined && isUpgrade(observed, plan);
+        failure.kind === "rejected" &&
+        current.upgradeRejection === undefined &&
+        findUpgradeStep(observed, plan.apply) !== undefined;
       current = isUpgradeRejected
         ? { ...current, upgradeRejection: failure.message }
         : { ...current, applyFailure: failure };
@@ -207,13 +209,6 @@ async function isCacheCurrent(
     versionOf(capi) === versionOf(caches.capiClusters.get(key)) &&
     (isCached ? versionOf(ca) : undefined) === versionOf(caches.authorities.get(nameCaSecret(key)))
   );
-}
-
-/** Whether the plan requests another version from Cluster API than it has. */
-function isUpgrade({ capi }: ObservedCluster, plan: Plan<unknown>): boolean {
-  const desired = findCapiCluster(plan);
-  if (capi === undefined || desired === undefined) return false;
-  return desired.spec?.topology?.version !== capi.object.spec?.topology?.version;
 }
 
 /** The Cluster API cluster that the plan applies; undefined = none. */

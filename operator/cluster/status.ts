@@ -42,6 +42,7 @@ import {
   decideRegistered,
   findAccessReportMs,
 } from "./tenant-conditions.ts";
+import type { RequestedUpgrade } from "./upgrade-hold.ts";
 
 type NewTransition = Omit<ClusterTransition, "sequence" | "at">;
 
@@ -50,6 +51,7 @@ type Conditions = readonly ConditionLike[];
 /** What this reconcile decided, as far as the status reports it. */
 export interface StatusInput {
   observed: ObservedCluster;
+  upgrade: RequestedUpgrade | undefined;
   problem: Problem | undefined;
   /** The id, once it is accepted. */
   id: string | undefined;
@@ -77,6 +79,7 @@ export function composeClusterStatus(
   const target = input.target ?? last?.targetVersion;
   const facts: Facts = {
     observed,
+    upgrade: input.upgrade,
     problem: input.problem,
     wait: input.wait,
     policyProblem: input.policyProblem,

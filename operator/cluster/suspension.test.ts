@@ -32,7 +32,7 @@ function withCapi(observed: ObservedCluster, object: CapiCluster): ObservedClust
 
 /** `observed` after the decided Cluster API Cluster was applied, paused as `paused` says. */
 function applied(observed: ObservedCluster, paused?: { byUs: boolean }): ObservedCluster {
-  const decision = decideChildren(observed, CLUSTER_ID, NOW);
+  const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
   if (!decision.ok || observed.capi === undefined) throw new Error("nothing was decided");
   const { capiCluster } = decision;
   const { object } = observed.capi;
@@ -134,7 +134,7 @@ test("a pause that the platform's operator made by hand is not ended by a resump
 
 test("the hash of what was applied does not depend on a suspension", () => {
   const decide = (observed: ObservedCluster) => {
-    const decision = decideChildren(observed, CLUSTER_ID, NOW);
+    const decision = decideChildren(observed, undefined, CLUSTER_ID, NOW);
     return decision.ok ? withAppliedHash(decision.capiCluster, ANNOTATION_APPLIED) : undefined;
   };
   expect(decide(observeSuspended())).toEqual(decide(observeBlue()));

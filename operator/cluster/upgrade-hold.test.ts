@@ -39,7 +39,7 @@ function decide(fixture: ClusterFixture) {
     blocked: findCondition(conditions, "UpgradeBlocked")?.message,
     stalled: findCondition(conditions, "Stalled")?.reason,
     phase: status?.phase,
-    events: events.map(({ reason }) => reason),
+    events: [...apply.flatMap(({ event }) => event ?? []), ...events].map(({ reason }) => reason),
     status,
   };
 }
@@ -81,7 +81,7 @@ describe("an upgrade", () => {
     ],
     [
       "begins by force, whatever its checks find",
-      forced(enforced().with({ upgradeChecks: BLOCKING }), "1.35 a test"),
+      forced(enforced().with({ upgradeChecks: BLOCKING }), "1.35.1 a test"),
       { ...BEGUN, events: ["UpgradeForced", "Upgrading"] },
     ],
     [
@@ -124,6 +124,29 @@ describe("an upgrade", () => {
     });
   });
 
+  test.each<[string, ClusterFixture, string]>([
+    ["what its checks find", warned().with({ upgradeChecks: BLOCKING }), "UpgradeWarnings"],
+    ["the reason of its force", forced(enforced(), "1.35.1 a test"), "UpgradeForced"],
+  ])("records %s with the version that Cluster API gets, and once", (_name, fixture, reason) => {
+    const { apply, events } = fixture.plan();
+    expect(apply.map(({ kind, event }) => [kind, event?.reason])).toEqual([[capiClusterKind, reason]]);
+    expect(events.map((event) => event.reason)).toEqual(["Upgrading"]);
+    // The operator died before it wrote the status.
+    expect(decide(fixture.interrupted(1)).events).toEqual(["Upgrading"]);
+    expect(decide(fixture.reconciled()).events).toEqual([]);
+  });
+
+  test("that Cluster API gets later records its warnings with the status, and once", () => {
+    const suspended = warned().withSpec({ suspend: true }).with({ upgradeChecks: BLOCKING });
+    expect(suspended.plan().apply.map(({ event }) => event)).toEqual([undefined]);
+    expect(decide(suspended)).toMatchObject({
+      target: "1.35.1",
+      events: expect.arrayContaining(["UpgradeWarnings"]),
+    });
+    const resumed = suspended.reconciled().withSpec({ suspend: false });
+    expect(decide(resumed).events).not.toContain("UpgradeWarnings");
+  });
+
   test("that has begun is not checked again", () => {
     const begun = enforced().with({ upgradeChecks: [] }).reconciled();
     expect(findTargetToCheck(begun.observed)).toBeUndefined();
@@ -137,7 +160,7 @@ test.each<[string, ClusterFixture, string | undefined]>([
   ["to an earlier version is not", ready().withSpec({ version: "1.33.6" }), undefined],
   ["to a version that the catalogue lacks is not", ready().withSpec({ version: "1.35.9" }), undefined],
   ["of a cluster that is being deleted is not", warned().deleting(), undefined],
-  ["that is forced is not", forced(warned(), "1.35 a test"), undefined],
+  ["that is forced is not", forced(warned(), "1.35.1 a test"), undefined],
 ])("an upgrade %s checked", (_name, { observed }, expected) => {
   expect(findTargetToCheck(observed)).toBe(expected);
 });

@@ -1,10 +1,12 @@
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { compareKubernetesVersions } from "../../shared/crd/kubernetes-version.ts";
-import { findForceReason, isEnforced } from "../../shared/crd/upgrade-checks.ts";
+import { findForceReason, isEnforced, MAX_FORCE_REASON_LENGTH } from "../../shared/crd/upgrade-checks.ts";
+import { copyClipped } from "../../shared/kube/errors.ts";
 import {
   describeBlockedUpgrade,
   describeWarnedUpgrade,
   isBlocking,
+  type UpgradeCheck,
 } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { resolveTarget } from "./version.ts";
@@ -39,14 +41,30 @@ export function findTargetToCheck(observed: ObservedCluster): string | undefined
     : undefined;
 }
 
-/**
- * What holds the upgrade that is requested; undefined = nothing. By the checks that were read: in a process that has just
- * started, and has read none, an upgrade that was blocked stays so.
- */
-export function findUpgradeHold(observed: ObservedCluster): UpgradeHold | undefined {
-  const target = findTargetToCheck(observed);
+/** An upgrade that is requested and has not begun. */
+export interface RequestedUpgrade {
+  target: string;
+  /** The reason for which it is forced. */
+  forced: string | undefined;
+  /** What holds it; undefined = nothing. */
+  hold: UpgradeHold | undefined;
+}
+
+/** What is decided of the upgrade that is requested; undefined = none is. */
+export function decideUpgrade(observed: ObservedCluster): RequestedUpgrade | undefined {
+  const target = findNewTarget(observed);
   if (target === undefined) return undefined;
-  const { cluster, upgradeChecks: checks } = observed;
+  const forced = findForceReason(observed.cluster.metadata, target);
+  return { target, forced, hold: forced === undefined ? findHold(observed, target) : undefined };
+}
+
+/**
+ * By the checks that were read: in a process that has just started, and has read none, an upgrade that was blocked stays so.
+ */
+function findHold(
+  { cluster, upgradeChecks: checks }: ObservedCluster,
+  target: string,
+): UpgradeHold | undefined {
   const enforced = isEnforced(cluster.spec);
   if (checks === undefined) {
     const last = findCondition(cluster.status?.conditions, "UpgradeBlocked");
@@ -60,33 +78,29 @@ export function findUpgradeHold(observed: ObservedCluster): UpgradeHold | undefi
 }
 
 /** The version to go to: what is specified, or, while the upgrade to it is held, what was accepted before. */
-export function chooseRequested(observed: ObservedCluster): string {
-  const { cluster, capi } = observed;
+export function chooseRequested(
+  { cluster, capi }: ObservedCluster,
+  upgrade: RequestedUpgrade | undefined,
+): string {
   const accepted = cluster.status?.targetVersion ?? capi?.state.version;
-  return accepted !== undefined && findUpgradeHold(observed) !== undefined ? accepted : cluster.spec.version;
+  return accepted !== undefined && upgrade?.hold !== undefined ? accepted : cluster.spec.version;
 }
 
 /** Why the upgrade is blocked, which a person has to solve. */
-export function findBlockedUpgrade(observed: ObservedCluster): Problem | undefined {
-  const hold = findUpgradeHold(observed);
+export function findBlockedUpgrade(upgrade: RequestedUpgrade | undefined): Problem | undefined {
+  const hold = upgrade?.hold;
   return hold?.state === "blocked" ? { reason: "UpgradeBlocked", message: hold.message } : undefined;
 }
 
-const MAX_REASON_LENGTH = 256;
-
-/** What an upgrade that begins now is warned of: that it is forced, or what its checks found. */
+/** What an upgrade that begins is warned of: that it is forced, or what its checks found. */
 export function describeBegunUpgrade(
-  observed: ObservedCluster,
-  begun: string | undefined,
+  { target, forced }: RequestedUpgrade,
+  checks: readonly UpgradeCheck[] = [],
 ): { reason: string; note: string } | undefined {
-  const target = findNewTarget(observed);
-  if (target === undefined || target !== begun) return undefined;
-  const forced = findForceReason(observed.cluster.metadata, target);
   if (forced !== undefined) {
-    const reason = forced.slice(0, MAX_REASON_LENGTH).replaceAll(/\p{C}|\p{Zl}|\p{Zp}/gu, "\uFFFD");
+    const reason = copyClipped(forced, MAX_FORCE_REASON_LENGTH);
     return { reason: "UpgradeForced", note: `The upgrade to Kubernetes ${target} is forced: ${reason}` };
   }
-  const checks = observed.upgradeChecks ?? [];
   if (checks.length === 0) return undefined;
   return { reason: "UpgradeWarnings", note: describeWarnedUpgrade(target, checks) };
 }
