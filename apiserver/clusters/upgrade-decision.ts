@@ -1,6 +1,6 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
-import { compareKubernetesVersions } from "../../shared/crd/kubernetes-version.ts";
+import { compareKubernetesVersions, parseKubernetesVersion } from "../../shared/crd/kubernetes-version.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
 import { composeForce, findForceReason, isEnforced } from "../../shared/crd/upgrade-checks.ts";
 import {
@@ -51,7 +51,7 @@ export function findChecks(upgrade: CheckedUpgrade, version: string): UpgradeChe
 
 /**
  * The annotation that forces the upgrade, as the body requests: of a new version, or of the one that checks hold at present;
- * none where it stands already. Throws 422 for a force without an upgrade.
+ * none where it stands already. Throws 422 for a force without an upgrade, or of one whose full version nobody names.
  */
 export function decideForce(
   current: ProjectedCluster,
@@ -66,6 +66,8 @@ export function decideForce(
   const isNamed = target !== undefined && patch.version === undefined;
   if (isNamed && findForceReason(metadata, desired) === force.reason) return {};
   const isHeld = findCondition(status?.conditions, "UpgradeBlocked")?.status === "True";
+  if (isNamed && isHeld && parseKubernetesVersion(desired)?.patch === undefined)
+    throw invalidField("force", "not_incremental", `must come with the full version in ${field}, as 1.35.1`);
   if (isNamed && isHeld) return composeForce(desired, force.reason);
   const message = `must come with a new version in ${field}: nothing else is forced`;
   throw invalidField("force", "not_incremental", message);

@@ -94,6 +94,14 @@ describe("an upgrade", () => {
       forced(enforced().with({ upgradeChecks: BLOCKING }), "1.34.9 a test"),
       { ...HELD, blocked: NAMED },
     ],
+    [
+      "is held although every patch of its minor version is forced, and says what to write",
+      forced(enforced().with({ upgradeChecks: BLOCKING }), "1.35 a test"),
+      {
+        ...HELD,
+        blocked: expect.stringContaining("to the full version, as it stands here, a space and the reason"),
+      },
+    ],
   ])("%s", (_name, fixture, expected) => {
     expect(decide(fixture)).toMatchObject(expected);
   });
@@ -160,6 +168,7 @@ test.each<[string, ClusterFixture, string | undefined]>([
   ["to an earlier version is not", ready().withSpec({ version: "1.33.6" }), undefined],
   ["to a version that the catalogue lacks is not", ready().withSpec({ version: "1.35.9" }), undefined],
   ["of a cluster that is being deleted is not", warned().deleting(), undefined],
+  ["of which only the minor version is forced is", forced(warned(), "1.35 a test"), "1.35.1"],
   ["that is forced is not", forced(warned(), "1.35.1 a test"), undefined],
 ])("an upgrade %s checked", (_name, { observed }, expected) => {
   expect(findTargetToCheck(observed)).toBe(expected);

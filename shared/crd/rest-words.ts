@@ -131,7 +131,7 @@ export const ADVICE_BY_REASON = {
     rest: "Ask the platform's operator, who has begun that; save what is needed, then set deletion_protection to false to let it go.",
   },
   UpgradeBlocked: {
-    kubectl: `Solve what blocks it; or, to upgrade all the same, set the annotation ${ANNOTATION_UPGRADE_FORCE} of the Cluster to that version, a space and the reason.`,
+    kubectl: `Solve what blocks it; or, to upgrade all the same, set the annotation ${ANNOTATION_UPGRADE_FORCE} of the Cluster to the full version, as it stands here, a space and the reason.`,
     rest: "Solve what blocks it; or, to upgrade all the same, request the upgrade with force and a reason.",
   },
   Suspended: {

@@ -4,7 +4,7 @@ import { composeForce, findForceReason, isEnforced } from "./upgrade-checks.ts";
 
 test.each<[string, string | undefined, string | undefined]>([
   ["with its version and a reason counts", "1.35.1 a test", "a test"],
-  ["with its minor version counts", "1.35 a test", "a test"],
+  ["with its minor version alone does not", "1.35 a test", undefined],
   ["with a prefix counts", "v1.35.1 a test", "a test"],
   ["with lines in its reason counts", "1.35.1 a\ntest", "a\ntest"],
   ["of another version does not", "1.35.2 a test", undefined],

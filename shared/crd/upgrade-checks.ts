@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ObjectMeta } from "../kube/kind.ts";
-import { compareKubernetesVersions, KUBERNETES_VERSION_PATTERN } from "./kubernetes-version.ts";
+import { compareKubernetesVersions, parseKubernetesVersion } from "./kubernetes-version.ts";
 import { ANNOTATION_UPGRADE_FORCE } from "./names.ts";
 
 /** `Enforce`: a check that blocks holds an upgrade; `Warn`: it is reported. */
@@ -30,7 +30,8 @@ export function composeForce(version: string, reason: string): Record<string, st
 
 /**
  * The reason for which the upgrade to the full version `target` is forced: what stands in the annotation behind that version
- * or its MAJOR.MINOR and a space. Undefined when it is not forced: also without a reason, or for another version.
+ * and a space. Undefined when it is not forced: also without a reason, for another version, or for MAJOR.MINOR, which would
+ * force every later patch too.
  */
 export function findForceReason(
   { annotations }: Pick<ObjectMeta, "annotations">,
@@ -38,6 +39,6 @@ export function findForceReason(
 ): string | undefined {
   const [, version = "", reason = ""] =
     /^(\S+)\s+(\S.*)$/s.exec(annotations?.[ANNOTATION_UPGRADE_FORCE] ?? "") ?? [];
-  if (!KUBERNETES_VERSION_PATTERN.test(version)) return undefined;
+  if (parseKubernetesVersion(version)?.patch === undefined) return undefined;
   return compareKubernetesVersions(version, target) === 0 ? reason : undefined;
 }

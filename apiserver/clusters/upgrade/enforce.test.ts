@@ -154,6 +154,12 @@ describe("a force", () => {
 
   test.each<[string, ReturnType<typeof cluster>, object, Partial<CheckedUpgrade>]>([
     ["without a version", cluster({ ...waiting, status: held }), {}, { target: undefined }],
+    [
+      "of a held version that the object names without its patch",
+      cluster({ spec: { ...ENFORCE, version: "1.35" }, status: held }),
+      {},
+      {},
+    ],
     ["of a version that nothing holds", cluster(waiting), {}, {}],
     ["with the version that runs", cluster({ ...waiting, status: held }), { version: "1.34.2" }, {}],
     [

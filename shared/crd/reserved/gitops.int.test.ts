@@ -93,7 +93,7 @@ const FIELDS: readonly ReservedField[] = [
   [
     "clusters",
     ANNOTATION_UPGRADE_FORCE,
-    annotation(ANNOTATION_UPGRADE_FORCE, "1.35 a test"),
+    annotation(ANNOTATION_UPGRADE_FORCE, "1.35.1 a test"),
     `[${ANNOTATION_UPGRADE_FORCE}] upgrades a cluster whatever checks find`,
   ],
   [

@@ -18,7 +18,7 @@ const check = (name: string, severity: UpgradeCheck["severity"] = "blocking"): U
 test("a blocked upgrade names what blocks it, and the next step in the words of its reader", () => {
   const text = describeBlockedUpgrade("1.35.1", [check("web"), check("api", "warning"), check("db")]);
   expect(text).toBe(
-    "The upgrade to Kubernetes 1.35.1 is blocked by 2 checks: PodDisruptionBudget shop/web (pods_not_evictable), PodDisruptionBudget shop/db (pods_not_evictable). Solve what blocks it; or, to upgrade all the same, set the annotation upgrade.cloud.marina.dev/force of the Cluster to that version, a space and the reason.",
+    "The upgrade to Kubernetes 1.35.1 is blocked by 2 checks: PodDisruptionBudget shop/web (pods_not_evictable), PodDisruptionBudget shop/db (pods_not_evictable). Solve what blocks it; or, to upgrade all the same, set the annotation upgrade.cloud.marina.dev/force of the Cluster to the full version, as it stands here, a space and the reason.",
   );
   expect(toRestWords(text)).toMatch(/shop\/db .*\. Solve what blocks it; .* with force and a reason\.$/);
 });
