@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { sql } from "drizzle-orm";
 import postgres from "postgres";
 import { createKeyedSlots, type KeyedSlots } from "../../shared/program/limits.ts";
 import { currentTenant } from "../../shared/program/tenant-context.ts";
@@ -53,13 +54,18 @@ const MAX_PREPARED = 1000;
 /** Longer texts are statements over many rows, which differ by the number of rows. */
 const MAX_PREPARED_LENGTH = 2000;
 const preparedTexts = new Set<string>();
+/** A comment that has a statement planned for its values and not prepared: of one whose text depends on what a caller sends. */
+const NOT_PREPARED_TEXT = "/* not prepared */";
+export const NOT_PREPARED = sql.raw(NOT_PREPARED_TEXT);
 
 /**
  * Whether a text is sent as a prepared statement, which saves a round trip and the planning: the first thousand short
- * ones are, so that texts which grow with their input cannot fill the memory of the backends.
+ * ones are, so that texts which grow with their input cannot fill the memory of the backends. None with
+ * NOT_PREPARED is, which takes no place of the thousand.
  */
-function isPreparable(text: string): boolean {
+export function isPreparable(text: string): boolean {
   if (preparedTexts.has(text)) return true;
+  if (text.includes(NOT_PREPARED_TEXT)) return false;
   if (text.length > MAX_PREPARED_LENGTH || preparedTexts.size >= MAX_PREPARED) return false;
   preparedTexts.add(text);
   return true;

@@ -63,13 +63,23 @@ async function measureReads(sides: SideBySide): Promise<Figure[]> {
 
 /** How often each selector is asked. */
 const ASKED = 500;
-/** How many of the 10,000 clusters each selects. */
+/** So many keys that every cluster has, with what follows the key. */
+const each = (count: number, operator: string) =>
+  Array.from({ length: count }, (_, index) => `l${index + 1}${operator}`).join();
+/** As many values as a query holds. */
+const VALUES = Array.from({ length: 1000 }, (_, n) => n + 1).join();
+/** How many of the 10,000 clusters each selects; the last are the most expensive of each operator. */
 const SELECTORS = [
   ["all", ""],
   ["none", "team=nobody"],
   ["one", "number=9999"],
   ["67", "team in (t1,t2),stage!=test,number>5000,number<10000"],
   ["all but one", "number!=0,!legacy"],
+  ["none, with ten keys", `${each(9, "")},l30`],
+  ["none, with ten values", `${each(9, "!=x")},l10!=10010`],
+  ["none, with two bounds", `${each(8, "!=x")},l9>0,l10>10010`],
+  ["none, of many values", `l1 in (${VALUES})`],
+  ["none, of no other than many values", `l1 notin (${VALUES}),team=nobody`],
 ] as const;
 
 /**

@@ -18,7 +18,7 @@ export function clusterId(n: number): string {
 }
 
 /**
- * Inserts 10,000 clusters of one organization with labels, the first with 60 node pools, directly into the projection. They are
+ * Inserts 10,000 clusters of one organization with 32 labels each, the first with 60 node pools, directly into the projection. They are
  * served until the next start of the projection, which compares it with the Kubernetes API.
  */
 export async function seedClusters(sql: postgres.Sql, orgId: string): Promise<void> {
@@ -28,7 +28,8 @@ export async function seedClusters(sql: postgres.Sql, orgId: string): Promise<vo
            ${sql.json(CLUSTER)}::jsonb || jsonb_build_object('metadata', ${sql.json(METADATA)}::jsonb
              || jsonb_build_object('name', 'c-' || n, 'uid', id), 'spec', ${sql.json(CLUSTER.spec)}::jsonb
              || jsonb_build_object('labels', jsonb_build_object('team', 't' || n % 100, 'number', n::text,
-               'stage', (ARRAY['test', 'production', 'staging'])[1 + n % 3])))
+               'stage', (ARRAY['test', 'production', 'staging'])[1 + n % 3])
+               || (SELECT jsonb_object_agg('l' || m, (10000 + m)::text) FROM generate_series(1, 29) AS m)))
       FROM generate_series(0, ${CLUSTERS - 1}) AS n,
            LATERAL (SELECT ('0000aaaa-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid AS id) AS ids`;
   await sql`INSERT INTO projected_node_pools
