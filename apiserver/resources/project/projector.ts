@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
-import { isProtected, type Protectable } from "../../../shared/crd/fields.ts";
+import type { Protectable } from "../../../shared/crd/fields.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
@@ -18,6 +18,7 @@ import { runLoop } from "../../work/loop.ts";
 import { createVersionLog, type VersionLog } from "./audit-versions.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
+import { changesProtection } from "./protection-changes.ts";
 import { projectionWatches } from "./table.ts";
 
 const BATCH_SIZE = 100;
@@ -158,9 +159,8 @@ function createReflectors(deps: Deps, { caches, queue, versions, protection }: T
   const onRelist = (epoch: number) => {
     if (epoch > 1) queue.add({ kind: "missing" });
   };
-  const addProtection = ({ object, previous }: Change<Cluster | NodePool>) => {
-    if ([object, previous].some((one) => one !== undefined && isProtected(one)))
-      protection.add(object.metadata.namespace ?? "");
+  const addProtection = (change: Change<Cluster | NodePool>) => {
+    if (changesProtection(change)) protection.add(change.object.metadata.namespace ?? "");
   };
   return [
     createReflector({
