@@ -52,7 +52,7 @@ async function removeLabel(
     if (await isProtectionIntended(tx, namespace))
       throw new Error(`a write that protects something in ${namespace} is under way`);
     const signal = AbortSignal.timeout(DEADLINE_MS);
-    const options = { namespace, signal };
+    const options = { namespace, fieldSelector: "spec.deletionProtection=true", signal };
     const live = await Promise.all([kube.listAll(clusterKind, options), kube.listAll(nodePoolKind, options)]);
     if (live.flat().some(isProtected)) return;
     try {

@@ -86,7 +86,7 @@ export const clusterDefinition: ResourceDefinition = {
   status: clusterStatusSchema,
   defaultStatus: UNOBSERVED_STATUS,
   rules: [...objectNameRules, ...versionRules, statusIdRule],
-  selectableFields: [".status.phase"],
+  selectableFields: [".spec.deletionProtection", ".status.phase"],
   printerColumns: [
     ...readyColumns,
     phaseColumn,
@@ -132,7 +132,7 @@ export const nodePoolDefinition: ResourceDefinition = {
     statusReplicasPath: ".status.nodes",
     labelSelectorPath: ".status.selector",
   },
-  selectableFields: [".spec.clusterName", ".status.phase"],
+  selectableFields: [".spec.clusterName", ".spec.deletionProtection", ".status.phase"],
   printerColumns: [
     { name: "Cluster", type: "string", jsonPath: ".spec.clusterName", description: "Cluster of the pool." },
     ...readyColumns,
