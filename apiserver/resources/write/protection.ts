@@ -31,17 +31,13 @@ export async function protectNamespace(
   kube: Pick<KubeClient, "mergePatch">,
   object: Protectable,
 ): Promise<void> {
-  const { metadata } = await markNamespace(kube, object, TIMEOUT_MS);
-  if (metadata.deletionTimestamp === undefined) return;
-  throw new ApiError("conflict", "The organization's namespace is being deleted; try again.", {
-    retryAfterSeconds: RETRY_SECONDS,
-  });
+  refuseDeletion(await markNamespace(kube, object, TIMEOUT_MS));
 }
 
 /**
  * Has the Namespace marked of an object that is protected already, as by kubectl a moment ago; one that is marked stays as it is, for
  * whatever it is. Call it when a removal of the mark that began before the object was read has ended: under the organization's
- * lock, or after the commit of an intent, which took it. Throws a KubeError.
+ * lock, or after the commit of an intent, which took it. Throws 409 conflict for a Namespace that is being deleted, and a KubeError.
  */
 export async function keepNamespaceProtected(
   kube: Pick<KubeClient, "get" | "mergePatch">,
@@ -49,8 +45,15 @@ export async function keepNamespaceProtected(
 ): Promise<void> {
   const { namespace = "" } = object.metadata;
   const found = await kube.get(namespaceKind, undefined, namespace, { timeoutMs: KEPT_TIMEOUT_MS });
-  if (found?.metadata.labels?.[LABEL_PROTECTED] === undefined)
-    await markNamespace(kube, object, KEPT_TIMEOUT_MS);
+  const isMarked = found?.metadata.labels?.[LABEL_PROTECTED] !== undefined;
+  refuseDeletion(isMarked ? found : await markNamespace(kube, object, KEPT_TIMEOUT_MS));
+}
+
+function refuseDeletion({ metadata }: Namespace): void {
+  if (metadata.deletionTimestamp === undefined) return;
+  const message =
+    "The organization's namespace is being deleted: nothing in it can be protected. Try again when it is gone.";
+  throw new ApiError("conflict", message, { retryAfterSeconds: RETRY_SECONDS });
 }
 
 function markNamespace(
