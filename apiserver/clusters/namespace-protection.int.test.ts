@@ -7,6 +7,7 @@ import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { loadConnection } from "../../shared/kube/connection.ts";
 import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
+import type { KubeObject } from "../../shared/kube/kind.ts";
 import { createTransport } from "../../shared/kube/transport.ts";
 import { keepProtection } from "../organizations/index.ts";
 import { organizations } from "../organizations/table.ts";
@@ -115,6 +116,25 @@ test("the projector marks and unmarks the Namespace of what kubectl protects, an
   await stateIs("off");
 });
 
+test("a mark is removed after a look at what asks for protection, and at nothing else", async () => {
+  const made = await createProtected(api, { cluster: true });
+  await protect(api, made.paths.cluster, false);
+  await protectByKubectl(api, made, true, "pool");
+  const { kube } = api.deps;
+  const read: string[] = [];
+  const listAll: KubeClient["listAll"] = async (kind, options) => {
+    const items = await kube.listAll(kind, options);
+    read.push(...items.map((item) => (item as KubeObject).metadata.name ?? ""));
+    return items;
+  };
+  const deps = { ...api.deps, kube: { ...kube, listAll } };
+  await keepMark(api, made, deps, []);
+  expect([read, await readLabel(api, made)]).toEqual([[made.known.pool.name], made.labels.cluster]);
+  await protectByKubectl(api, made, null, "pool");
+  await keepMark(api, made, deps, []);
+  expect([read, await readLabel(api, made)]).toEqual([[made.known.pool.name], undefined]);
+});
+
 test("the mark of a deleted organization's Namespace goes with the last protection in it", async () => {
   const made = await createProtected(api, { cluster: true });
   const { orgId, labels } = made;
@@ -141,6 +161,13 @@ test("what is protected in a Namespace that is deleted all the same stays, and s
   });
   const left = await kube.get(clusterKind, namespace, known.cluster.name);
   expect(left?.metadata.deletionTimestamp).toBeUndefined();
+  for (const body of [{ deletion_protection: true }, { name: "renamed" }]) {
+    const answer = await api.request("PUT", made.paths.cluster, { body });
+    expect([answer.status, answer.body.error?.message]).toEqual([
+      409,
+      expect.stringContaining("namespace is being deleted: nothing in it can be protected"),
+    ]);
+  }
   await protectByKubectl(api, made, false);
   await waitFor("the Namespace to go", async () => (await findNamespace(api, made)) === undefined);
 });
