@@ -144,6 +144,32 @@ describe("every mutable field of a cluster, by REST, kubectl and Flux", () => {
     expect((await kubectl(args)).stdout).toContain(JSON.stringify(labels).slice(1, -1).split(",")[0]);
   });
 
+  test.each([
+    { wire: "deletion_protection", field: "deletionProtection", values: [true, false], bad: "yes" },
+    { wire: "expires_at", field: "expiresAt", values: ["2099-12-01T10:00:00.000Z"], bad: "tomorrow" },
+  ] as const)("$wire: the same object, the same record, and the same refusal", async (row) => {
+    const { wire, field, values, bad } = row;
+    const readField = async (way: Way) =>
+      (await ways.kube.get(clusterKind, ways.namespace, managed[way].name))?.spec[field];
+    const refused = await ways.alice.request("PUT", managed.rest.path, { [wire]: bad });
+    expect([refused.status, refused.body.error.details[0].field]).toEqual([422, wire]);
+    for (const value of values) {
+      const put = await ways.alice.request("PUT", managed.rest.path, { [wire]: value });
+      expect([put.status, put.body[wire], await readField("rest")]).toEqual([200, value, value]);
+      for (const way of ["kubectl", "flux"] as const) {
+        const { name, path, spec } = managed[way];
+        const wrong = ways.manifest("Cluster", name, { ...spec, [field]: bad });
+        await expect(ways.apply(way, wrong)).rejects.toThrow(field);
+        managed[way].spec = { ...spec, [field]: value };
+        await ways.apply(way, ways.manifest("Cluster", name, managed[way].spec));
+        expect(await readField(way)).toBe(value);
+        await waitFor("REST to show it", async () => {
+          return (await ways.alice.request("GET", path)).body[wire] === value;
+        });
+      }
+    }
+  });
+
   test("upgrade_checks: the same object, the same record, and the same refusal", async () => {
     const put = (value: string) => ways.alice.request("PUT", managed.rest.path, { upgrade_checks: value });
     expect((await put("enforce")).body.upgrade_checks).toBe("enforce");

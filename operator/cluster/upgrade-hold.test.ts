@@ -173,3 +173,16 @@ test.each<[string, ClusterFixture, string | undefined]>([
 ])("an upgrade %s checked", (_name, { observed }, expected) => {
   expect(findTargetToCheck(observed)).toBe(expected);
 });
+
+test("a cluster with protection, an end date, labels and a held upgrade is left as it is once it is written", () => {
+  const spec = { deletionProtection: true, expiresAt: "2099-01-01T00:00:00Z", labels: { team: "web" } };
+  const fixture = enforced().withSpec(spec).with({ upgradeChecks: BLOCKING }).reconciled().reconciled();
+  expect(decide(fixture).blocked).toEqual(NAMED);
+  const { metadata, apply, remove, status } = fixture.after(60).plan();
+  expect({ metadata, apply, remove, status }).toEqual({
+    metadata: undefined,
+    apply: [],
+    remove: [],
+    status: undefined,
+  });
+});
