@@ -62,47 +62,57 @@ async function measureReads(sides: SideBySide): Promise<Figure[]> {
 }
 
 /** How often each selector is asked. */
-const ASKED = 500;
+const ASKED = 300;
 /** So many keys that every cluster has, with what follows the key. */
 const each = (count: number, operator: string) =>
   Array.from({ length: count }, (_, index) => `l${index + 1}${operator}`).join();
 /** As many values as a query holds. */
 const VALUES = Array.from({ length: 1000 }, (_, n) => n + 1).join();
-/** How many of the 10,000 clusters each selects; the last are the most expensive of each operator. */
+/** How many of the 10,000 clusters each selects. */
 const SELECTORS = [
   ["all", ""],
   ["none", "team=nobody"],
   ["one", "number=9999"],
   ["67", "team in (t1,t2),stage!=test,number>5000,number<10000"],
   ["all but one", "number!=0,!legacy"],
-  ["none, with ten keys", `${each(9, "")},l30`],
-  ["none, with ten values", `${each(9, "!=x")},l10!=10010`],
-  ["none, with two bounds", `${each(8, "!=x")},l9>0,l10>10010`],
   ["none, of many values", `l1 in (${VALUES})`],
   ["none, of no other than many values", `l1 notin (${VALUES}),team=nobody`],
+] as const;
+/** The most expensive of each operator: each requirement costs an operator for each cluster, a bound four. */
+const LONGEST = [
+  ["none, with 29 keys", `${each(29, "")},l30`],
+  ["none, with 29 values", `${each(28, "!=x")},l29!=10029`],
+  ["none, with 29 bounds", `${each(28, ">0")},l29>10029`],
 ] as const;
 
 /**
  * The time of a page by selectors, asked in turn; the first is none, which shows what other work on the machine adds.
- * Unless the page is full, every cluster of the organization is looked at.
+ * Unless the page is full, every cluster of the organization is looked at. The longest selectors have no limit.
  */
 async function measureSelectors({ api, headers }: SideBySide): Promise<Figure[]> {
-  const times = new Map<string, number[]>(SELECTORS.map(([selects]) => [selects, []]));
-  for (let n = 0; n < ASKED; n++)
-    for (const [selects, selector] of SELECTORS) {
-      const path = `${PATH}?limit=50&labels=${encodeURIComponent(selector)}`;
-      const startedAt = performance.now();
-      const { body } = await api.request({ method: "GET", path, headers });
-      await body.json();
-      times.get(selects)?.push(performance.now() - startedAt);
-    }
-  return [...times].flatMap(([selects, all]) => {
-    const name = `a selector of ${selects} of 10,000 clusters`;
-    return [
-      { name: `${name}: median`, value: median(all), unit: "ms" },
-      { name: `${name}: p99`, value: percentile(all, 0.99), unit: "ms", limit: 50 },
-    ];
-  });
+  async function measure(
+    selectors: readonly (readonly [selects: string, selector: string])[],
+    limit?: number,
+  ) {
+    const times = new Map<string, number[]>(selectors.map(([selects]) => [selects, []]));
+    for (let n = 0; n < ASKED; n++)
+      for (const [selects, selector] of selectors) {
+        const path = `${PATH}?limit=50&labels=${encodeURIComponent(selector)}`;
+        const startedAt = performance.now();
+        const { body } = await api.request({ method: "GET", path, headers });
+        await body.json();
+        times.get(selects)?.push(performance.now() - startedAt);
+      }
+    return [...times].flatMap(([selects, all]): Figure[] => {
+      const name = `a selector of ${selects} of 10,000 clusters`;
+      const p99 = { name: `${name}: p99`, value: percentile(all, 0.99), unit: "ms" };
+      return [
+        { name: `${name}: median`, value: median(all), unit: "ms" },
+        limit === undefined ? p99 : { ...p99, limit },
+      ];
+    });
+  }
+  return [...(await measure(SELECTORS, 50)), ...(await measure(LONGEST))];
 }
 
 const CASES: readonly Case[] = [

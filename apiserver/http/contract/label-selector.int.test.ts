@@ -40,10 +40,7 @@ const requirement = fc.oneof(
   fc.tuple(key, fc.constantFrom("in", "notin"), values).map((parts) => parts.join(" ")),
   fc.tuple(key, fc.constantFrom(">", "<"), bound).map((parts) => parts.join("")),
 );
-const selector = fc
-  .array(requirement, { minLength: 1, maxLength: 4 })
-  .filter((all) => all.filter((one) => /[<>]/.test(one)).length <= 2)
-  .map((all) => all.join(","));
+const selector = fc.array(requirement, { minLength: 1, maxLength: 4 }).map((all) => all.join(","));
 
 test("Postgres selects what each requirement holds for, and nothing else", async () => {
   const objects = fc.array(labels, { minLength: 1, maxLength: 30 });
