@@ -15,7 +15,8 @@ import { describeBegunUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
 
 /**
- * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
+ * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has
+ * to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;

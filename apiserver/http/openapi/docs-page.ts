@@ -144,7 +144,7 @@ function toTopicEntry({ id, title, keywords, body }: Topic): Entry {
     line: html`<h3>${title}</h3>`,
     attributes: "",
     body: html`<div class="words">${body}</div>`,
-    title: title.toLowerCase(),
+    title,
     names: [id, ...keywords.split(" ")],
     text: "",
     weight: 2,
@@ -171,7 +171,7 @@ function toOperationEntry(
     attributes: html` data-method="${method.toUpperCase()}" data-path="${path}"${dryRun ? html` data-dry-run="true"` : ""}`,
     body: renderOperation(operation, schemas, writeExamples(operation, documented, apiUrl)),
     title: summary,
-    names: lowerCase([
+    names: [
       operationId,
       method,
       path,
@@ -180,8 +180,8 @@ function toOperationEntry(
       ...scopes,
       ...fields,
       ...errorsOf(operation).map(([code]) => code),
-    ]),
-    text: [description, section].join(" ").toLowerCase(),
+    ],
+    text: `${description} ${section}`,
     weight: section === STAFF_SECTION ? 0.5 : 1,
   };
 }
@@ -195,9 +195,9 @@ function toWebhookEntry(operation: PlacedOperation, { components }: Documented):
     line: html`<b class="method post">POST</b> <h3>${type}</h3>`,
     attributes: "",
     body: renderWebhook(operation, components.schemas),
-    title: summary.toLowerCase(),
-    names: lowerCase([type, operation.operationId]),
-    text: `${description} webhook event notified notification`.toLowerCase(),
+    title: summary,
+    names: [type, operation.operationId],
+    text: `${description} webhook event notified notification`,
     weight: 0.5,
   };
 }
@@ -211,8 +211,8 @@ function toSchemaEntry([name, schema]: [string, Schema]): Entry {
     attributes: "",
     body: renderComponent(schema),
     title: "",
-    names: lowerCase([name, ...Object.keys(schema.properties ?? {})]),
-    text: (schema.description ?? "").toLowerCase(),
+    names: [name, ...Object.keys(schema.properties ?? {})],
+    text: schema.description ?? "",
     weight: 0.5,
   };
 }
@@ -227,7 +227,7 @@ function toCodeEntry({ id, code, status, meaning, remedy }: CodeEntry): Entry {
     body: html`<div class="words"><p>${renderText(meaning)}</p><p><span class="what">What to do:</span> ${renderText(remedy)}</p></div>`,
     title: code,
     names: [code, ...(status === undefined ? [] : [String(status)])],
-    text: `${meaning} ${remedy}`.toLowerCase(),
+    text: `${meaning} ${remedy}`,
     weight: 1,
   };
 }
@@ -239,10 +239,6 @@ function listFields(schema: Schema | undefined, schemas: Documented["components"
     const fields = inner === undefined ? {} : (schemas[componentName(inner)]?.properties ?? {});
     return [name, ...Object.keys(fields)];
   });
-}
-
-function lowerCase(names: readonly string[]): string[] {
-  return names.map((name) => name.toLowerCase());
 }
 
 /** A path that a narrow window breaks at its slashes. */

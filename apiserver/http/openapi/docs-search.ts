@@ -95,7 +95,7 @@ export function createSearch<Entry extends Searched>(
   entries: readonly Entry[],
 ): (query: string) => Found<Entry> {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
-  const index = new MiniSearch<Omit<Searched, "weight"> & { name: string }>({
+  const index = new MiniSearch<Entry & { name: string }>({
     fields: ["name", "title", "names", "text"],
     tokenize: (text, field) => (field === "name" ? [text] : listTerms(text)),
     processTerm: (term) => stemmer(term.toLowerCase()),
@@ -107,15 +107,7 @@ export function createSearch<Entry extends Searched>(
       tokenize: (word) => [word],
     },
   });
-  index.addAll(
-    entries.map(({ id, title, names, text }) => ({
-      id,
-      title,
-      names,
-      text,
-      name: names[0] ?? "",
-    })),
-  );
+  index.addAll(entries.map((entry) => ({ ...entry, name: entry.names[0] ?? "" })));
   return (query) => {
     const words = toSearchWords(query);
     const matches = new Map<string, { words: number; score: number }>();
