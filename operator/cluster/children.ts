@@ -21,7 +21,7 @@ import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf, isAdopted } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
-import { composeDesiredPool } from "../node-pool/children.ts";
+import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import { wasThere } from "./loss.ts";
 import {
@@ -159,11 +159,11 @@ function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[
   const { pools, capi, settings } = observed;
   const livePools = readLivePools(capi?.object);
   const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
-  return present.flatMap(({ pool, capi: live, blocked }) => {
+  return present.flatMap(({ pool, capi: live, blocked, machines }) => {
     const livePool = livePools.get(pool.metadata.name);
     const presentNodes = findPresentNodes(livePool, live?.replicas);
     const desired = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
-    if (!blocked && !isExpiredPool(pool, livePool, now)) return [desired];
+    if (!blocked && !isExpiredPool(pool, livePool, now)) return [limitGrowth(desired, machines)];
     if (livePool === undefined) return [];
     return [{ ...desired, size: livePool.size, machine: livePool.machine ?? desired.machine }];
   });

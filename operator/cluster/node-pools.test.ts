@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { makeMachine } from "../node-pool/testing.ts";
 import { capiPoolWith, makeCondition, makePool, START } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
@@ -144,4 +145,45 @@ test("a cluster whose pools are to have 0 nodes has all of them: no Event of it 
     { type: "Normal", note: expect.stringContaining("nodes ready: 0 of 0.") },
   ]);
   expect(ready.reconciled().after(3600).plan().events).toEqual([]);
+});
+
+describe("a pool grows no further than its status can list its machines, by which they are billed", () => {
+  const AUTOSCALED = { vcpus: 2, minVCPUs: 2, maxVCPUs: 2000 };
+
+  /** A pool with so many nodes in the live topology, and so many machines of which some are being deleted. */
+  function sizeOf(
+    spec: object,
+    { nodes, machines, deleting }: { nodes: number; machines: number; deleting: number },
+  ) {
+    const fixture = aCluster()
+      .withPools(makePool("web", { desiredNodes: nodes }))
+      .ready();
+    const pools = fixture.observed.pools.map((one) => ({
+      ...one,
+      pool: makePool("web", spec),
+      machines: Array.from({ length: machines }, (_, n) => ({
+        ...makeMachine(`m-${n}`),
+        deleting: n < deleting,
+      })),
+    }));
+    const topology = topologyOf(fixture.with({ pools }).plan());
+    if (topology === undefined) return nodes;
+    const [entry] = topology.workers?.machineDeployments ?? [];
+    const bound = (end: string) =>
+      entry?.metadata?.annotations?.[`cluster.x-k8s.io/cluster-api-autoscaler-node-group-${end}-size`];
+    return entry?.replicas ?? `${bound("min")} to ${bound("max")}`;
+  }
+
+  test.each([
+    ["as far as it asks, beside a few that are drained", { desiredNodes: 1000 }, [1, 100, 99], 1000],
+    ["to the rest of the list, beside many that are drained", { desiredNodes: 1000 }, [0, 1000, 1000], 100],
+    ["as little, before Cluster API has begun to delete them", { desiredNodes: 1000 }, [0, 1000, 0], 100],
+    ["further, when some of them are gone", { desiredNodes: 1000 }, [100, 600, 500], 600],
+    ["to what it has, beside more than the list has room for", { desiredNodes: 1000 }, [900, 1200, 300], 900],
+    ["down at once, beside as many", { desiredNodes: 10 }, [900, 1200, 300], 10],
+    ["to the rest of the list by its autoscaler", AUTOSCALED, [1, 901, 900], "1 to 200"],
+    ["as far as its autoscaler may", AUTOSCALED, [1, 1, 0], "1 to 1000"],
+  ] as const)("%s", (_, spec, [nodes, machines, deleting], size) => {
+    expect(sizeOf(spec, { nodes, machines, deleting })).toBe(size);
+  });
 });

@@ -1,5 +1,7 @@
+import { MAX_MACHINES_PER_POOL } from "../../shared/crd/fields.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
+import type { CapiMachine } from "../capi/pool-state.ts";
 import type { DesiredPool, PoolDefaults } from "../capi/worker-pool.ts";
 import { findFixedCount } from "../identity/released-count.ts";
 
@@ -29,4 +31,24 @@ export function composeDesiredPool(
     scaleDownDelaySeconds: spec.scaleDownDelaySeconds ?? defaults.scaleDownDelaySeconds,
     scaleDownUtilizationPercent: spec.scaleDownUtilizationPercent ?? defaults.scaleDownUtilizationPercent,
   };
+}
+
+/** What a rollout, or the replacement of nodes, may add to the machines of a pool meanwhile. */
+const ROLLOUT_MACHINES = 100;
+
+/**
+ * The pool, no larger than its status can list its machines, which are billed by that. Those that are being deleted, for an hour
+ * where a drain lasts so long, are listed beside their successors. A pool is never made smaller by it, and grows as they go.
+ */
+export function limitGrowth(
+  pool: DesiredPool,
+  machines: readonly Pick<CapiMachine, "deleting">[],
+): DesiredPool {
+  const { size, presentNodes = 0 } = pool;
+  const staying = Math.min(presentNodes, machines.filter(({ deleting }) => !deleting).length);
+  const leaving = machines.length - staying;
+  const mostNodes = Math.max(presentNodes, MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving);
+  if (size.kind === "fixed") return { ...pool, size: { ...size, nodes: Math.min(size.nodes, mostNodes) } };
+  const [minNodes, maxNodes] = [Math.min(size.minNodes, mostNodes), Math.min(size.maxNodes, mostNodes)];
+  return { ...pool, size: { ...size, minNodes, maxNodes } };
 }
