@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import type { Cluster } from "../../shared/crd/cluster.ts";
+import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
@@ -8,6 +8,7 @@ import {
   createEngineer,
   type Engineer,
   machineKind,
+  machineSetKind,
   statusOf,
   waitForCluster,
 } from "../testing/custom-resources.ts";
@@ -158,6 +159,42 @@ describe.concurrent("what is stuck says so", () => {
     await waitFor("the cluster to be deleted", async () => {
       const { stdout } = await kubectl(["get", "clusters.cloud.marina.dev", "-n", namespace, "-o", "name"]);
       return stdout === "";
+    });
+  });
+
+  test("a deletion that Cluster API does not continue, since a Machine outlived its MachineSet, ends by itself", {
+    timeout: 600_000,
+  }, async () => {
+    const engineer = await openOrganization();
+    const { client, namespace } = engineer;
+    await engineer.createPool("workers", "outlived", { desiredNodes: 1 });
+    await engineer.createCluster("outlived", {});
+    await waitForCluster(engineer, "outlived");
+    const [machine] = await client.listAll(machineKind, { namespace });
+    const name = machine?.metadata.name ?? "";
+    const hook = "pre-terminate.delete.hook.machine.cluster.x-k8s.io/test";
+    const setHook = (value: string | null) =>
+      client.mergePatch(machineKind, namespace, name, { metadata: { annotations: { [hook]: value } } }, TEST);
+    await setHook("test");
+    await kubectl(["delete", "clusters.cloud.marina.dev", "outlived", "-n", namespace, "--wait=false"]);
+    await waitFor("the deletion of the machine", async () => {
+      const found = await client.get(machineKind, namespace, name);
+      return found?.metadata.deletionTimestamp !== undefined;
+    });
+    for (const { metadata } of await client.listAll(machineSetKind, { namespace })) {
+      const args = [
+        "-n",
+        namespace,
+        metadata.name,
+        "--type=merge",
+        '--patch={"metadata":{"finalizers":null}}',
+      ];
+      await kubectl(["patch", "machinesets.cluster.x-k8s.io", ...args]);
+    }
+    expect(await client.listAll(machineSetKind, { namespace })).toEqual([]);
+    await setHook(null);
+    await waitFor("the cluster to be deleted", async () => {
+      return (await client.get(clusterKind, namespace, "outlived")) === undefined;
     });
   });
 });

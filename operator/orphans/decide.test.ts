@@ -17,6 +17,19 @@ const LABELS = { "cluster.x-k8s.io/deployment-name": "deployment" };
 const deployment = object("deployment");
 const set = object("set", { ownerReferences: ownedBy("MachineDeployment", "deployment"), labels: LABELS });
 const machine = object("machine", { ownerReferences: ownedBy("MachineSet", "set") });
+const controlPlane = [
+  {
+    ...ownedBy("KubeadmControlPlane", "control-plane")[0],
+    apiVersion: "controlplane.cluster.x-k8s.io/v1beta2",
+  },
+] as OwnerReference[];
+const deletingMachine = object("machine", {
+  deletionTimestamp: DELETED,
+  ownerReferences: [
+    { apiVersion: "v1", kind: "Other", name: "other", uid: "other" },
+    ...ownedBy("MachineSet", "set"),
+  ],
+});
 const inDeletion = { deletionTimestamp: DELETED, finalizers: ["example.com/holds", ...SET_FINALIZERS] };
 const deletingSet = object("set", { ...set.metadata, ...inDeletion });
 const detachedSet = object("set", { ...deletingSet.metadata, labels: {} });
@@ -48,6 +61,22 @@ const rows: [string, Partial<WorkerObjects>, string[]][] = [
     "also when another MachineDeployment has its name",
     { machineSets: [deletingSet], machineDeployments: [object("deployment", { uid: "new" })] },
     [`set ${LABEL}`],
+  ],
+  [
+    "nothing of a Machine being deleted whose MachineSet exists",
+    { machines: [deletingMachine], machineSets: [set], machineDeployments: [deployment] },
+    [],
+  ],
+  [
+    "of a Machine being deleted without its MachineSet, the reference to it",
+    { machines: [deletingMachine], machineDeployments: [deployment] },
+    ["machine /metadata/ownerReferences/1"],
+  ],
+  ["not a Machine that is not being deleted", { machines: [machine], machineDeployments: [deployment] }, []],
+  [
+    "not a Machine of a control plane",
+    { machines: [object("machine", { ...deletingMachine.metadata, ownerReferences: controlPlane })] },
+    [],
   ],
   ["and nothing more", { machines: [machine], machineSets: [detachedSet] }, []],
   ["not a MachineSet that stands alone", { machineSets: [object("set")] }, []],

@@ -1,10 +1,11 @@
 import type { Step } from "../../shared/controller/plan.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
-import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
+import type { Kind, KubeObject, ObjectMeta, OwnerReference } from "../../shared/kube/kind.ts";
 import {
   LABEL_CAPI_DEPLOYMENT,
   MACHINE_SET_FINALIZERS,
   machineDeploymentKind,
+  machineKind,
   machineSetKind,
   REGISTRATION_FINALIZERS,
 } from "../capi/kinds.ts";
@@ -23,23 +24,28 @@ export interface WorkerObjects {
 /** What is left of a deletion that Cluster API does not continue. */
 export interface Orphans {
   remove: Step[];
-  /** MachineSets without a MachineDeployment, and MachineDeployments without a Cluster. */
+  /** Machines without their MachineSet, MachineSets without a MachineDeployment, MachineDeployments without a Cluster. */
   found: boolean;
 }
 
 /**
- * What Cluster API v1.14 never continues by itself: a MachineSet whose MachineDeployment does not exist, since the
- * controllers of it and of its Machines fail as long as its label names one; and, once their Cluster does not exist,
- * MachineSets and MachineDeployments that nothing belongs to. Only finalizers of Cluster API itself are removed.
+ * What Cluster API v1.14 never continues by itself: a Machine being deleted whose MachineSet does not exist, since its
+ * controller fails as long as an ownerReference names one (getOwnerMachineSet of its machine_controller.go); likewise a
+ * MachineSet whose MachineDeployment does not exist, as long as its label names one; and, once their Cluster does not
+ * exist, MachineSets and MachineDeployments that nothing belongs to. Only finalizers of Cluster API itself are removed.
  */
 export function decideOrphans(objects: WorkerObjects): Orphans {
   const { machines, machineSets, machineDeployments, hasCapiCluster } = objects;
   const uids = new Set(machineDeployments.map(({ metadata }) => metadata.uid));
   const sets = machineSets.filter(({ metadata }) => {
     const owner = findOwner(metadata, machineDeploymentKind);
-    return owner !== undefined && !uids.has(owner);
+    return owner !== undefined && !uids.has(owner.uid);
   });
-  if (hasCapiCluster) return { remove: sets.flatMap(detachMachineSet), found: sets.length > 0 };
+  const freeMachines = findFreeMachines(machines, machineSets);
+  if (hasCapiCluster) {
+    const remove = [...freeMachines.map(detachMachine), ...sets.flatMap(detachMachineSet)];
+    return { remove, found: remove.length > 0 || sets.length > 0 };
+  }
   const freeSets = sets.filter(({ metadata }) => !isOwner(metadata, machineSetKind, machines));
   const freeDeployments = machineDeployments.filter(
     ({ metadata }) => !isOwner(metadata, machineDeploymentKind, machineSets),
@@ -49,6 +55,26 @@ export function decideOrphans(objects: WorkerObjects): Orphans {
     ...freeDeployments.flatMap((it) => removeObject(machineDeploymentKind, it, REGISTRATION_FINALIZERS)),
   ];
   return { remove, found: sets.length > 0 || machineDeployments.length > 0 };
+}
+
+/** Machines being deleted that name a MachineSet which does not exist: they were made while the MachineSet was removed. */
+function findFreeMachines(
+  machines: readonly KubeObject[],
+  machineSets: readonly KubeObject[],
+): readonly KubeObject[] {
+  const uids = new Set(machineSets.map(({ metadata }) => metadata.uid));
+  return machines.filter(({ metadata }) => {
+    const owner = findOwner(metadata, machineSetKind);
+    return metadata.deletionTimestamp !== undefined && owner !== undefined && !uids.has(owner.uid);
+  });
+}
+
+/** Makes it one without a MachineSet: Cluster API then deletes it as one that belongs to the Cluster. */
+function detachMachine(machine: KubeObject): Step {
+  const { ownerReferences = [] } = machine.metadata;
+  const owner = findOwner(machine.metadata, machineSetKind);
+  const index = ownerReferences.findIndex(({ uid }) => uid === owner?.uid);
+  return patchOut(machineKind, machine, `/metadata/ownerReferences/${index}`, owner);
 }
 
 /**
@@ -88,14 +114,14 @@ function patchOut(kind: Kind<KubeObject>, { metadata }: KubeObject, path: string
 }
 
 function isOwner({ uid }: ObjectMeta, kind: Kind<KubeObject>, objects: readonly KubeObject[]): boolean {
-  return objects.some(({ metadata }) => findOwner(metadata, kind) === uid);
+  return objects.some(({ metadata }) => findOwner(metadata, kind)?.uid === uid);
 }
 
 function findOwner(
   { ownerReferences = [] }: ObjectMeta,
   { group, kind }: Kind<KubeObject>,
-): string | undefined {
+): OwnerReference | undefined {
   return ownerReferences.find(
     (owner) => owner.kind === kind && owner.controller === true && owner.apiVersion.startsWith(`${group}/`),
-  )?.uid;
+  );
 }
