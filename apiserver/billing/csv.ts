@@ -5,9 +5,9 @@ export const CSV = "text/csv";
 const NUMBER = /^-?\d+(\.\d+)?$/;
 /**
  * Where a spreadsheet would begin to calculate: before an operator, also in full width, at the beginning of a cell and
- * of what another locale takes for one, blanks aside (https://owasp.org/www-community/attacks/CSV_Injection).
+ * of what another locale takes for one, blanks and quotes aside (https://owasp.org/www-community/attacks/CSV_Injection).
  */
-const FORMULA = /(?<=^|[;|\t\r\n])(?=\s*[=+\-@＝＋－＠])|^(?=[\t\r\n])/gu;
+const FORMULA = /(?<=^|[;|\t\r\n])(?=[\s"]*[=+\-@＝＋－＠])|^(?=[\t\r\n])/gu;
 /** What separates cells or rows, in the locale of any spreadsheet. */
 const QUOTED = /[",;|\t\r\n]/;
 
