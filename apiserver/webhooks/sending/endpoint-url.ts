@@ -99,9 +99,10 @@ async function findAddresses(name: string, resolver: Resolver): Promise<string[]
 }
 
 /**
- * Undefined also for what `URL` would repair in silence: spaces and control characters, backslashes, missing slashes.
+ * Undefined also for what `URL` would repair in silence: spaces and control characters, backslashes, missing slashes,
+ * and a third one, behind which `URL` still finds a host and its user information.
  */
 function parseUrl(text: string): URL | undefined {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s\\\p{Cc}]+$/iu.test(text)) return undefined;
+  if (!/^(?!https:\/{3})[a-z][a-z0-9+.-]*:\/\/[^\s\\\p{Cc}]+$/iu.test(text)) return undefined;
   return URL.canParse(text) ? new URL(text) : undefined;
 }
