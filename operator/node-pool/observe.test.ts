@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { findMissedRemediations } from "./observe.ts";
+import { makeClass } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { findMissedRemediations, observeOwner } from "./observe.ts";
 import { aPool, makeMachine } from "./testing.ts";
 
 function eventOf(reason: string, regarding: NonNullable<Event["regarding"]>, note = ""): Event {
@@ -29,3 +31,22 @@ test.each([
     expect([...found]).toEqual(uids);
   },
 );
+
+const RATE_LIMIT = { network: { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 10 } } };
+const classes = new Map([["marina-system/standard-v1", makeClass(["workerSubnet"])]]);
+const limited = aCluster().with({ classes }).ready().withSpec(RATE_LIMIT).reconciled();
+const applyFailure = { kind: "rejected" as const, message: "spec: Invalid value" };
+
+const rejected = aCluster().ready().withSpec(RATE_LIMIT).with({ applyFailure }).reconciled();
+
+test.each<[string, string | undefined, ClusterFixture]>([
+  ["has a rate limit that alone waits", undefined, limited],
+  ["is rejected as a whole", "RejectedByClusterAPI", rejected],
+])("the reason of Stalled of a pool that is scaled while its cluster %s is %s", (_what, reason, fixture) => {
+  const { cluster, capi } = fixture.observed;
+  expect(cluster.status?.conditions).toContainEqual(expect.objectContaining({ type: "Stalled" }));
+  const owner = observeOwner(cluster, capi?.state);
+  const pool = aPool().withNodes(1).reconciled().withSpec({ desiredNodes: 3 }).with({ cluster: owner });
+  expect(pool.condition("Stalled")?.reason).toBe(reason);
+  expect(pool.condition("Reconciling")?.status).toBe(reason === undefined ? "True" : "False");
+});

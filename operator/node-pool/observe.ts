@@ -66,7 +66,7 @@ export interface ObservedOwner {
   /** The version requested from Cluster API, no `v`. */
   version: string | undefined;
   upgrading: boolean;
-  /** Why it is stalled; undefined = it is not. */
+  /** Why it is stalled; undefined = it is not, or a part of it alone waits that no pool depends on. */
   problem: Problem | undefined;
 }
 
@@ -148,9 +148,12 @@ export function findMissedRemediations(
   return new Set(remediated.map(({ uid }) => uid));
 }
 
-function observeOwner(cluster: Cluster | undefined, capi: CapiState | undefined): ObservedOwner | undefined {
+/** The cluster of a pool, by its object and what Cluster API reports; undefined = there is none. */
+export function observeOwner(
+  cluster: Cluster | undefined,
+  capi: CapiState | undefined,
+): ObservedOwner | undefined {
   if (cluster === undefined) return undefined;
-  const stalled = findCondition(cluster.status?.conditions, "Stalled");
   return {
     name: displayNameOf(cluster),
     id: idOf(cluster),
@@ -159,6 +162,14 @@ function observeOwner(cluster: Cluster | undefined, capi: CapiState | undefined)
     controlPlaneInitialized: capi?.controlPlaneInitialized ?? false,
     version: capi?.version,
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
-    problem: stalled?.status === "True" ? { reason: stalled.reason, message: stalled.message } : undefined,
+    problem: findClusterProblem(cluster),
   };
+}
+
+/** A network policy that waits alone has the message of `NetworkPolicyApplied`: pools are made and changed meanwhile. */
+function findClusterProblem({ status }: Cluster): Problem | undefined {
+  const stalled = findCondition(status?.conditions, "Stalled");
+  const policy = findCondition(status?.conditions, "NetworkPolicyApplied");
+  if (stalled?.status !== "True" || stalled.message === policy?.message) return undefined;
+  return { reason: stalled.reason, message: stalled.message };
 }
