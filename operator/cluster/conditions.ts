@@ -12,7 +12,7 @@ import { explainRejection } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
-import { isRestricted } from "./networks.ts";
+import { hasRules, isRestricted } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 
@@ -193,12 +193,14 @@ function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
 }
 
 /**
- * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in; without a list
- * there is nothing to enforce.
+ * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and no machine of a
+ * rollout lacks the rate limit, which a class may write on the control plane; without rules there is nothing to enforce.
  */
 function isEnforced({ cluster, capi, infrastructure }: ObservedCluster): boolean {
-  if (!isRestricted(cluster)) return true;
+  if (!hasRules(cluster)) return true;
   if (capi === undefined || infrastructure?.isSettled !== true) return false;
+  if (cluster.spec.network?.apiServerRateLimit !== undefined && !capi.state.converged) return false;
+  if (!isRestricted(cluster)) return true;
   const wanted = readVariable(capi.object, "authorizedCIDRs");
   const networks = new Set(Array.isArray(wanted) ? wanted.map(String) : []);
   return infrastructure.lists.some(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { makeClass, makePool } from "../testing.ts";
+import { makeClass, makeCondition, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { needsInfrastructure } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
@@ -135,7 +135,23 @@ describe("the condition of the network rules is True only when the infrastructur
     expect(conditionOf(plan, POLICY)).toMatchObject({ status: "Unknown", reason: "RequestedOnly" });
   });
 
-  test("without a list nothing has to be enforced", () => {
+  describe("as a rate limit", () => {
+    const limited = aCluster().ready().withSpec({ network: RATE_LIMIT }).reconciled().capiConverged();
+    const rolling = limited.withCapiConditions([makeCondition("RollingOut", "True")]);
+    const acted = { infrastructure: { isSettled: true, lists: [] } };
+
+    test.each<[string, ClusterFixture, string]>([
+      ["the infrastructure was not read", limited, "False"],
+      ["machines are being replaced", rolling.with(acted), "False"],
+      ["the infrastructure is settled", limited.with(acted), "True"],
+    ])("%s", (_what, fixture, status) => {
+      const plan = fixture.plan();
+      const { conditions } = plan.status ?? fixture.observed.cluster.status ?? {};
+      expect(conditions?.find(({ type }) => type === POLICY)?.status).toBe(status);
+    });
+  });
+
+  test("without rules nothing has to be enforced", () => {
     expect(aCluster().ready().observed.cluster.status?.conditions).toContainEqual(
       expect.objectContaining({ type: POLICY, status: "True" }),
     );

@@ -97,7 +97,7 @@ export function authorizeCIDRs(
 /** Whether the condition of the network rules depends on what the infrastructure says. */
 export function needsInfrastructure({ cluster, capi }: ObservedCluster): boolean {
   const { generation, deletionTimestamp } = cluster.metadata;
-  if (!isRestricted(cluster) || deletionTimestamp !== undefined || capi?.state.isGenerationObserved !== true)
+  if (!hasRules(cluster) || deletionTimestamp !== undefined || capi?.state.isGenerationObserved !== true)
     return false;
   const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
   return (
@@ -113,6 +113,11 @@ export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): 
   if (!needsInfrastructure(observed)) return undefined;
   const last = findCondition(observed.cluster.status?.conditions, "NetworkPolicyApplied");
   return conditionAgeMs(last, now) < SETTLES_WITHIN_MS ? READ_OFTEN_MS : READ_SELDOM_MS;
+}
+
+/** Whether there is anything to enforce: a list of networks or a rate limit. */
+export function hasRules(cluster: ObservedCluster["cluster"]): boolean {
+  return isRestricted(cluster) || cluster.spec.network?.apiServerRateLimit !== undefined;
 }
 
 /** Whether only some networks may reach the endpoint. */
