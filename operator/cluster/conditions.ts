@@ -114,8 +114,7 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
     const message = "The cluster has no node pools yet; those that it gets start after its control plane.";
     return clusterCondition(type, "Unknown", "WaitingForControlPlane", message);
   }
-  if (pools.length === 0)
-    return clusterCondition(type, "True", "NoNodePools", "The cluster has no node pools.");
+  if (pools.length === 0) return clusterCondition(type, "True", "NoNodePools", describeNoPools(all));
   const reasons = {
     rollingOut: "RollingOut",
     scaling: "Scaling",
@@ -128,6 +127,14 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
     if (open.length > 0) return clusterCondition(type, "False", reason, describeOpenPools(open));
   }
   return clusterCondition(type, "True", "Available", "All nodes are ready.");
+}
+
+/** Pools that a quota or a duplicate name keeps back are there, without nodes; a deleted one is about to be gone. */
+function describeNoPools(all: ObservedCluster["pools"]): string {
+  const left = all.filter(({ pool }) => pool.metadata.deletionTimestamp === undefined);
+  if (left.length === 0) return "The cluster has no node pools.";
+  const names = left.map(({ pool }) => displayNameOf(pool)).join(", ");
+  return `No node pool of the cluster is made yet; look at the message of each for what it waits for: ${names}.`;
 }
 
 /** Without counts: those of each pool are in its own status, and would make a write of this one whenever they move. */

@@ -29,6 +29,15 @@ describe("when the quotas of the organization block", () => {
     expect(conditionOf(done.with({ pools }).plan(), "Ready")).toMatchObject({ status: "True" });
   });
 
+  test("its only pool: WorkersReady names it, and does not say that there is none", () => {
+    const fixture = blockPool(aCluster().withPools(makePool("db")), "db")
+      .reconciled()
+      .capiConverged();
+    const pools = fixture.observed.pools.map((it) => ({ ...it, blocked: true, capi: undefined }));
+    const { message } = conditionOf(fixture.with({ pools }).plan(), "WorkersReady") ?? {};
+    expect(message).toMatch(/^No node pool of the cluster is made yet.*: db\.$/);
+  });
+
   test("the growth of a pool: its size stays, its other changes are applied, and nothing waits", () => {
     const ready = aCluster().withPools(makePool("web")).ready();
     const pools = ready.observed.pools.map((it) => ({
