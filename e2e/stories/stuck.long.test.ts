@@ -176,22 +176,19 @@ describe.concurrent("what is stuck says so", () => {
     const setHook = (value: string | null) =>
       client.mergePatch(machineKind, namespace, name, { metadata: { annotations: { [hook]: value } } }, TEST);
     await setHook("test");
-    await kubectl(["delete", "clusters.cloud.marina.dev", "outlived", "-n", namespace, "--wait=false"]);
+    await client.delete(clusterKind, namespace, "outlived");
     await waitFor("the deletion of the machine", async () => {
       const found = await client.get(machineKind, namespace, name);
       return found?.metadata.deletionTimestamp !== undefined;
     });
-    for (const { metadata } of await client.listAll(machineSetKind, { namespace })) {
-      const args = [
-        "-n",
-        namespace,
-        metadata.name,
-        "--type=merge",
-        '--patch={"metadata":{"finalizers":null}}',
-      ];
-      await kubectl(["patch", "machinesets.cluster.x-k8s.io", ...args]);
-    }
-    expect(await client.listAll(machineSetKind, { namespace })).toEqual([]);
+    await waitFor("the MachineSet to be gone", async () => {
+      const sets = await client.listAll(machineSetKind, { namespace });
+      const released = { metadata: { finalizers: [] } };
+      for (const { metadata } of sets)
+        await client.mergePatch(machineSetKind, namespace, metadata.name, released, TEST);
+      return sets.length === 0;
+    });
+    expect(await client.get(machineKind, namespace, name)).toBeDefined();
     await setHook(null);
     await waitFor("the cluster to be deleted", async () => {
       return (await client.get(clusterKind, namespace, "outlived")) === undefined;

@@ -41,10 +41,10 @@ export function decideOrphans(objects: WorkerObjects): Orphans {
     const owner = findOwner(metadata, machineDeploymentKind);
     return owner !== undefined && !uids.has(owner.uid);
   });
-  const freeMachines = findFreeMachines(machines, machineSets);
   if (hasCapiCluster) {
+    const freeMachines = findFreeMachines(machines, machineSets);
     const remove = [...freeMachines.map(detachMachine), ...sets.flatMap(detachMachineSet)];
-    return { remove, found: remove.length > 0 || sets.length > 0 };
+    return { remove, found: freeMachines.length > 0 || sets.length > 0 };
   }
   const freeSets = sets.filter(({ metadata }) => !isOwner(metadata, machineSetKind, machines));
   const freeDeployments = machineDeployments.filter(
