@@ -74,10 +74,15 @@ test.each<[string, object, string[]]>([
   expect(peers.flatMap(({ ipBlock }) => ipBlock?.cidr ?? [])).toEqual(expected);
 });
 
-const COMPONENTS = ["apiserver", "migrate", "operator", "scanner"];
+/** Those of all Pods: without a policy of its own, one would reach nothing where the Namespace lets nothing out. */
+const COMPONENTS = ["apiserver", "migrate", "operator", "scanner", "test", "uninstall-check"];
 
-test("each program connects to everything but the metadata services of clouds, or to what the values name", async () => {
-  const policies = findPolicies(await render({}), "Egress");
+test("each Pod connects to everything but the metadata services of clouds, or to what the values name", async () => {
+  const objects = await render({});
+  const policies = findPolicies(objects, "Egress");
+  const pods = objects.filter(({ kind, spec }) => kind === "Pod" || spec?.template !== undefined);
+  const labels = pods.map(({ metadata }) => metadata.labels?.["app.kubernetes.io/component"]);
+  expect(new Set(labels)).toEqual(new Set(COMPONENTS));
   const selected = policies.map(({ spec }) => spec.podSelector.matchLabels["app.kubernetes.io/component"]);
   expect(selected).toEqual(COMPONENTS);
   const peers = policies.map(({ spec }) => spec.egress.at(-1).to.slice(0, 2));
@@ -92,7 +97,13 @@ test("each program connects to everything but the metadata services of clouds, o
   expect(new Set(ports)).toEqual(new Set([53, 443, 6443]));
   const own = [{ to: [{ ipBlock: { cidr: "10.0.0.0/8" } }] }];
   const named = await render({
-    networkPolicies: { apiserverEgress: own, operatorEgress: own, migrateEgress: own, scannerEgress: own },
+    networkPolicies: {
+      apiserverEgress: own,
+      operatorEgress: own,
+      migrateEgress: own,
+      scannerEgress: own,
+      hooksEgress: own,
+    },
   });
   expect(findPolicies(named, "Egress").map(({ spec }) => spec.egress)).toEqual(COMPONENTS.map(() => own));
 });

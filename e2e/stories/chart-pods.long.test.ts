@@ -92,6 +92,38 @@ test("every Pod runs where the values say, as the users and with the labels that
   }
 });
 
+test("every object has the common labels, which those of Pods and of the monitoring precede", async () => {
+  const labels = { team: "watchers" };
+  const { objects } = await renderChart("marina", NAMESPACE, {
+    ...REQUIRED_VALUES,
+    ...SCANNER,
+    commonLabels: { team: "platform" },
+    apiserver: { podLabels: labels },
+    monitoring: { enabled: true, dashboards: true, labels },
+  });
+  const monitoring = ["ServiceMonitor", "PrometheusRule"];
+  for (const { kind, metadata } of objects) {
+    const isWatched = monitoring.includes(kind) || metadata.name === "marina-dashboards";
+    expect([kind, metadata.name, metadata.labels?.team]).toEqual([
+      kind,
+      metadata.name,
+      isWatched ? labels.team : "platform",
+    ]);
+  }
+  const program = objects.find(
+    ({ kind, metadata }) => kind === "Deployment" && metadata.name === "marina-apiserver",
+  );
+  expect(program?.spec.template.metadata.labels).toMatchObject(labels);
+});
+
+test("a number of seven digits is written as one", async () => {
+  const seconds = 2_592_000;
+  const migrate = { ttlSecondsAfterFinished: seconds, deadlineSeconds: seconds };
+  const { text } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, migrate });
+  for (const name of ["ttlSecondsAfterFinished", "activeDeadlineSeconds", "progressDeadlineSeconds"])
+    expect(text).toMatch(new RegExp(`^ *${name}: 259\\d{4}$`, "m"));
+});
+
 test("the migration is no hook, and its Job has another name exactly when its Pods, deadline or network policy are others", async () => {
   const nameOf = async (values: Values) => {
     const { objects } = await renderChart("marina", NAMESPACE, { ...REQUIRED_VALUES, ...values });

@@ -49,6 +49,11 @@ describe("values are refused", () => {
     ["with an Ingress alone", { ...REQUIRED_VALUES, ingress: { enabled: true } }, /trustedProxies/],
     ["with a route alone", { ...REQUIRED_VALUES, httpRoute: { enabled: true } }, /trustedProxies/],
     ["with an unknown role", { ...REQUIRED_VALUES, apiserver: { roles: ["api", "scan"] } }, /roles/],
+    [
+      "with a label of the chart's own for Pods",
+      { ...REQUIRED_VALUES, apiserver: { podLabels: { "app.kubernetes.io/name": "other" } } },
+      /invalid propertyName 'app\.kubernetes\.io\/name'/,
+    ],
     ["with a tag as digest", { ...REQUIRED_VALUES, image: { digest: "1.0" } }, /digest/],
     [
       "with a number as tag",

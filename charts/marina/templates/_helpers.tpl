@@ -1,12 +1,20 @@
-{{/* Labels of every object of a component: dict "root" $ "component" "apiserver". */}}
+{{/* Labels of every object of a component: dict "root" $ "component" "apiserver". Those in "more" precede the common ones. */}}
 {{- define "marina.labels" -}}
 helm.sh/chart: {{ include "marina.labelValue" (printf "%s-%s" .root.Chart.Name .root.Chart.Version) | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service | quote }}
 app.kubernetes.io/version: {{ include "marina.labelValue" .root.Chart.AppVersion | quote }}
 {{ include "marina.selector" . }}
-{{- with .root.Values.commonLabels }}
+{{- with merge (dict) (.more | default dict) .root.Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* An object of the whole cluster that a file has, with the labels that all objects have: dict "root" $ "object" {…}. */}}
+{{- define "marina.withCommonLabels" -}}
+{{- with .root.Values.commonLabels -}}
+{{- $_ := set $.object.metadata "labels" (merge (dict) ($.object.metadata.labels | default dict) .) -}}
+{{- end -}}
+{{- toYaml .object -}}
 {{- end }}
 
 {{/* A version as the value of a label, in which "+" is not allowed: Flux adds "+<digest>" to the version of a chart. */}}

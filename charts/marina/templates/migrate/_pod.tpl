@@ -2,10 +2,7 @@
 {{- define "marina.migratePod" -}}
 metadata:
   labels:
-    {{- include "marina.labels" (dict "root" $ "component" "migrate") | nindent 4 }}
-    {{- with .Values.migrate.podLabels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+    {{- include "marina.labels" (dict "root" $ "component" "migrate" "more" .Values.migrate.podLabels) | nindent 4 }}
   {{- with .Values.migrate.podAnnotations }}
   annotations:
     {{- toYaml . | nindent 4 }}
