@@ -37,6 +37,19 @@ test("labels reach nodes as Cluster API does by default, else as the configurati
   expect(read({ MARINA_SYNCED_NODE_LABELS: "^example" }).test("example.com/a")).toBe(true);
 });
 
+test("the Pods of autoscalers are what the configuration says, and a field that they do not have is refused", () => {
+  const read = (pod: object) =>
+    readConfig({ MARINA_PLANS, MARINA_CLUSTER_AUTOSCALER_POD: JSON.stringify(pod) }).settings.autoscalerPod;
+  const pod = {
+    podSecurityContext: { runAsNonRoot: true },
+    resources: { limits: { memory: "1Gi" } },
+    tolerations: [{ key: "platform", operator: "Exists" }],
+  };
+  expect(read(pod)).toEqual(pod);
+  expect(() => read({ hostNetwork: true })).toThrow(ConfigError);
+  expect(() => read({ resources: "1Gi" })).toThrow(/must be an object/);
+});
+
 test("all errors are reported together, by variable", () => {
   const read = () =>
     readConfig({

@@ -8,6 +8,7 @@ import {
   MIN_STORAGE_QUOTA_GB,
 } from "../shared/crd/storage-inventory.ts";
 import { isProtectedUrl, jsonText, parseEnvironment } from "../shared/program/config.ts";
+import type { AutoscalerPod } from "./autoscaler/children.ts";
 import type { AutoscalerSettings } from "./autoscaler/observe.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
@@ -19,6 +20,21 @@ const planSchema = z.strictObject({
   namespace: z.string().min(1),
   controlPlaneReplicas: z.literal([1, 3, 5]),
   credentials: z.array(z.string().min(1)).optional(),
+});
+
+/** An object of Kubernetes, which checks it where a Pod has it. */
+const kubernetesObject = <T>() =>
+  z.custom<T>((value) => z.looseObject({}).safeParse(value).success, { error: "must be an object" });
+
+const autoscalerPodSchema = z.strictObject({
+  podSecurityContext: kubernetesObject<Required<AutoscalerPod>["podSecurityContext"]>().exactOptional(),
+  containerSecurityContext:
+    kubernetesObject<Required<AutoscalerPod>["containerSecurityContext"]>().exactOptional(),
+  resources: kubernetesObject<Required<AutoscalerPod>["resources"]>().exactOptional(),
+  nodeSelector: z.record(z.string(), z.string()).exactOptional(),
+  tolerations: z.array(kubernetesObject<Required<AutoscalerPod>["tolerations"][number]>()).exactOptional(),
+  affinity: kubernetesObject<Required<AutoscalerPod>["affinity"]>().exactOptional(),
+  priorityClassName: z.string().min(1).exactOptional(),
 });
 
 const seconds = (fallback: number) => z.coerce.number().int().min(1).max(86_400).default(fallback);
@@ -40,6 +56,7 @@ export const environmentSchema = z
       z.record(z.string(), planSchema).refine((plans) => "default" in plans, "must have an entry `default`"),
     ),
     MARINA_CLUSTER_AUTOSCALER_IMAGE: z.string().min(1).optional(),
+    MARINA_CLUSTER_AUTOSCALER_POD: jsonText(autoscalerPodSchema).optional(),
     MARINA_ARGO_CD_NAMESPACE: z.string().min(1).optional(),
     MARINA_SUBNET_RANGE: z.string().default("10.64.0.0/10").transform(toSubnetRange),
     MARINA_PLATFORM_CIDRS: z
@@ -147,6 +164,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       },
       degradedAfterSeconds: env.MARINA_DEGRADED_AFTER_SECONDS,
       autoscalerImage: env.MARINA_CLUSTER_AUTOSCALER_IMAGE,
+      autoscalerPod: env.MARINA_CLUSTER_AUTOSCALER_POD,
       nodeDegradedAfterSeconds: env.MARINA_NODE_DEGRADED_AFTER_SECONDS,
       reportWaitAfterSeconds: env.MARINA_REPORT_WAIT_AFTER_SECONDS,
       syncedNodeLabels: env.MARINA_SYNCED_NODE_LABELS,

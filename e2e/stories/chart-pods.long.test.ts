@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
+import { readConfig } from "../../operator/config.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {
   pathOfChart,
@@ -12,6 +13,9 @@ import {
 } from "../testing/chart.ts";
 import { PLACED } from "../testing/chart-values.ts";
 
+const MARINA_PLANS = JSON.stringify({
+  default: { class: "a", namespace: "classes", controlPlaneReplicas: 1 },
+});
 const NAMESPACE = `chart-pods-${randomUUID().slice(0, 8)}`;
 
 beforeAll(async () => {
@@ -92,6 +96,29 @@ test("every Pod runs where the values say, as the users and with the labels that
   }
 });
 
+test("the operator is told as whom and where the Pods of autoscalers run, as the values say of the others", async () => {
+  const told = async (values: Values) => {
+    const pods = await renderPods(values);
+    const operator = pods.find(({ metadata }) => metadata.name === "marina-operator");
+    const { env } = operator?.spec.containers[0] ?? {};
+    const found = env.find(({ name }: { name: string }) => name === "MARINA_CLUSTER_AUTOSCALER_POD");
+    return readConfig({ MARINA_PLANS, MARINA_CLUSTER_AUTOSCALER_POD: found?.value }).settings.autoscalerPod;
+  };
+  expect(await told({})).toMatchObject({
+    podSecurityContext: { runAsUser: 65_532 },
+    containerSecurityContext: { readOnlyRootFilesystem: true },
+    resources: { limits: { memory: "600Mi" } },
+  });
+  const podSecurityContext = { runAsUser: null, runAsGroup: null, fsGroup: null };
+  const pod = await told({ podSecurityContext, autoscaler: PLACED });
+  expect(pod).toMatchObject(PLACED);
+  expect(pod?.podSecurityContext).toEqual({
+    runAsNonRoot: true,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+  expect(await told({ operator: { clusterAutoscalerImage: "" } })).toBeUndefined();
+});
+
 test("every object has the common labels, which those of Pods and of the monitoring precede", async () => {
   const labels = { team: "watchers" };
   const { objects } = await renderChart("marina", NAMESPACE, {
@@ -104,11 +131,7 @@ test("every object has the common labels, which those of Pods and of the monitor
   const monitoring = ["ServiceMonitor", "PrometheusRule"];
   for (const { kind, metadata } of objects) {
     const isWatched = monitoring.includes(kind) || metadata.name === "marina-dashboards";
-    expect([kind, metadata.name, metadata.labels?.team]).toEqual([
-      kind,
-      metadata.name,
-      isWatched ? labels.team : "platform",
-    ]);
+    expect(metadata.labels?.team, `${kind} ${metadata.name}`).toBe(isWatched ? labels.team : "platform");
   }
   const program = objects.find(
     ({ kind, metadata }) => kind === "Deployment" && metadata.name === "marina-apiserver",

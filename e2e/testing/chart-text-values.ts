@@ -29,6 +29,7 @@ function marinaValues({ any, name, network }: Texts): Values {
     commonLabels: { common: name() },
     migrate: { ...placement(), podLabels: { extra: name() }, podAnnotations: { extra: any() } },
     hooks: placement(),
+    autoscaler: placement(),
     extraObjects: [
       { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "more" }, data: { extra: any() } },
     ],

@@ -238,7 +238,7 @@ export const VALUE_SETS: readonly [string, Values][] = [
     "nodes of the platform for every Pod",
     {
       ...Object.fromEntries(
-        ["apiserver", "operator", "scanner", "migrate", "hooks"].map((name) => [name, PLACED]),
+        ["apiserver", "operator", "scanner", "migrate", "hooks", "autoscaler"].map((name) => [name, PLACED]),
       ),
       registry: { existingSecret: "marina-registry" },
       scanner: { ...PLACED, enabled: true, image: { repository: "registry.example.com/scanner" } },

@@ -49,6 +49,34 @@ test("it manages its own cluster only, and takes the platform's defaults", () =>
   ]);
 });
 
+test("its Pods run as whom, where and with how much the platform says, and by default as no root", () => {
+  const placement = {
+    nodeSelector: { role: "platform" },
+    tolerations: [{ key: "platform", operator: "Exists" }],
+    affinity: { nodeAffinity: {} },
+    priorityClassName: "platform-critical",
+  };
+  const resources = { limits: { memory: "1Gi" } };
+  const pod = {
+    ...placement,
+    podSecurityContext: { runAsNonRoot: true },
+    containerSecurityContext: { privileged: false },
+    resources,
+  };
+  const specOf = (given: object) =>
+    composeAutoscaler(aCluster(), CLUSTER_ID, { ...input, ...given }).deployment.spec?.template.spec;
+  const spec = specOf({ pod });
+  expect(spec).toMatchObject(placement);
+  expect(spec?.securityContext).toEqual({ runAsNonRoot: true });
+  expect(spec?.containers[0]).toMatchObject({ resources, securityContext: { privileged: false } });
+  const usual = specOf({});
+  expect(usual?.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 65_532 });
+  expect(usual?.containers[0]).toMatchObject({
+    resources: { limits: { memory: "600Mi" } },
+    securityContext: { readOnlyRootFilesystem: true },
+  });
+});
+
 test("the cluster is found by the name", () => {
   expect(clusterOfAutoscaler(nameAutoscaler("blue"))).toBe("blue");
   expect(clusterOfAutoscaler(nameAdminSecret("blue"))).toBeUndefined();

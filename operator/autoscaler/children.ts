@@ -21,6 +21,32 @@ const ANNOTATION_KUBECONFIG = "cloud.marina.dev/kubeconfig-revision";
 const HEALTH_PORT = 8085;
 const KUBECONFIG_DIR = "/etc/kubernetes/cluster";
 
+type PodSpec = NonNullable<NonNullable<Deployment["spec"]>["template"]["spec"]>;
+type ContainerSpec = PodSpec["containers"][number];
+
+/** Where the Pods of autoscalers run, as whom and with how much, as Kubernetes has it. What is left out is Kubernetes' default. */
+export interface AutoscalerPod
+  extends Pick<PodSpec, "nodeSelector" | "tolerations" | "affinity" | "priorityClassName"> {
+  podSecurityContext?: NonNullable<PodSpec["securityContext"]>;
+  containerSecurityContext?: NonNullable<ContainerSpec["securityContext"]>;
+  resources?: NonNullable<ContainerSpec["resources"]>;
+}
+
+/** What they are without a setting. */
+const DEFAULT_POD: AutoscalerPod = {
+  podSecurityContext: {
+    runAsNonRoot: true,
+    runAsUser: 65_532,
+    seccompProfile: { type: "RuntimeDefault" },
+  },
+  containerSecurityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ["ALL"] },
+  },
+  resources: { requests: { cpu: "20m", memory: "128Mi" }, limits: { memory: "600Mi" } },
+};
+
 /** The objects of one autoscaler. */
 export interface AutoscalerChildren {
   serviceAccount: ServiceAccount;
@@ -45,6 +71,8 @@ export interface AutoscalerInput {
   /** Of the Secret with the tenant's kubeconfig, which the autoscaler reads once; undefined = there is none yet. */
   kubeconfigRevision: string | undefined;
   defaults: PoolDefaults;
+  /** Default: `DEFAULT_POD`. */
+  pod?: AutoscalerPod | undefined;
 }
 
 /**
@@ -106,8 +134,9 @@ function composeMetadata(cluster: Cluster, clusterId: string) {
 function composeDeployment(
   cluster: Cluster,
   metadata: ReturnType<typeof composeMetadata>,
-  { image, kubeconfigRevision, defaults }: AutoscalerInput,
+  { image, kubeconfigRevision, defaults, pod = DEFAULT_POD }: AutoscalerInput,
 ): Deployment {
+  const { podSecurityContext, containerSecurityContext, resources, ...placement } = pod;
   const labels = { "app.kubernetes.io/name": "cluster-autoscaler", ...metadata.labels };
   return {
     ...typeOf(deploymentKind),
@@ -125,12 +154,15 @@ function composeDeployment(
         },
         spec: {
           serviceAccountName: metadata.name,
-          securityContext: {
-            runAsNonRoot: true,
-            runAsUser: 65_532,
-            seccompProfile: { type: "RuntimeDefault" },
-          },
-          containers: [composeContainer(cluster, image, defaults)],
+          ...placement,
+          ...(podSecurityContext && { securityContext: podSecurityContext }),
+          containers: [
+            {
+              ...composeContainer(cluster, image, defaults),
+              ...(containerSecurityContext && { securityContext: containerSecurityContext }),
+              ...(resources && { resources }),
+            },
+          ],
           volumes: [
             { name: "kubeconfig", secret: { secretName: nameKubeconfigSecret(cluster.metadata.name) } },
           ],
@@ -158,12 +190,6 @@ function composeContainer(cluster: Cluster, image: string, defaults: PoolDefault
       initialDelaySeconds: 30,
       periodSeconds: 20,
       timeoutSeconds: 5,
-    },
-    resources: { requests: { cpu: "20m", memory: "128Mi" }, limits: { memory: "600Mi" } },
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ["ALL"] },
     },
     volumeMounts: [{ name: "kubeconfig", mountPath: KUBECONFIG_DIR, readOnly: true }],
   };

@@ -9,11 +9,13 @@ import { isDeleting, isSuspended } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";
 import { revisionOf } from "../tenant/authority.ts";
-import { nameAutoscaler } from "./children.ts";
+import { type AutoscalerPod, nameAutoscaler } from "./children.ts";
 
 export interface AutoscalerSettings {
   /** Undefined = the platform runs no autoscalers. */
   autoscalerImage: string | undefined;
+  /** What their Pods have of the platform; undefined = the defaults. */
+  autoscalerPod?: AutoscalerPod | undefined;
   poolDefaults: PoolDefaults;
 }
 

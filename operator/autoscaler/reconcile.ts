@@ -15,7 +15,7 @@ import type { ObservedAutoscaler } from "./observe.ts";
 /** A cluster with an autoscaled pool gets one autoscaler; it is removed with the last such pool. */
 export function reconcileAutoscaler(observed: ObservedAutoscaler): Plan<never> {
   const { cluster, clusterId, live, settings } = observed;
-  const { autoscalerImage, poolDefaults } = settings;
+  const { autoscalerImage, autoscalerPod, poolDefaults } = settings;
   const isDesired = observed.hasAutoscaledPool && hasFinalizer(cluster.metadata) && !isDeleting(cluster);
   if (!isDesired || autoscalerImage === undefined) return composePlan({ remove: planRemoval(observed) });
   const image = chooseAutoscalerImage(autoscalerImage, observed.version);
@@ -25,6 +25,7 @@ export function reconcileAutoscaler(observed: ObservedAutoscaler): Plan<never> {
     image,
     kubeconfigRevision,
     defaults: poolDefaults,
+    pod: autoscalerPod,
   });
   return composePlan({
     apply: [

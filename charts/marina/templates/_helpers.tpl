@@ -156,10 +156,21 @@ app.kubernetes.io/component: {{ .component | quote }}
 - name: MARINA_CLUSTER_AUTOSCALER_IMAGE
   value: {{ . | quote }}
 {{- end }}
+{{- if .Values.operator.clusterAutoscalerImage }}
+- name: MARINA_CLUSTER_AUTOSCALER_POD
+  value: {{ include "marina.autoscalerPod" . | quote }}
+{{- end }}
 {{- with .Values.operator.argoCDNamespace }}
 - name: MARINA_ARGO_CD_NAMESPACE
   value: {{ . | quote }}
 {{- end }}
+{{- end }}
+
+{{/* What the Pods of autoscalers are in the Namespaces of organizations, as JSON. */}}
+{{- define "marina.autoscalerPod" -}}
+{{- $pod := dict "podSecurityContext" .Values.podSecurityContext "containerSecurityContext" .Values.containerSecurityContext -}}
+{{- range $name, $value := .Values.autoscaler }}{{ if $value }}{{ $_ := set $pod $name $value }}{{ end }}{{ end -}}
+{{- toJson $pod -}}
 {{- end }}
 
 {{- define "marina.caVolume" -}}
