@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import { readConfig } from "../../operator/config.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {
   pathOfChart,
@@ -13,9 +12,6 @@ import {
 } from "../testing/chart.ts";
 import { PLACED } from "../testing/chart-values.ts";
 
-const MARINA_PLANS = JSON.stringify({
-  default: { class: "a", namespace: "classes", controlPlaneReplicas: 1 },
-});
 const NAMESPACE = `chart-pods-${randomUUID().slice(0, 8)}`;
 
 beforeAll(async () => {
@@ -102,7 +98,7 @@ test("the operator is told as whom and where the Pods of autoscalers run, as the
     const operator = pods.find(({ metadata }) => metadata.name === "marina-operator");
     const { env } = operator?.spec.containers[0] ?? {};
     const found = env.find(({ name }: { name: string }) => name === "MARINA_CLUSTER_AUTOSCALER_POD");
-    return readConfig({ MARINA_PLANS, MARINA_CLUSTER_AUTOSCALER_POD: found?.value }).settings.autoscalerPod;
+    return found && JSON.parse(found.value);
   };
   expect(await told({})).toMatchObject({
     podSecurityContext: { runAsUser: 65_532 },
