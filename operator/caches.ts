@@ -25,6 +25,7 @@ import type { Change } from "../shared/kube/reflector.ts";
 import type { Store } from "../shared/kube/store.ts";
 import type { Logger } from "../shared/program/log.ts";
 import type { ClusterResourceSet, ClusterResourceSetBinding } from "./capi/add-ons.ts";
+import type { ClassLookup } from "./capi/cluster-class.ts";
 import type { CapiCluster, ClusterClass, Machine, MachineDeployment, MachineSet } from "./capi/kinds.ts";
 import type { AuthoritySecret } from "./capi/secrets.ts";
 import type { TemplateSizes } from "./capi/template-sizes.ts";
@@ -78,6 +79,8 @@ export type Caches = Stores & {
   readCatalogue(): VersionCatalogue;
   /** The packages that clusters are billed as; the last valid ones while the ConfigMap is invalid. */
   readPackages(): Packages;
+  /** What the installed cluster classes can do. */
+  readClasses(): ClassLookup;
   /** What everything in a namespace would use of the quotas if every request were granted. */
   maximumUsage(namespace: string): QuotaAmounts;
   /** What in a namespace exceeds these limits, by the key of the request. */

@@ -41,9 +41,9 @@ import {
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import type { Logger } from "../shared/program/log.ts";
 import { trimCredential } from "./admin-kubeconfig/kubeconfig.ts";
-import type { Cached, CacheSet, Listener, Stores } from "./caches.ts";
-import { createConfigReader } from "./caches.ts";
+import { type Cached, type CacheSet, createConfigReader, type Listener, type Stores } from "./caches.ts";
 import { clusterResourceSetBindingKind, clusterResourceSetKind, hashManifests } from "./capi/add-ons.ts";
+import { createClassReader } from "./capi/cluster-class.ts";
 import { EVENT_SELECTOR } from "./capi/events.ts";
 import {
   capiClusterKind,
@@ -142,6 +142,7 @@ export function createCaches(options: CacheOptions): CacheSet {
         initial: {},
         log,
       }),
+      readClasses: createClassReader(stores.clusterClasses),
       maximumUsage: (namespace) => usage.maximumUsage(namespace),
       rejectedRequests: (namespace, limits) => usage.rejectedRequests(namespace, limits),
       sizeOfTemplate: (machineSet) => templateSizes.find(machineSet),
@@ -183,6 +184,7 @@ function declareStores(
   const ours = { labelSelector: LABEL_CLUSTER_ID };
   const byPool = { [INDEX_CLUSTER_AND_POOL]: indexByPool };
   const byMachine = { ...byPool, [INDEX_INFRASTRUCTURE]: indexByInfrastructure };
+  const byRegistration = { [INDEX_REGISTRATION]: indexByRegistration };
   const byNamespace = { [INDEX_NAMESPACE]: indexByNamespace };
   const byIdentity = { [INDEX_ID]: indexById, ...byNamespace };
   const byRules = { [INDEX_BLOCKED]: indexBlocked, [INDEX_NAME]: indexByName };
@@ -215,12 +217,7 @@ function declareStores(
     machines: declare("machines", machineKind, byMachine, { transform: trimMachine }),
     clusterClasses: declare("clusterClasses", clusterClassKind),
     authorities: declare<AuthoritySecret>("authorities", metadataOnly(secretKind), {}, authorities),
-    credentials: declare(
-      "credentials",
-      secretKind,
-      { [INDEX_REGISTRATION]: indexByRegistration },
-      credentials,
-    ),
+    credentials: declare("credentials", secretKind, byRegistration, credentials),
     providerCredentials: declare(
       "providerCredentials",
       secretKind,

@@ -5,7 +5,6 @@ import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
 import { probeGates } from "../capi/required.ts";
-import { readClasses } from "../cluster/observe.ts";
 import { decideCapabilities, type Installation } from "./decide.ts";
 
 /** The only key of the controller of capabilities. */
@@ -15,7 +14,7 @@ export const CAPABILITIES = "capabilities";
 const RECHECK_AFTER_MS = 600_000;
 
 export interface CapabilitiesDeps {
-  caches: Pick<Caches, "clusterClasses" | "capabilities" | "readPackages">;
+  caches: Pick<Caches, "capabilities" | "readClasses" | "readPackages">;
   client: Pick<KubeClient, "create">;
   settings: Installation["settings"] & { platformNamespace: string };
 }
@@ -34,7 +33,7 @@ export async function publishCapabilities(
   const capabilities = decideCapabilities({
     settings,
     packages: caches.readPackages(),
-    classes: readClasses(caches),
+    classes: caches.readClasses(),
     takesTaints: gates.taints,
   });
   const text = JSON.stringify(capabilities);

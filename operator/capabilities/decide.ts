@@ -5,8 +5,8 @@ import type {
   Packages,
   PlanCapabilities,
 } from "../../shared/crd/published-config.ts";
-import type { ClassCapabilities } from "../capi/cluster-class.ts";
-import type { ClassLookup, ClusterSettings, PlanMapping } from "../cluster/observe.ts";
+import type { ClassCapabilities, ClassLookup } from "../capi/cluster-class.ts";
+import type { ClusterSettings, PlanMapping } from "../cluster/observe.ts";
 
 /** What the capabilities are decided from. */
 export interface Installation {

@@ -1,3 +1,5 @@
+import { objectKey } from "../../shared/kube/object.ts";
+import type { Store } from "../../shared/kube/store.ts";
 import type { CapiHealthCheck, ClusterClass } from "./kinds.ts";
 
 /** On a ClusterClass: `requested-only` says that its infrastructure may ignore the authorized CIDRs without a word. */
@@ -35,6 +37,23 @@ export interface ClassCapabilities {
   kubernetesVersions: readonly string[];
   /** The names of the ClusterResourceSets that its clusters get. */
   addOns: readonly string[];
+}
+
+/** The capabilities of the classes, by "namespace/name". */
+export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
+
+/** Reads what the installed classes can do, once for each version of one: every reconcile of a cluster needs it. */
+export function createClassReader(store: Pick<Store<ClusterClass>, "list">): () => ClassLookup {
+  let known: readonly ClusterClass[] = [];
+  let lookup: ClassLookup = new Map();
+  return () => {
+    const classes = store.list();
+    const isSame = classes.length === known.length && classes.every((one, index) => one === known[index]);
+    if (isSame) return lookup;
+    known = classes;
+    lookup = new Map(classes.map((one) => [objectKey(one), readClusterClass(one)]));
+    return lookup;
+  };
 }
 
 /** Reads a ClusterClass. Variables of its patches and of its extensions count alike. */

@@ -12,7 +12,7 @@ import type { UpgradeCheck } from "../../shared/tenant/upgrade/upgrade-check.ts"
 import { type AddOnObstacles, type AddOnState, observeAddOnStates } from "../add-ons/observe.ts";
 import { hasLostCa } from "../admin-kubeconfig/observe.ts";
 import type { Caches } from "../caches.ts";
-import { type ClassCapabilities, readClusterClass } from "../capi/cluster-class.ts";
+import type { ClassLookup } from "../capi/cluster-class.ts";
 import type { InfrastructureState } from "../capi/infrastructure.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
@@ -136,9 +136,6 @@ export interface ProcessState {
   addOnObstacles: ReturnType<AddOnObstacles["find"]>;
 }
 
-/** The capabilities of the classes, by "namespace/name". */
-export type ClassLookup = ReadonlyMap<string, ClassCapabilities>;
-
 /** Gathers a cluster from the caches; undefined = it is deleted. */
 export function observeCluster(
   caches: Caches,
@@ -171,7 +168,7 @@ export function observeCluster(
     nameTakenElsewhere: capi === undefined && isNameTakenElsewhere(caches, cluster),
     lostParts: findLostParts(caches, capi, key),
     hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
-    classes: readClasses(caches),
+    classes: caches.readClasses(),
     catalogue: caches.readCatalogue(),
     packages: caches.readPackages(),
     locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
@@ -222,16 +219,6 @@ function observePool(
     blocked,
     machines: readMachines(machines, deployment, sets, caches.sizeOfTemplate),
   };
-}
-
-/** The classes that are installed. */
-export function readClasses(caches: Pick<Caches, "clusterClasses">): ClassLookup {
-  return new Map(
-    caches.clusterClasses.list().map((clusterClass) => {
-      const { namespace, name } = clusterClass.metadata;
-      return [`${namespace}/${name}`, readClusterClass(clusterClass)] as const;
-    }),
-  );
 }
 
 /**
