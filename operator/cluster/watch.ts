@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
+import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Controller } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { identityOf } from "../../shared/crd/identity.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
+import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { pickHeld } from "../../shared/crd/quota.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
@@ -51,7 +54,7 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("capiClusters", addNamesakes);
   cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
-    add(toKey(metadata.namespace, spec.clusterName), change);
+    if (isOtherPool(change)) add(toKey(metadata.namespace, spec.clusterName), change);
   });
   cacheSet.listen("accesses", (change) => {
     const { object, previous, type } = change;
@@ -99,6 +102,35 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
     const waiting = caches.clusters.list().filter((cluster) => cluster.status?.workerSubnet === undefined);
     addAll(waiting.map(objectKey));
   });
+}
+
+/** What a pool reports for people and for what it does itself; a field that is not named here wakes its cluster. */
+export const UNREAD_OF_POOLS = new Set([
+  "conditions",
+  "machines",
+  "goneMachines",
+  "replacements",
+  "transitions",
+  "message",
+  "selector",
+]);
+
+/** Whether a change of a pool is one of what its cluster reads: many writes of its status are none. */
+function isOtherPool({ type, previous, object }: Change<NodePool>): boolean {
+  return (
+    type !== "updated" || previous === undefined || !isDeepStrictEqual(pickRead(previous), pickRead(object))
+  );
+}
+
+function pickRead({ metadata, spec, status = {} }: NodePool) {
+  const upToDate = findCondition(status.conditions, "UpToDate");
+  return {
+    metadata: { ...metadata, resourceVersion: undefined },
+    spec,
+    status: Object.entries(status).filter(([name]) => !UNREAD_OF_POOLS.has(name)),
+    upToDate: upToDate && [upToDate.status, upToDate.observedGeneration],
+    machines: pickHeld(status.machines),
+  };
 }
 
 /** The variables of a class that its extensions give it are in its status, its add-ons in its annotations. */

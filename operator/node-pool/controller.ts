@@ -13,7 +13,7 @@ import { capiPoolNameOf } from "../capi/kinds.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 import { describeRemainingDeployment } from "./deletion.ts";
-import { observePool, type PoolSettings } from "./observe.ts";
+import { isOtherOwner, observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 import { ownPoolStatus } from "./status.ts";
 
@@ -64,7 +64,9 @@ export function watchNodePools(cacheSet: CacheSet, controller: Pick<Controller, 
   cacheSet.listen("nodePools", addBlocked);
   cacheSet.listen("clusters", addBlocked);
   cacheSet.listen("capiClusters", addBlocked);
-  cacheSet.listen("clusters", addPoolsOf);
+  cacheSet.listen("clusters", (change) => {
+    if (isOtherOwner(change)) addPoolsOf(change);
+  });
   cacheSet.listen("capiClusters", addPoolsOf);
   cacheSet.listen("machineDeployments", addByCapiLabel);
   // A machine that is seen before its MachineSet counts as outdated until then; nothing else of a MachineSet matters.

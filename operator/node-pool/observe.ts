@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
 import { createId } from "../../shared/program/id.ts";
 import { nameAutoscaler } from "../autoscaler/children.ts";
 import type { Caches } from "../caches.ts";
@@ -164,6 +166,12 @@ export function observeOwner(
     upgrading: findCondition(cluster.status?.conditions, "Upgrading")?.status === "True",
     problem: findClusterProblem(cluster),
   };
+}
+
+/** Whether a change of a cluster is one of what its pools read: most writes of its status are none. */
+export function isOtherOwner({ type, previous, object }: Change<Cluster>): boolean {
+  if (type !== "updated" || previous?.metadata.uid !== object.metadata.uid) return true;
+  return !isDeepStrictEqual(observeOwner(previous, undefined), observeOwner(object, undefined));
 }
 
 /** A network policy that waits alone has the message of `NetworkPolicyApplied`: pools are made and changed meanwhile. */

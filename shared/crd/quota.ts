@@ -35,6 +35,11 @@ export function poolAmounts(pool: PoolBudgets & { desiredNodes: number }): Quota
 /** The phases of a machine that is being deleted. */
 const GOING = new Set(["Deleting", "Deleted"]);
 
+/** What `heldAmounts` reads of machines. */
+export function pickHeld(machines: readonly NodePoolMachine[] = []) {
+  return machines.map(({ phase = "", vcpus, memoryGB }) => ({ isGoing: GOING.has(phase), vcpus, memoryGB }));
+}
+
 /**
  * What the machines of a pool hold of the quotas in addition to `desired`, what the pool is to have: those that are being deleted,
  * for which it gets others, and those above `desired`, which will be. Of a pool that is being deleted, whatever is above `desired`.
