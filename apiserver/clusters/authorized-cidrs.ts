@@ -21,7 +21,7 @@ export const authorizedCidrs = z
   })
   .openapi({
     description:
-      "Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. At most 256, for each is a rule of what stands in front of the endpoint, where rules are few. The cluster's own workers and the platform are always allowed.",
+      "Blocks in CIDR notation from which the public endpoint may be reached. A block with host bits means the block that it lies in, and a repeated one counts once. Empty: any source. At most 256, for each is a rule of what stands in front of the endpoint, where rules are few; a plan may take fewer (`max_authorized_cidrs` in `GET /plans`). The cluster's own workers and the platform are always allowed.",
     "x-kubernetes-list-type": "atomic",
   });
 

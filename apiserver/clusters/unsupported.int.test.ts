@@ -38,7 +38,12 @@ const nothing: PlanCapabilities = {
   nodeTaints: no("taints"),
   zones: no("zones"),
 };
-const dev: PlanCapabilities = { class: "rich", authorizedCIDRs: true, zones: ["a", "b"] };
+const dev: PlanCapabilities = {
+  class: "rich",
+  authorizedCIDRs: true,
+  maxAuthorizedCIDRs: 1,
+  zones: ["a", "b"],
+};
 
 beforeAll(async () => {
   api = await startTestApp();
@@ -98,6 +103,19 @@ test.each<[string, object, string]>([
     }
   },
 );
+
+test("a create with more authorized CIDRs than the platform takes is refused with their number, dry runs included", async () => {
+  const authorized_cidrs = [...CIDRS, "198.51.100.0/24"];
+  const body = { name: "refused", ...VERSION, plan: "dev", authorized_cidrs };
+  for (const path of [clusters, `${clusters}?dry_run=true`]) {
+    const refused = await api.request("POST", path, { body });
+    const message = expect.stringContaining("than the platform takes, 1, and has 2");
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { error: { details: [{ field: "authorized_cidrs", code: "unsupported", message }] } },
+    });
+  }
+});
 
 test.each<[string, object]>([
   ["of the plan of another class", { plan: "dev", authorized_cidrs: CIDRS }],
@@ -183,6 +201,7 @@ test("the plans show what their clusters can have, and one without a class says 
   expect(shown.dev).toMatchObject({
     capabilities: {
       authorized_cidrs: { supported: true, reason: null },
+      max_authorized_cidrs: 1,
       api_server_rate_limit: null,
       zones: ["a", "b"],
     },

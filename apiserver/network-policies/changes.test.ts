@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type NetworkPatch, replacePolicy } from "./changes.ts";
+import { checkPolicyCapabilities, type NetworkPatch, replacePolicy } from "./changes.ts";
 import { type SetNetworkPolicyBody, setNetworkPolicyBody } from "./schema.ts";
 
 const LIMIT = { max_connections_per_second: 10, burst: 20 };
@@ -62,6 +62,32 @@ describe("setting a network policy replaces it outright", () => {
 
   test("the defaults are what a cluster without a policy has", () => {
     expect(replacePolicy(undefined, { authorized_cidrs: [] })).toEqual({});
+  });
+});
+
+describe("a class that takes lists of two blocks", () => {
+  const capabilities = { class: "short", authorizedCIDRs: true as const, maxAuthorizedCIDRs: 2 };
+  const [first, second, third] = ["198.51.100.0/24", "203.0.113.0/24", "192.0.2.0/24"] as const;
+
+  test.each<[string, string[], string[], number]>([
+    ["takes two", [], [first, second], 0],
+    ["refuses three", [], [first, second, third], 1],
+    ["refuses another one to two", [first, second], [first, second, third], 1],
+    [
+      "lets a longer list of before become shorter",
+      [first, second, third, "2001:db8::/32"],
+      [first, second, third],
+      0,
+    ],
+  ])("%s", (_, before, authorizedCIDRs, refusals) => {
+    const details = checkPolicyCapabilities({ authorizedCIDRs: before }, { authorizedCIDRs }, capabilities);
+    expect(details).toHaveLength(refusals);
+    for (const detail of details)
+      expect(detail).toMatchObject({
+        field: "authorized_cidrs",
+        code: "unsupported",
+        message: expect.stringContaining("than the platform takes, 2, and has"),
+      });
   });
 });
 

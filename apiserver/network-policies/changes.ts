@@ -17,6 +17,7 @@ import { type ErrorDetail, validationFailed } from "../http/errors.ts";
 import {
   type CapabilitiesReader,
   findClusterCapabilities,
+  refuseCidrs,
   refuseUnsupported,
 } from "../resources/platform-config.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
@@ -51,7 +52,7 @@ export async function setNetworkPolicy(
       const patch = replacePolicy(network, body);
       const changed = Object.keys(patch);
       const known = findClusterCapabilities(published, current);
-      const [first, ...others] = checkCapabilities(network, patch, known);
+      const [first, ...others] = checkPolicyCapabilities(network, patch, known);
       if (first !== undefined) throw validationFailed([first, ...others]);
       if (changed.length === 0 && isDeepStrictEqual(shown, sent)) return { spec: {} };
       return {
@@ -94,15 +95,16 @@ export function replacePolicy(current: Network | undefined, body: SetNetworkPoli
 /**
  * What a patch sets or adds and the class of the cluster is known not to have; what stays or is removed needs nothing.
  */
-function checkCapabilities(
+export function checkPolicyCapabilities(
   current: Network | undefined,
   { authorizedCIDRs, apiServerRateLimit }: NetworkPatch,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
   const before = new Set(current?.authorizedCIDRs);
-  const isAdding = (authorizedCIDRs ?? []).some((block) => !before.has(block));
+  const blocks = authorizedCIDRs ?? [];
+  const isAdding = blocks.some((block) => !before.has(block));
   return [
-    ...(isAdding ? refuseUnsupported("authorized_cidrs", capabilities?.authorizedCIDRs) : []),
+    ...(isAdding ? refuseCidrs(blocks, capabilities) : []),
     ...(apiServerRateLimit == null
       ? []
       : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),

@@ -134,6 +134,19 @@ export function findClusterCapabilities(
     : undefined;
 }
 
+/** Refuses a list of networks that may reach the API endpoint where none, or none of this length, can be had. */
+export function refuseCidrs(
+  blocks: readonly string[],
+  capabilities: PlanCapabilities | undefined,
+): ErrorDetail[] {
+  const field = "authorized_cidrs";
+  const refused = refuseUnsupported(field, capabilities?.authorizedCIDRs);
+  const most = capabilities?.maxAuthorizedCIDRs;
+  if (refused.length > 0 || most === undefined || blocks.length <= most) return refused;
+  const message = `must not have more different blocks than the platform takes, ${most}, and has ${blocks.length}; leave some out, or ask the platform's operator`;
+  return [{ field, code: "unsupported", message }];
+}
+
 /** Refuses a field that needs a capability which is known to be missing; empty = it does not. */
 export function refuseUnsupported(field: string, capability: Capability | undefined): ErrorDetail[] {
   const reason = findUnsupportedReason(capability);

@@ -19,6 +19,10 @@ const withClass = (variables: string[]): Partial<Installation> => ({
   classes: new Map([["marina-system/standard-v1", makeClass(variables)]]),
 });
 
+const withMost = (maxAuthorizedCIDRs: number): Partial<Installation> => ({
+  classes: new Map([["marina-system/standard-v1", { ...makeClass(), maxAuthorizedCIDRs }]]),
+});
+
 test("a plan has what its class and the platform have", () => {
   const { default: byDefault, production } = decideCapabilities(everything);
   expect(byDefault).toEqual({
@@ -58,6 +62,12 @@ test.each<[string, Partial<Installation>, object]>([
     { authorizedCIDRs: { no: "The platform cannot limit who reaches the API endpoint." } },
   ],
   [
+    "a list as long as its class takes, without the networks of platform and workers",
+    withMost(60),
+    { authorizedCIDRs: true, maxAuthorizedCIDRs: 59 - settings.platformCIDRs.length },
+  ],
+  ["no list where those fill it alone", withMost(1), { maxAuthorizedCIDRs: 0 }],
+  [
     "no labels where none beyond the usual ones are synchronized",
     { settings: { ...everything.settings, syncedNodeLabels: NO_OTHER_LABEL } },
     { nodeLabels: { no: expect.stringContaining("labels") } },
@@ -72,6 +82,12 @@ test.each<[string, keyof PlanCapabilities, Partial<Installation>]>([
     "labels where some alone are synchronized",
     "nodeLabels",
     { settings: { ...everything.settings, syncedNodeLabels: /^example\.com\// } },
+  ],
+  ["limits that no list reaches", "maxAuthorizedCIDRs", withMost(1000)],
+  [
+    "lengths of lists that cannot be had",
+    "maxAuthorizedCIDRs",
+    { ...withMost(60), settings: { ...everything.settings, platformCIDRs: [] } },
   ],
 ])("%s are not known, and left out", (_, name, change) => {
   expect(decideCapabilities({ ...everything, ...change }).default).not.toHaveProperty(name);

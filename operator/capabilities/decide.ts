@@ -1,3 +1,4 @@
+import { MAX_AUTHORIZED_CIDRS } from "../../shared/crd/cidr.ts";
 import { NO_OTHER_LABEL } from "../../shared/crd/node-metadata.ts";
 import type {
   Capability,
@@ -6,6 +7,7 @@ import type {
   PlanCapabilities,
 } from "../../shared/crd/published-config.ts";
 import type { ClassCapabilities, ClassLookup } from "../capi/cluster-class.ts";
+import { countTenantCIDRs } from "../cluster/networks.ts";
 import type { ClusterSettings, PlanMapping } from "../cluster/observe.ts";
 
 /** What the capabilities are decided from. */
@@ -48,19 +50,23 @@ function decidePlan(installation: Installation, name: string): PlanCapabilities 
 function decideClass(
   { settings, takesTaints }: Installation,
   { class: name }: PlanMapping,
-  { variables, workerHealthCheck }: ClassCapabilities,
+  { variables, maxAuthorizedCIDRs, workerHealthCheck }: ClassCapabilities,
 ): Omit<PlanCapabilities, "class"> {
   const lacks = (what: string) => no(`The cluster class ${name} does not support ${what}.`);
   const byVariable = (variable: string, what: string): Capability =>
     variables.has(variable) ? true : lacks(what);
   const hasLabels = decideLabels(settings.syncedNodeLabels);
   const hasTaints = variables.has("nodeTaints") ? true : takesTaints;
+  const authorizedCIDRs =
+    settings.platformCIDRs.length === 0
+      ? no("The platform cannot limit who reaches the API endpoint.")
+      : byVariable("authorizedCIDRs", "authorized CIDRs");
+  const most = maxAuthorizedCIDRs && countTenantCIDRs(maxAuthorizedCIDRs, settings.platformCIDRs);
+  const isLimited = authorizedCIDRs === true && most !== undefined && most < MAX_AUTHORIZED_CIDRS;
   return {
     apiServerRateLimit: byVariable("apiServerRateLimit", "a rate limit of the API server"),
-    authorizedCIDRs:
-      settings.platformCIDRs.length === 0
-        ? no("The platform cannot limit who reaches the API endpoint.")
-        : byVariable("authorizedCIDRs", "authorized CIDRs"),
+    authorizedCIDRs,
+    ...(isLimited && { maxAuthorizedCIDRs: most }),
     privateEndpoint: byVariable("publicEndpoint", "a private endpoint"),
     ...(hasLabels !== undefined && { nodeLabels: hasLabels }),
     ...(hasTaints !== undefined && {

@@ -9,6 +9,8 @@ export const planCapabilitiesSchema = z.object({
   class: z.union([z.string().min(1), unsupportedSchema]),
   apiServerRateLimit: capabilitySchema.optional(),
   authorizedCIDRs: capabilitySchema.optional(),
+  /** The most blocks of a tenant's list, those of platform and workers not counted; absent: as many as the field takes. */
+  maxAuthorizedCIDRs: z.number().int().min(0).optional(),
   privateEndpoint: capabilitySchema.optional(),
   nodeLabels: capabilitySchema.optional(),
   nodeTaints: capabilitySchema.optional(),

@@ -33,6 +33,7 @@ function presentCapabilities(capabilities: PlanCapabilities): z.output<typeof ca
   const { zones } = capabilities;
   return {
     authorized_cidrs: presentCapability(capabilities.authorizedCIDRs),
+    max_authorized_cidrs: capabilities.maxAuthorizedCIDRs ?? null,
     api_server_rate_limit: presentCapability(capabilities.apiServerRateLimit),
     private_endpoint: presentCapability(capabilities.privateEndpoint),
     node_labels: presentCapability(capabilities.nodeLabels),

@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { MAX_AUTHORIZED_CIDRS } from "../../../shared/crd/cidr.ts";
 import { auditActorRecord } from "../../audit/schema.ts";
 import { idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
@@ -23,6 +24,7 @@ const EXAMPLE_TERMS = {
 
 const EXAMPLE_CAPABILITIES = {
   authorized_cidrs: { supported: true, reason: null },
+  max_authorized_cidrs: null,
   api_server_rate_limit: {
     supported: false,
     reason: "The cluster class standard-v1 does not support a rate limit of the API server.",
@@ -91,6 +93,9 @@ const known = (what: string) =>
 export const capabilitiesRecord = z
   .object({
     authorized_cidrs: known("A list of the networks that may reach the API endpoint."),
+    max_authorized_cidrs: z.number().int().min(0).max(MAX_AUTHORIZED_CIDRS).nullable().openapi({
+      description: "The most different blocks of such a list; null: as many as the field takes.",
+    }),
     api_server_rate_limit: known("A rate limit in front of the API server."),
     private_endpoint: known("An API endpoint without a public address."),
     node_labels: known("Labels of any name on nodes."),

@@ -48,6 +48,18 @@ test.each<[string, Record<string, unknown>, string[]]>([
   expect(check({ name: "First", k8s_version: "1.34", ...change })).toEqual(details);
 });
 
+test.each<[string, string[], number]>([
+  ["two, sent in three forms", ["10.0.0.5/8", "10.0.0.0/8", "198.51.100.0/24"], 0],
+  ["three", ["10.0.0.0/8", "198.51.100.0/24", "203.0.113.0/24"], 1],
+])("where a list has at most two blocks, %s", (_, authorized_cidrs, refusals) => {
+  const body = createClusterBody.parse({ name: "First", k8s_version: "1.34", authorized_cidrs });
+  const capabilities = { class: "short", authorizedCIDRs: true as const, maxAuthorizedCIDRs: 2 };
+  const details = checkCreate(body, CATALOGUE, capabilities);
+  expect(
+    details.filter(({ field, code }) => field === "authorized_cidrs" && code === "unsupported"),
+  ).toHaveLength(refusals);
+});
+
 describe("the planned objects", () => {
   const body = createClusterBody.parse({
     name: "First",

@@ -35,7 +35,7 @@ import {
 } from "../../node-pools/index.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { assessQuota } from "../../quotas/index.ts";
-import { refuseUnsupported } from "../../resources/platform-config.ts";
+import { refuseCidrs } from "../../resources/platform-config.ts";
 import { findCluster, hasRecord, type ProjectedCluster } from "../../resources/project/index.ts";
 import { createObject, type WriteResult } from "../../resources/write/index.ts";
 import { annotateSentCidrs, maskCidrs } from "../authorized-cidrs.ts";
@@ -94,7 +94,7 @@ function refuseList(
   { authorized_cidrs: cidrs = [] }: CreateClusterBody,
   capabilities: PlanCapabilities | undefined,
 ): ErrorDetail[] {
-  return cidrs.length === 0 ? [] : refuseUnsupported("authorized_cidrs", capabilities?.authorizedCIDRs);
+  return cidrs.length === 0 ? [] : refuseCidrs(maskCidrs(cidrs), capabilities);
 }
 
 /**
