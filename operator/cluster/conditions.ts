@@ -12,7 +12,7 @@ import { explainRejection } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
-import { hasRules, isRestricted } from "./networks.ts";
+import { hasRules, isRestricted, isWithoutRules } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 
@@ -46,6 +46,8 @@ export interface Facts {
   wait: Problem | undefined;
   /** Why a part of the network policy alone waits, while everything else is done. */
   policyProblem: Problem | undefined;
+  /** Whether Cluster API has the list of networks that was decided; undefined = none was. */
+  isListSent: boolean | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -182,6 +184,12 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
       "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
+  if (problem !== undefined && facts.isListSent === undefined && observed.capi !== undefined) {
+    if (isWithoutRules(observed))
+      return clusterCondition(type, "True", "Applied", "There are no network rules.");
+    const message = "Whether the network rules are in force is not known.";
+    return clusterCondition(type, "Unknown", problem.reason, message);
+  }
   const isInForce =
     (problem === undefined && isStillInForce(facts, type)) || (facts.applied && isEnforced(observed));
   if (isInForce && !isIgnorable)
@@ -216,8 +224,8 @@ function isEnforced({ cluster, capi, infrastructure }: ObservedCluster): boolean
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */
-function isStillInForce({ observed: { cluster, capi } }: Facts, type: string): boolean {
-  if (capi === undefined) return false;
+function isStillInForce({ observed: { cluster, capi }, isListSent }: Facts, type: string): boolean {
+  if (capi === undefined || isListSent === false) return false;
   const { generation, deletionTimestamp } = cluster.metadata;
   const last = findCondition(cluster.status?.conditions, type);
   return (

@@ -151,6 +151,56 @@ describe("the condition of the network rules is True only when the infrastructur
     });
   });
 
+  describe("of the list with other networks of the platform, though the specification is the same", () => {
+    const before = applied.with(settled(...all())).reconciled();
+    const { settings } = before.observed;
+    const changed = before.with({ settings: { ...settings, platformCIDRs: ["203.0.113.0/24"] } });
+    const corrected = changed.reconciled();
+    const sent = corrected.reconciled().capiConverged();
+    const statusOf = ({ observed }: ClusterFixture) =>
+      observed.cluster.status?.conditions?.find(({ type }) => type === POLICY)?.status;
+
+    test("the status is corrected before the list is sent, so that no crash in between leaves it True", () => {
+      expect(statusOf(before)).toBe("True");
+      expect(changed.plan().apply).toEqual([]);
+      expect(conditionOf(changed.plan(), POLICY)).toMatchObject({ status: "False", reason: "Provisioning" });
+      expect(listOf(corrected.reconciled())).toContain("203.0.113.0/24");
+    });
+
+    test("it is True again once the provider's object has the new list", () => {
+      expect(needsInfrastructure(sent.observed)).toBe(true);
+      const old = sent.reconciled();
+      expect(statusOf(old)).toBe("False");
+      const now = sent.with(settled(...(listOf(sent) as string[]))).reconciled();
+      expect(statusOf(now)).toBe("True");
+    });
+
+    test("a suspended cluster keeps the list that it has, and says so", () => {
+      const suspended = before
+        .withSpec({ suspend: true })
+        .with(settled(...all()))
+        .reconciled()
+        .reconciled();
+      const kept = suspended.with({ settings: changed.observed.settings }).reconciled();
+      expect(listOf(kept)).toEqual(all());
+      expect(statusOf(kept)).toBe(statusOf(suspended));
+    });
+  });
+
+  test.each<[string, ClusterFixture, string, string]>([
+    ["without rules there is nothing to know", aCluster().ready(), "True", "Applied"],
+    ["of those that it has", applied.with(settled(...all())).reconciled(), "Unknown", "ClassNotFound"],
+    ["of those that are to be removed", applied.withSpec({ network: {} }), "Unknown", "ClassNotFound"],
+    ["of those that are new", aCluster().ready().withSpec(restricted(LIST)), "Unknown", "ClassNotFound"],
+  ])(
+    "of a cluster about which nothing can be decided nothing is known: %s",
+    (_what, fixture, status, reason) => {
+      const plan = fixture.with({ classes: new Map() }).plan();
+      expect(conditionOf(plan, "Stalled")).toMatchObject({ reason: "ClassNotFound" });
+      expect(conditionOf(plan, POLICY)).toMatchObject({ status, reason });
+    },
+  );
+
   test("without rules nothing has to be enforced", () => {
     expect(aCluster().ready().observed.cluster.status?.conditions).toContainEqual(
       expect.objectContaining({ type: POLICY, status: "True" }),

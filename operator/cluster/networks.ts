@@ -1,10 +1,13 @@
+import { isDeepStrictEqual } from "node:util";
 import { conditionAgeMs, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { overlap } from "../../shared/crd/cidr.ts";
 import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import { readVariable } from "../capi/cluster-state.ts";
+import type { CapiCluster } from "../capi/kinds.ts";
 import type { DesiredCluster } from "../capi/topology.ts";
+import { isSuspended } from "../identity/identity.ts";
 import type { ObservedCluster } from "./observe.ts";
 
 /** A provider applies a changed list within this time, or something is wrong with it. */
@@ -82,6 +85,25 @@ export function countTenantCIDRs(most: number, platformCIDRs: readonly string[])
   return Math.max(0, most - new Set(platformCIDRs).size - 1);
 }
 
+/**
+ * Whether Cluster API has the list of networks that was decided. One that differs where the specification does not, as after a
+ * change of the platform's own networks, counts as sent while the cluster is suspended, which keeps what is in force.
+ */
+export function isListSent({ cluster, capi }: ObservedCluster, desired: CapiCluster): boolean {
+  if (!isRestricted(cluster) || isSuspended(cluster)) return true;
+  const [wanted, live] = [desired, capi?.object].map((one) => one && readVariable(one, "authorizedCIDRs"));
+  return isDeepStrictEqual(wanted, live);
+}
+
+/**
+ * Whether the status still says that the rules are in force, which it must not once another list is sent: after a crash in between
+ * nothing would show that the provider's object has to be read again.
+ */
+export function isReportedInForce({ cluster: { metadata, status } }: ObservedCluster): boolean {
+  const last = findCondition(status?.conditions, "NetworkPolicyApplied");
+  return last?.status === "True" && last.observedGeneration === metadata.generation;
+}
+
 function readLive<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
   { capi }: ObservedCluster,
   name: Name,
@@ -100,14 +122,12 @@ export function authorizeCIDRs(
 }
 
 /** Whether the condition of the network rules depends on what the infrastructure says. */
-export function needsInfrastructure({ cluster, capi }: ObservedCluster): boolean {
-  const { generation, deletionTimestamp } = cluster.metadata;
-  if (!hasRules(cluster) || deletionTimestamp !== undefined || capi?.state.isGenerationObserved !== true)
-    return false;
+export function needsInfrastructure(observed: ObservedCluster): boolean {
+  const { cluster, capi } = observed;
+  const isObserved = capi?.state.isGenerationObserved === true;
+  if (!hasRules(cluster) || cluster.metadata.deletionTimestamp !== undefined || !isObserved) return false;
   const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
-  return (
-    last?.reason !== "RequestedOnly" && !(last?.status === "True" && last.observedGeneration === generation)
-  );
+  return last?.reason !== "RequestedOnly" && !isReportedInForce(observed);
 }
 
 /**
@@ -123,6 +143,12 @@ export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): 
 /** Whether there is anything to enforce: a list of networks or a rate limit. */
 export function hasRules(cluster: ObservedCluster["cluster"]): boolean {
   return isRestricted(cluster) || cluster.spec.network?.apiServerRateLimit !== undefined;
+}
+
+/** Whether a cluster has no network rules, and is to have none. */
+export function isWithoutRules(observed: ObservedCluster): boolean {
+  const live = [readLive(observed, "authorizedCIDRs"), readLive(observed, "apiServerRateLimit")];
+  return !hasRules(observed.cluster) && live.every((rule) => rule === undefined);
 }
 
 /** Whether only some networks may reach the endpoint. */

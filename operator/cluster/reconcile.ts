@@ -23,6 +23,7 @@ import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
+import { isListSent, isReportedInForce } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 import { decideUpgrade } from "./upgrade-hold.ts";
@@ -66,7 +67,9 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const steps = withCapiUid(observed, suspendOrResume(observed, pending));
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
-  const toApply = observed.applyFailure === undefined ? steps : NO_STEPS;
+  const isSent = decision.ok ? isListSent(observed, decision.capiCluster) : undefined;
+  const isHeld = observed.applyFailure !== undefined || (isSent === false && isReportedInForce(observed));
+  const toApply = isHeld ? NO_STEPS : steps;
   const wait = !decision.ok && decision.isWait ? decision.problem : undefined;
   const decided = rejection.problem ?? (wait === undefined ? decision.problem : undefined);
   const input: StatusInput = {
@@ -79,6 +82,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
     policyProblem: decision.ok ? decision.policyProblem : undefined,
+    isListSent: isSent,
     applied:
       decision.ok &&
       isCarriedOut(observed, pending) &&
@@ -124,6 +128,7 @@ const NOTHING_DECIDED = {
   subnet: undefined,
   clusterClass: undefined,
   policyProblem: undefined,
+  isListSent: undefined,
   applied: false,
 };
 

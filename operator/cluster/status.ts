@@ -62,6 +62,8 @@ export interface StatusInput {
   wait: Problem | undefined;
   /** Why a part of the network policy alone waits. */
   policyProblem: Problem | undefined;
+  /** Whether Cluster API has the list of networks that was decided; undefined = none was. */
+  isListSent: boolean | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
   applied: boolean;
 }
@@ -78,15 +80,10 @@ export function composeClusterStatus(
   const running = findRunningVersion(observed);
   const target = input.target ?? last?.targetVersion;
   const facts: Facts = {
-    observed,
-    upgrade: input.upgrade,
-    problem: input.problem,
-    wait: input.wait,
-    policyProblem: input.policyProblem,
+    ...input,
     pools: pools.filter((pool) => !pool.deleting),
     target,
     running,
-    applied: input.applied,
   };
   const { conditions, requeueAfterMs } = composeConditions(facts, now);
   const isReady = findCondition(conditions, "Ready")?.status === "True";
