@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { aPool, makeMachine } from "./testing.ts";
+import { aPool, makeMachine, type PoolFixture } from "./testing.ts";
 
 const quota = {
   reason: "QuotaExceeded",
@@ -55,6 +55,49 @@ test.each([
   { what: "a pool that is deleted", pool: aPool().withCluster({ problem: quota, deleting: true }) },
 ])("$what is not Stalled by it", ({ pool }) => {
   expect(pool.condition("Stalled")).toBeUndefined();
+});
+
+const stall = (reason: string) => ({
+  problem: { reason, message: "It has to be changed." },
+  controlPlaneInitialized: true,
+});
+const live = {
+  livePool: { size: { kind: "fixed" as const, nodes: 2 }, machine: undefined, settings: undefined },
+};
+const gpu = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] });
+
+test.each<[string, PoolFixture, string]>([
+  ["whose upgrade is blocked is made", aPool().withCluster(stall("UpgradeBlocked")), "WaitingForNodes"],
+  ["with an unknown version is made", aPool().withCluster(stall("UnknownVersion")), "WaitingForNodes"],
+  [
+    "that is not made for its version waits",
+    aPool().withCluster({ ...stall("UnknownVersion"), version: undefined }),
+    "WaitingForCluster",
+  ],
+  [
+    "about which nothing can be decided waits",
+    aPool().withCluster(stall("ClassNotFound")),
+    "WaitingForCluster",
+  ],
+  [
+    "whose topology has it already is made",
+    aPool().withCluster(stall("ClassNotFound")).with(live),
+    "WaitingForNodes",
+  ],
+  [
+    "whose taints are refused is made without any",
+    aPool().withCluster(stall("TaintsUnavailable")),
+    "WaitingForNodes",
+  ],
+  [
+    "whose taints are refused waits with some",
+    gpu.withCluster(stall("TaintsUnavailable")),
+    "TaintsUnavailable",
+  ],
+])("a new pool of a stalled cluster %s, and says so", (_what, pool, reason) => {
+  const ready = pool.condition("Ready");
+  expect(ready).toMatchObject({ status: "False", reason });
+  expect(ready?.message.includes("is stalled")).toBe(reason === "WaitingForCluster");
 });
 
 test("labels that Cluster API does not sync are reported once the nodes exist, and the pool stays ready", () => {

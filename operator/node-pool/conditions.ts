@@ -8,7 +8,13 @@ import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
 import { describeLeavingMachine } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
-import { findLostCluster, findRejection, findUnpropagatedLabels, type PoolProgress } from "./progress.ts";
+import {
+  findClusterStall,
+  findLostCluster,
+  findRejection,
+  findUnpropagatedLabels,
+  type PoolProgress,
+} from "./progress.ts";
 
 export type PoolCondition = NewCondition<NodePoolConditionType>;
 
@@ -105,8 +111,9 @@ function findInitialWait(observed: ObservedPool, progress: PoolProgress): Proble
   if (cluster?.deleting) {
     return { reason: "WaitingForCluster", message: `The cluster ${cluster.name} is being deleted.` };
   }
-  if (isAbsent && cluster?.problem !== undefined) {
-    const message = `The cluster ${cluster.name} is stalled: ${cluster.problem.message}`;
+  const stall = isAbsent ? findClusterStall(observed) : undefined;
+  if (cluster !== undefined && stall !== undefined) {
+    const message = `The cluster ${cluster.name} is stalled: ${stall.message}`;
     return { reason: "WaitingForCluster", message };
   }
   if (isAbsent && !cluster?.controlPlaneInitialized) {

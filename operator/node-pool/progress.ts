@@ -176,12 +176,26 @@ export function findRejection(
 ): Problem | undefined {
   const problem = cluster?.problem;
   if (problem === undefined || !REJECTIONS.has(problem.reason) || cluster?.deleting) return undefined;
-  if (problem.reason === TAINTS_UNAVAILABLE && (pool.spec.nodeTaints ?? []).length === 0) return undefined;
+  if (isOfOtherPools(problem, pool)) return undefined;
   const isOpen =
     progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
   const message = `The node pool ${displayNameOf(pool)} cannot be changed: ${problem.message}`;
   return { reason: problem.reason, message };
+}
+
+/** What of a cluster that Cluster API has already waits alone, so that its pools are made all the same. */
+const OF_VERSION_ALONE = new Set(["UpgradeBlocked", "UnknownVersion", "DowngradeRefused", "UnknownPlan"]);
+
+/** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */
+export function findClusterStall({ pool, cluster, livePool }: ObservedPool): Problem | undefined {
+  const problem = cluster?.problem;
+  if (problem === undefined || livePool !== undefined || isOfOtherPools(problem, pool)) return undefined;
+  return cluster?.version !== undefined && OF_VERSION_ALONE.has(problem.reason) ? undefined : problem;
+}
+
+function isOfOtherPools({ reason }: Problem, { spec }: NodePool): boolean {
+  return reason === TAINTS_UNAVAILABLE && (spec.nodeTaints ?? []).length === 0;
 }
 
 /** The loss of the cluster, with which the pool is lost; undefined = it is there. */
