@@ -69,7 +69,7 @@ test("what REST made is restored with its annotations, keeps its id, and is made
   expect(backup.metadata.annotations).toHaveProperty([ANNOTATION_REQUEST_ID]);
   await restoreObject(clusterKind, backup);
   const lost = await waitForStall(name, "InfrastructureLost");
-  expect(lost.metadata.annotations?.[ANNOTATION_IDENTITY]).toBe("known");
+  expect(lost.metadata.annotations?.[ANNOTATION_IDENTITY]).toBe(`known ${lost.metadata.uid}`);
   expect(await engineer.client.get(capiClusterKind, engineer.namespace, name)).toBeUndefined();
   await waitFor("REST to serve it", async () => (await alice.call("getCluster", place)).status === 200);
   const recreate = `${ANNOTATION_RECREATE}=${place.clusterID}`;

@@ -157,6 +157,7 @@ const USER = "0b54ad2a-6f2f-4b57-9a3e-3c1f2a7d1a01";
 const byRest = { [ANNOTATION_REQUEST_ID]: "request-1" };
 const marked = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
 const created = { creationTimestamp: at(-5) };
+const old = (annotations: Record<string, string>) => ({ labels: { [LABEL_ID]: OLD_ID }, annotations });
 
 test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   [
@@ -165,7 +166,12 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
     { labels: { [LABEL_ID]: FRESH_ID }, annotations: { ...byRest, ...marked("new") } },
     "label",
   ],
-  ["that of an earlier REST", USER, { labels: { [LABEL_ID]: FRESH_ID }, annotations: byRest }, "label"],
+  [
+    "that of REST, from a backup before it was confirmed",
+    USER,
+    old(marked("new")),
+    "wait WaitingForIdentity",
+  ],
   ["a user by kubectl", USER, { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["a user in capitals", USER.toUpperCase(), { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
   ["an e-mail address", "jane@example.com", { labels: {}, annotations: {} }, "wait WaitingForIdentity"],
@@ -190,18 +196,8 @@ test.each<[string, string, Partial<ClusterAccess["metadata"]>, string]>([
   ],
   ["a name of no person", "ci", { labels: {}, annotations: {} }, "label"],
   ["a name of no person, refused", "ci", { annotations: marked("refused") }, "reject AccessRefused"],
-  [
-    "a user, from a backup",
-    USER,
-    { labels: { [LABEL_ID]: OLD_ID }, annotations: byRest },
-    "wait WaitingForIdentity",
-  ],
-  [
-    "a name of no person, from a backup",
-    "ci",
-    { labels: { [LABEL_ID]: OLD_ID }, annotations: {} },
-    "wait WaitingForIdentity",
-  ],
+  ["a user, from a backup", USER, old(byRest), "wait WaitingForIdentity"],
+  ["a name of no person, from a backup", "ci", old({}), "wait WaitingForIdentity"],
   [
     "a user, from a backup, who is a member",
     USER,

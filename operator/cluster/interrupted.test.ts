@@ -62,7 +62,7 @@ describe.each<[string, ClusterFixture]>([
   ["that came by REST", marked({ [ANNOTATION_IDENTITY]: "new" })],
   [
     "that was lost and is created again",
-    marked({ [ANNOTATION_IDENTITY]: "known", [ANNOTATION_RECREATE]: CLUSTER_ID }),
+    marked({ [ANNOTATION_IDENTITY]: "known uid-demo", [ANNOTATION_RECREATE]: CLUSTER_ID }),
   ],
 ])("an operator killed after any write of the creation of a cluster %s", (_, start) => {
   const writes = writesOf(start);

@@ -77,7 +77,10 @@ describe("lost", () => {
     ["the cluster and what the lock remembers, when it was ready", withoutMemory(withoutCapi(ready()))],
     ["the cluster, in an upgrade", withoutCapi(ready().withSpec({ version: "1.35" }).reconciled())],
     ["the cluster, while it is suspended", withoutCapi(ready().withSpec({ suspend: true }).reconciled())],
-    ["the cluster, after a restore", withoutCapi(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known" }))],
+    [
+      "the cluster, after a restore",
+      withoutCapi(annotated(aCluster(), { [ANNOTATION_IDENTITY]: "known uid-demo" })),
+    ],
     ["the cluster, and a foreign one has its name", replacedByForeign(ready())],
     ["the cluster, which Cluster API is still deleting", deletingInCapi(ready())],
     ["the control plane", without("ControlPlaneAvailable")(ready())],

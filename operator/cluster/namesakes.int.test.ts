@@ -79,7 +79,7 @@ async function openRun(id: string, status: object, capi?: CapiCluster, foreign?:
     data: { subnet: "10.64.3.0/24", ...(engine && { engine }) },
   });
   for (const shown of [capi, foreign]) if (shown !== undefined) caches.capiClusters.set(shown);
-  const annotations = { [ANNOTATION_IDENTITY]: "new" };
+  const annotations = { [ANNOTATION_IDENTITY]: `new ${made.metadata.uid}` };
   const cluster = {
     ...made,
     metadata: { ...made.metadata, labels, annotations, finalizers: [FINALIZER] },

@@ -16,11 +16,19 @@ const WITHOUT_CAPI = { capi: undefined, nameTaken: false };
 const namesake = (metadata: object = {}) =>
   aCluster(
     {},
-    { metadata: { ...aCluster().metadata, namespace: "org-other", uid: "other-uid", ...metadata } },
+    {
+      metadata: {
+        ...aCluster().metadata,
+        namespace: "org-other",
+        uid: "other-uid",
+        annotations: { [ANNOTATION_IDENTITY]: "new other-uid" },
+        ...metadata,
+      },
+    },
   );
 
 const made = { status: { firstReadyAt: secondsAgo(60) } };
-const restored = { [ANNOTATION_IDENTITY]: "known" };
+const restored = { [ANNOTATION_IDENTITY]: "known other-uid" };
 const GONE = { deletionTimestamp: secondsAgo(60), finalizers: ["example.com/keeps"] };
 
 /** The lock of a cluster's subnet, and what was made on it. */

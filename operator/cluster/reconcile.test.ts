@@ -8,7 +8,7 @@ test("a new cluster gets id, organization and finalizer, then its subnet, then C
   const plan = aCluster().plan();
   expect(plan.metadata).toEqual({
     labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORG },
-    annotations: { [ANNOTATION_IDENTITY]: "new" },
+    annotations: { [ANNOTATION_IDENTITY]: "new uid-demo" },
     finalizer: FINALIZER,
   });
   expect(plan.status?.id).toBe(CLUSTER_ID);

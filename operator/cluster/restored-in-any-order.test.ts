@@ -15,7 +15,7 @@ function restoredAlone(locks: ClusterFixture["observed"]["locks"]): ClusterFixtu
     ...cluster.metadata,
     uid: "uid-new",
     labels: { [LABEL_ID]: CLUSTER_ID },
-    annotations: { [ANNOTATION_IDENTITY]: "known" },
+    annotations: { [ANNOTATION_IDENTITY]: "known uid-new" },
   };
   return aCluster().with({ cluster: { ...cluster, metadata }, locks, probe: { ok: true, message: "" } });
 }

@@ -104,15 +104,16 @@ test("taints that Cluster API refused are not sent again until their pools chang
     { metadata: { namespace, name: "demo" }, spec: idleClusterSpec },
     { ...TEST, dryRun: true },
   );
+  const uid = randomUUID();
   const cluster = {
     ...made,
     metadata: {
       namespace,
       name: "demo",
-      uid: randomUUID(),
+      uid,
       creationTimestamp: START.toISOString(),
       labels: { ...labels, [LABEL_ID]: id },
-      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      annotations: { [ANNOTATION_IDENTITY]: `new ${uid}` },
       finalizers: [FINALIZER],
     },
   };

@@ -32,7 +32,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}, rest: Partial<Cluster>
       generation: 1,
       creationTimestamp: secondsAgo(3600),
       labels: { [LABEL_ID]: CLUSTER_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
-      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      annotations: { [ANNOTATION_IDENTITY]: "new cluster-uid" },
       finalizers: [FINALIZER],
     },
     spec: { version: "1.34", publicEndpoint: true, ...spec },
@@ -51,7 +51,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}, rest: Partial<NodePool> 
       generation: 1,
       creationTimestamp: secondsAgo(3600),
       labels: { [LABEL_ID]: POOL_ID, [LABEL_ORG_ID]: ORGANIZATION_ID },
-      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      annotations: { [ANNOTATION_IDENTITY]: "new pool-uid" },
       finalizers: [FINALIZER],
     },
     spec: {

@@ -25,16 +25,22 @@ function reasonOf(fixture: ClusterFixture): string | undefined {
 
 test.each([
   { what: "without a confirmation", fixture: came(), reason: "WaitingForIdentity", phase: "Failed" },
+  ...["new", "known", "new uid-other", "known uid-other"].map((of) => ({
+    what: `from a backup with the confirmation "${of}"`,
+    fixture: came(of),
+    reason: "WaitingForIdentity",
+    phase: "Failed",
+  })),
   { what: "that is refused", fixture: came("refused"), reason: "DuplicateID", phase: "Failed" },
   {
     what: "that is known, of which nothing is left",
-    fixture: came("known"),
+    fixture: came("known uid-demo"),
     reason: "InfrastructureLost",
     phase: "Degraded",
   },
   {
     what: "that is known, to be recreated with another id",
-    fixture: came("known", { [ANNOTATION_RECREATE]: "x" }),
+    fixture: came("known uid-demo", { [ANNOTATION_RECREATE]: "x" }),
     reason: "InfrastructureLost",
     phase: "Degraded",
   },
@@ -53,8 +59,8 @@ test.each([
 );
 
 test.each([
-  { what: "that is new", fixture: came("new") },
-  { what: "that is to be recreated", fixture: came("known", { [ANNOTATION_RECREATE]: ID }) },
+  { what: "that is new", fixture: came("new uid-demo") },
+  { what: "that is to be recreated", fixture: came("known uid-demo", { [ANNOTATION_RECREATE]: ID }) },
 ])(
   "a cluster with an id $what is made, and its confirmations are removed once its status has the id",
   ({ fixture }) => {
@@ -85,7 +91,10 @@ test("a cluster that lost its labels in a replace gets them again from its statu
 test.each([
   { confirmation: undefined, isMade: false },
   { confirmation: "refused", isMade: false },
-  { confirmation: "known", isMade: true },
+  { confirmation: "known", isMade: false },
+  { confirmation: "known uid-other", isMade: false },
+  { confirmation: "new uid-other", isMade: false },
+  { confirmation: "known uid-web", isMade: true },
   { confirmation: "new", isMade: true },
 ])(
   "a pool that came with an id and the confirmation $confirmation is made: $isMade",

@@ -1,7 +1,13 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { MetadataChange } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type Identified, type IdentityState, identityOf, idOf } from "../../shared/crd/identity.ts";
+import {
+  composeConfirmation,
+  type Identified,
+  type IdentityState,
+  identityOf,
+  idOf,
+} from "../../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import type { Organization } from "../../shared/crd/organization.ts";
@@ -102,7 +108,10 @@ export function findMissingIdentity(
 ): MetadataChange | undefined {
   const state = identityOf(object);
   const missing = findMissingMetadata(object, organizationId, candidateId);
-  if (state === "none") return { ...missing, annotations: { [ANNOTATION_IDENTITY]: "new" } };
+  if (state === "none") {
+    const confirmation = composeConfirmation("new", object);
+    return { ...missing, annotations: { [ANNOTATION_IDENTITY]: confirmation } };
+  }
   const isMarked = object.metadata.annotations?.[ANNOTATION_IDENTITY] !== undefined;
   return state === "confirmed" && isMarked ? { ...missing, dropAnnotations: [ANNOTATION_IDENTITY] } : missing;
 }

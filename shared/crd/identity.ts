@@ -1,5 +1,5 @@
 import type { ObjectMeta } from "../kube/kind.ts";
-import { ANNOTATION_IDENTITY, ANNOTATION_REQUEST_ID, LABEL_ID } from "./names.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID } from "./names.ts";
 
 /** An object with a public id. */
 export interface Identified {
@@ -36,27 +36,38 @@ export type IdentityState =
   | ConfirmationResult
   | "confirmed";
 
-/** `status.id` is written when the id is accepted. The confirmation alone does not last: a backup may bring it back. */
+/**
+ * `status.id` is written when the id is accepted. The confirmation alone does not last: a backup may bring it back. So it names the
+ * object, and one of another object, or of none, counts as not there. Only `new` names none where REST creates the object, whose uid
+ * nobody knows before: admission keeps that for Marina's programs beside an id as young as the object (`MADE_WITHIN_MS`).
+ */
 export function identityOf(object: Identified): IdentityState {
+  const { labels, annotations, uid } = object.metadata;
   if (idInStatus(object) !== undefined) return "confirmed";
-  const result = object.metadata.annotations?.[ANNOTATION_IDENTITY];
-  if (result === "refused") return "refused";
-  if (object.metadata.labels?.[LABEL_ID] === undefined) return "none";
-  if (result === "new" || result === "known") return result;
-  return isMadeWithId(object) ? "new" : "unconfirmed";
+  const confirmation = annotations?.[ANNOTATION_IDENTITY];
+  if (confirmation === "refused") return "refused";
+  if (labels?.[LABEL_ID] === undefined) return "none";
+  if (confirmation === "new") return isMadeWithId(object) ? "new" : "unconfirmed";
+  const [result, confirmedUid] = confirmation?.split(" ") ?? [];
+  if (result !== "new" && result !== "known") return "unconfirmed";
+  return uid !== undefined && confirmedUid === uid ? result : "unconfirmed";
 }
 
-const MADE_WITHIN_MS = 60_000;
+/** The annotation that says this of an object's id. What is refused stays so for every object that has the annotation. */
+export function composeConfirmation(result: ConfirmationResult, { metadata }: Identified): string {
+  return result === "refused" ? result : `${result} ${metadata.uid}`;
+}
 
-/**
- * An API server of an earlier version gives what it creates no confirmation. The id of such an object is as old as the
- * object; of one that comes back from a backup it is older.
- */
+/** How far the time in an id may be from the creation of the object that was made with it: clocks differ, and requests are retried. */
+export const MADE_WITHIN_MS = 600_000;
+
 function isMadeWithId({ metadata }: Identified): boolean {
-  if (metadata.annotations?.[ANNOTATION_REQUEST_ID] === undefined) return false;
   const idAt = idTimeOf(metadata.labels?.[LABEL_ID]);
   return Math.abs(Date.parse(metadata.creationTimestamp ?? "") - idAt) <= MADE_WITHIN_MS;
 }
+
+/** An id that is older than its object by more came with it from a backup. */
+const GIVEN_WITHIN_MS = 60_000;
 
 /**
  * When an object came back from a backup, by its creation: its id is older than itself, or of another origin. Undefined
@@ -66,7 +77,7 @@ export function findRestoredAt(object: Identified): Date | undefined {
   const createdAt = Date.parse(object.metadata.creationTimestamp ?? "");
   const id = idOf(object);
   if (id === undefined || Number.isNaN(createdAt)) return undefined;
-  return idTimeOf(id) >= createdAt - MADE_WITHIN_MS ? undefined : new Date(createdAt);
+  return idTimeOf(id) >= createdAt - GIVEN_WITHIN_MS ? undefined : new Date(createdAt);
 }
 
 /** When an id was made, in ms; NaN for one that does not say it. */

@@ -97,18 +97,20 @@ test.each<[boolean, string, number, Change]>([
     -100 * DAY,
     { metadata: { ...restored, annotations: {} }, status: { ...stalled("UnknownVersion"), id: ID } },
   ],
-  ...["known", "refused", undefined].map((confirmation): [boolean, string, number, Change] => [
-    false,
-    `created after its end, with the confirmation ${confirmation} on its id`,
-    -2,
-    {
-      metadata: {
-        ...late,
-        annotations: confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation },
+  ...["known", "known 7205b06a-a404-49fb-bc96-844d27d421e3", "refused", undefined].map(
+    (confirmation): [boolean, string, number, Change] => [
+      false,
+      `created after its end, with the confirmation ${confirmation} on its id`,
+      -2,
+      {
+        metadata: {
+          ...late,
+          annotations: confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation },
+        },
+        status: stalled("UnknownVersion"),
       },
-      status: stalled("UnknownVersion"),
-    },
-  ]),
+    ],
+  ),
   [false, "with an unseen end", -2, { metadata: late, status: stalled("UnknownVersion", 1) }],
 ])("it is %s that an object is deleted %s", (expected, _, seconds, change) => {
   expect(isDue(anObject(change), ahead(seconds))).toBe(expected);

@@ -17,6 +17,10 @@ export interface Caches {
   nodePools: Store<NodePool>;
 }
 
+export function isNodePool(object: Cluster | NodePool): object is NodePool {
+  return "clusterName" in object.spec;
+}
+
 /** The organization of a namespace; undefined when it has none, or an older Namespace has the same label. */
 export function findOrgId({ namespaces }: Pick<Caches, "namespaces">, namespace = ""): string | undefined {
   const organization = findNamespaceOrganization(namespaces, namespace);

@@ -1,20 +1,36 @@
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
-import { type ConfirmationResult, identityOf, idOf } from "../../../shared/crd/identity.ts";
+import {
+  type ConfirmationResult,
+  composeConfirmation,
+  identityOf,
+  idOf,
+} from "../../../shared/crd/identity.ts";
 import { ANNOTATION_IDENTITY, MANAGER_APISERVER } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { type Caches, findOrgId } from "./caches.ts";
+import { type Caches, findOrgId, isNodePool } from "./caches.ts";
 import { findRecordedPlaces, isSamePlace, type RecordedPlace } from "./records.ts";
+import { findByUid } from "./stored-objects.ts";
 
-/** Where an object came with an id, compared with where the records have that id. */
-export function decideConfirmation(
-  came: RecordedPlace,
-  recorded: RecordedPlace | undefined,
-): ConfirmationResult {
-  if (recorded === undefined) return "new";
-  return isSamePlace(came, recorded) ? "known" : "refused";
+/** What is known of an id that an object came with. */
+export interface KnownOfId {
+  /** Where the records have it, among objects of this kind. */
+  recorded: RecordedPlace | undefined;
+  /** The records have it among objects of the other kind, or another object of now has it, too. */
+  isOfOther: boolean;
+  /** REST has created this very object with it. */
+  isMadeByRest: boolean;
+}
+
+/** Where an object came with an id, compared with where that id is known. */
+export function decideConfirmation(came: RecordedPlace, known: KnownOfId): ConfirmationResult {
+  const { recorded, isOfOther, isMadeByRest } = known;
+  if (recorded === undefined) return isOfOther ? "refused" : "new";
+  if (!isSamePlace(came, recorded)) return "refused";
+  return isMadeByRest ? "new" : "known";
 }
 
 /**
@@ -31,23 +47,42 @@ export function needsConfirmation(object: Cluster | NodePool): boolean {
  */
 export async function confirmIdentities(
   deps: Pick<Deps, "db" | "kube" | "log">,
-  caches: Pick<Caches, "namespaces">,
+  caches: Caches,
   objects: readonly (Cluster | NodePool)[],
 ): Promise<void> {
-  const recorded = await findRecordedPlaces(
-    deps.db,
-    ["cluster", "node_pool"],
-    objects.flatMap((object) => idOf(object) ?? []),
-  );
+  const known = await createLookup(deps.db, caches, objects);
   for (const object of objects) {
     const { namespace = "", name: objectName } = object.metadata;
     const orgId = findOrgId(caches, namespace);
     const id = idOf(object);
     if (orgId === undefined || id === undefined) continue;
-    const result = decideConfirmation({ orgId, namespace, objectName }, recorded.get(id));
+    const result = decideConfirmation({ orgId, namespace, objectName }, await known(object, id));
     await annotate(deps, object, result);
     if (result === "refused") deps.log.warn({ id, namespace, name: objectName }, "the id of another object");
   }
+}
+
+async function createLookup(
+  db: Queryable,
+  { clusters, nodePools }: Caches,
+  objects: readonly (Cluster | NodePool)[],
+): Promise<(object: Cluster | NodePool, id: string) => Promise<KnownOfId>> {
+  const ids = objects.flatMap((object) => idOf(object) ?? []);
+  const ofClusters = await findRecordedPlaces(db, "cluster", ids);
+  const ofPools = await findRecordedPlaces(db, "node_pool", ids);
+  const isUnrecorded = ids.some((id) => !ofClusters.has(id) && !ofPools.has(id));
+  const live = isUnrecorded ? [...clusters.list(), ...nodePools.list()] : [];
+  const uidsById = Map.groupBy(live, idOf);
+  return async (object, id) => {
+    const { uid = "", annotations } = object.metadata;
+    const [own, other] = isNodePool(object) ? [ofPools, ofClusters] : [ofClusters, ofPools];
+    const isShared = uidsById.get(id)?.some(({ metadata }) => metadata.uid !== uid) === true;
+    return {
+      recorded: own.get(id),
+      isOfOther: other.has(id) || isShared,
+      isMadeByRest: annotations?.[ANNOTATION_IDENTITY] === "new" && (await findByUid(db, uid))?.id === id,
+    };
+  };
 }
 
 async function annotate(
@@ -56,8 +91,9 @@ async function annotate(
   result: ConfirmationResult,
 ) {
   const { namespace, name, resourceVersion } = object.metadata;
-  const kind = ("clusterName" in object.spec ? nodePoolKind : clusterKind) as unknown as Kind<KubeObject>;
-  const patch = { metadata: { resourceVersion, annotations: { [ANNOTATION_IDENTITY]: result } } };
+  const kind = (isNodePool(object) ? nodePoolKind : clusterKind) as unknown as Kind<KubeObject>;
+  const annotations = { [ANNOTATION_IDENTITY]: composeConfirmation(result, object) };
+  const patch = { metadata: { resourceVersion, annotations } };
   try {
     await kube.mergePatch(kind, namespace, name, patch, { fieldManager: MANAGER_APISERVER });
   } catch (error) {

@@ -8,7 +8,7 @@ import { Counter, type Registry } from "../../../shared/program/metrics.ts";
 import type { Deps } from "../../deps.ts";
 import { auditVersions, type VersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
-import { type Caches, projectCluster, projectNodePool } from "./caches.ts";
+import { type Caches, isNodePool, projectCluster, projectNodePool } from "./caches.ts";
 import { confirmIdentities, needsConfirmation } from "./identity-confirmation.ts";
 import { clusterIdOf, type ProjectedObject, toProjectedCluster, toProjectedNodePool } from "./project.ts";
 import { findByUid, listObjectNames, type ObjectName } from "./stored-objects.ts";
@@ -213,10 +213,6 @@ async function findKnown({ db }: Deps, uids: readonly string[]): Promise<Map<str
       { resourceVersion, clusterId, deleted: deletedAt !== null },
     ]),
   );
-}
-
-function isNodePool(object: Cluster | NodePool): object is NodePool {
-  return "clusterName" in object.spec;
 }
 
 /**

@@ -136,23 +136,19 @@ export function isSamePlace(one: RecordedPlace, other: RecordedPlace): boolean {
   );
 }
 
-/** Where the records have these ids, also of deleted objects; unknown ones are left out. */
+/** Where the records have these ids of one kind, also of deleted objects; unknown ones are left out. */
 export async function findRecordedPlaces(
   db: Queryable,
-  kinds: readonly Batch["kind"][],
+  kind: Batch["kind"],
   ids: readonly string[],
 ): Promise<Map<string, RecordedPlace>> {
-  const places = new Map<string, RecordedPlace>();
-  if (ids.length === 0) return places;
-  for (const kind of kinds) {
-    const { id, orgId, namespace, objectName } = VIEWS[kind];
-    const rows = await db
-      .select({ id, orgId, namespace, objectName })
-      .from(VIEWS[kind])
-      .where(inArray(id, [...new Set(ids)]));
-    for (const { id: found, ...place } of rows) places.set(found, place);
-  }
-  return places;
+  if (ids.length === 0) return new Map();
+  const { id, orgId, namespace, objectName } = VIEWS[kind];
+  const rows = await db
+    .select({ id, orgId, namespace, objectName })
+    .from(VIEWS[kind])
+    .where(inArray(id, [...new Set(ids)]));
+  return new Map(rows.map(({ id: found, ...place }) => [found, place]));
 }
 
 function toRecord(kind: Batch["kind"], object: ProjectedObject): typeof objectRecords.$inferInsert {

@@ -16,17 +16,18 @@ import { transitions } from "./table.ts";
 
 /** The n-th Cluster of an organization, as created by kubectl. */
 export function aCluster(orgId: string, n: number): Cluster {
+  const uid = crypto.randomUUID();
   return {
     apiVersion: "cloud.marina.dev/v1",
     kind: "Cluster",
     metadata: {
       name: `c-${n}`,
       namespace: `org-${orgId}`,
-      uid: crypto.randomUUID(),
+      uid,
       resourceVersion: String(100 + n),
       creationTimestamp: "2026-11-21T09:00:00Z",
       labels: { [LABEL_ID]: createId() },
-      annotations: { [ANNOTATION_IDENTITY]: "new" },
+      annotations: { [ANNOTATION_IDENTITY]: `new ${uid}` },
       managedFields: [
         { manager: "kubectl", operation: "Update", fieldsV1: { "f:spec": { "f:version": {} } } },
       ],

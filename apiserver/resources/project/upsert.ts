@@ -150,7 +150,7 @@ async function separateForeignPools(
   if (kind === "cluster") return { writable: [...upserts], foreign: [], unrecorded: [] };
   const introduced = upserts.filter(needsRecord);
   const clusterIds = introduced.map(({ object }) => clusterIdOf(object)).filter((id) => !written.has(id));
-  const recorded = await findRecordedPlaces(tx, ["cluster"], clusterIds);
+  const recorded = await findRecordedPlaces(tx, "cluster", clusterIds);
   const sorted = sortPools(introduced, new Map([...recorded, ...written]));
   return { ...sorted, writable: [...upserts.filter((one) => !needsRecord(one)), ...sorted.writable] };
 }

@@ -1,4 +1,6 @@
+import { MADE_WITHIN_MS } from "../identity.ts";
 import {
+  ANNOTATION_IDENTITY,
   ANNOTATION_REPLACE_PREFIX,
   FINALIZER,
   GROUP,
@@ -98,6 +100,14 @@ export const SETS_IDENTITY = anyOf(
   `(${isNew(LABEL_ID)} && !('id' in variables.statusBefore && variables.labels[${quote(LABEL_ID)}] == variables.statusBefore.id))`,
   isNew(LABEL_ORG_ID),
 );
+
+const ID = `variables.labels[${quote(LABEL_ID)}]`;
+/** RFC 9562, 5.7: the first 48 bits of an id are the time in ms; those of now begin with a 0. */
+const ID_OF_EARLIEST = `'0' + '%x'.format([int(timestamp(object.metadata.creationTimestamp)) * 1000 - ${MADE_WITHIN_MS}])`;
+const IS_OLDER_ID = `(!${ID}.matches('^[0-9a-f]{8}-[0-9a-f]{4}-7') || ${ID}.replace('-', '').substring(0, 12) < ${ID_OF_EARLIEST})`;
+
+/** A new object says of its id that it is made with it (`identityOf`). Of one that is older than the object, as in a backup, that counts for nothing. */
+export const MAKES_ID = `${CREATES} && ${quote(ANNOTATION_IDENTITY)} in variables.annotations && variables.annotations[${quote(ANNOTATION_IDENTITY)}] == 'new' && !(${quote(LABEL_ID)} in variables.labels && ${IS_OLDER_ID})`;
 
 const HELD_FINALIZER = `${quote(FINALIZER)} in variables.finalizersBefore`;
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { beforeAll, test } from "vitest";
 import { createId } from "../../program/id.ts";
-import { LABEL_ID, LABEL_ORG_ID } from "../names.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID, LABEL_ORG_ID } from "../names.ts";
 import { openWorld } from "./testing.ts";
 import {
   type Attempt,
@@ -130,4 +130,40 @@ const attempts: Attempt[] = [
   ["gitops", "limits the shared storage", create("storageinventories"), NO_RIGHT],
 ];
 
-test.each(attempts)("%s %s", (...attempt) => expectAnswer(world, attempt));
+/** An id of so many minutes ago. */
+const idOf = (minutes: number) => `${hexOf(minutes)}-7000-8000-${"0".repeat(12)}`;
+function hexOf(minutes: number): string {
+  const digits = (Date.now() - minutes * 60_000).toString(16).padStart(12, "0");
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`;
+}
+const came = (confirmation: string, id?: string) => ({
+  ...(id !== undefined && { labels: { [LABEL_ID]: id } }),
+  annotations: { [ANNOTATION_IDENTITY]: confirmation },
+});
+const NEW = "says of an object that Marina is creating it: leave it out";
+
+/** Of an id, the confirmation counts that names the object, which has no uid before; or, of Marina's programs alone, `new`. */
+const confirmations: Attempt[] = (["clusters", "nodepools", "clusteraccesses"] as const).flatMap(
+  (resource): Attempt[] => [
+    [
+      "restore",
+      `creates one of ${resource} as new with an id of now`,
+      create(resource, came("new", idOf(0))),
+      NEW,
+    ],
+    ["restore", "with one of nine minutes ago", create(resource, came("new", idOf(9))), NEW],
+    ["restore", "with one of the future", create(resource, came("new", idOf(-60))), NEW],
+    ["restore", "with none, to give it one later", create(resource, came("new")), NEW],
+    ["restore", "applied", apply(`${resource}/new`, came("new", idOf(0))), NEW],
+    ["restore", "with one of a backup", create(resource, came("new", idOf(11)))],
+    ["restore", "with one that says no time", create(resource, came("new", randomUUID()))],
+    ["restore", "as known, of no object", create(resource, came("known", idOf(0)))],
+    ["restore", "as known, of another object", create(resource, came(`known ${randomUUID()}`, idOf(0)))],
+    ["restore", "as refused", create(resource, came("refused", idOf(0)))],
+    ["breakGlass", "as new", create(resource, came("new", idOf(0))), "attack:"],
+    ["engineer", "as new with an id of a backup", create(resource, came("new", idOf(11))), ""],
+    ["apiserver", "as new", create(resource, came("new", idOf(0)), {}, { manager: "marina-apiserver" })],
+  ],
+);
+
+test.each([...attempts, ...confirmations])("%s %s", (...attempt) => expectAnswer(world, attempt));

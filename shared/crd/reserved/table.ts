@@ -26,6 +26,7 @@ import {
   GRANTS_TO_USER,
   HIDES_BEHIND_OWN_ENTRY,
   KUBECTL_MANAGERS_OF_SCALE,
+  MAKES_ID,
   NAMES_MANAGER_OF_SCALE,
   NAMES_OWN_MANAGER,
   OVERFILLS_ENTRIES,
@@ -62,13 +63,8 @@ export interface ReservedWrite {
   message: string;
 }
 
-const IDENTIFIED: readonly ReservedResource[] = [
-  "clusters",
-  "nodepools",
-  "clusteraccesses",
-  "storageinventories",
-];
 const FINALIZED: readonly ReservedResource[] = ["clusters", "nodepools", "clusteraccesses"];
+const IDENTIFIED: readonly ReservedResource[] = [...FINALIZED, "storageinventories"];
 const BOOKKEEPING = [
   ANNOTATION_REQUEST_ID,
   ANNOTATION_NETWORK_REQUEST_ID,
@@ -112,6 +108,14 @@ export const reservations: readonly ReservedWrite[] = [
     right: "identity",
     holders: { cel: CREATES, when: "when they create the object" },
     message: `the annotations ${BOOKKEEPING.join(", ")} are set by Marina alone: leave them out; a backup is restored with the role marina-restore`,
+  },
+  {
+    what: `the annotation \`${ANNOTATION_IDENTITY}\` of a new object with the value \`new\`, unless the object comes with an id that is ten minutes older`,
+    resources: FINALIZED,
+    on: "object",
+    writes: MAKES_ID,
+    right: "new-identity",
+    message: `metadata.annotations[${ANNOTATION_IDENTITY}] says of an object that Marina is creating it: leave it out, also of what is restored`,
   },
   {
     what: `the field managers \`${MANAGER_PREFIX}*\``,
@@ -158,8 +162,7 @@ export const reservations: readonly ReservedWrite[] = [
         right,
         holders: { cel: "oldObject != null", when: "when they change the object" },
       }),
-      message:
-        "metadata has at most 65,536 characters of managedFields of field managers that are not Marina's: use one --field-manager",
+      message: "at most 65,536 characters of managedFields are not Marina's: use one --field-manager",
     }),
   ),
   {

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Cluster } from "../../../shared/crd/cluster.ts";
+import { ANNOTATION_IDENTITY, API_VERSION, LABEL_ID, LABEL_ORG_ID } from "../../../shared/crd/names.ts";
+import type { NodePool } from "../../../shared/crd/node-pool.ts";
+import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
+import { nodePoolSpec } from "../../../shared/crd/testing.ts";
+import type { Namespace } from "../../../shared/kube/core-kinds.ts";
+import { createStore } from "../../../shared/kube/store.ts";
+import { createId } from "../../../shared/program/id.ts";
+import type { TestApp } from "../../testing/app.ts";
+import { startTestClusters } from "../../testing/service.ts";
+import { confirmIdentities } from "./identity-confirmation.ts";
+import { projectObservations, toProjectedCluster } from "./index.ts";
+import { aCluster } from "./testing.ts";
+
+let api: TestApp;
+let orgId: string;
+
+beforeAll(async () => {
+  ({ api, orgId } = await startTestClusters());
+});
+afterAll(() => api.close());
+
+type Named = Cluster | NodePool;
+
+let created = 0;
+
+/** A cluster that comes with an id; it is in no Kubernetes API. */
+function aComing(id: string, annotations: Record<string, string> = {}): Cluster {
+  created += 1;
+  const cluster = aCluster(orgId, created);
+  return { ...cluster, metadata: { ...cluster.metadata, labels: { [LABEL_ID]: id }, annotations } };
+}
+
+/** The same as a pool. */
+function aComingPool(id: string, name?: string): NodePool {
+  const { metadata } = aComing(id);
+  const named = { ...metadata, ...(name !== undefined && { name }) };
+  return { apiVersion: API_VERSION, kind: "NodePool", metadata: named, spec: nodePoolSpec };
+}
+
+/** What is written on these objects, which the Kubernetes API has all. */
+async function confirm(...objects: Named[]): Promise<(string | undefined)[]> {
+  const namespaces = createStore<Namespace>({ [INDEX_ORGANIZATION]: indexByOrganization });
+  const caches = { namespaces, clusters: createStore<Cluster>(), nodePools: createStore<NodePool>() };
+  const labels = { [LABEL_ORG_ID]: orgId };
+  namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata: { name: `org-${orgId}`, labels } });
+  for (const object of objects)
+    if ("clusterName" in object.spec) caches.nodePools.set(object as NodePool);
+    else caches.clusters.set(object as Cluster);
+  const written: string[] = [];
+  const mergePatch = async (_kind: unknown, _namespace: unknown, _name: unknown, patch: object) => {
+    const { metadata } = patch as { metadata: { annotations: Record<string, string> } };
+    written.push(metadata.annotations[ANNOTATION_IDENTITY] ?? "");
+    return undefined as never;
+  };
+  await confirmIdentities({ ...api.deps, kube: { ...api.deps.kube, mergePatch } }, caches, objects);
+  return written;
+}
+
+/** Writes the record that a cluster has once it is served. */
+async function record(cluster: Cluster): Promise<void> {
+  const object = toProjectedCluster(cluster, orgId);
+  if (object === undefined) throw new Error("not projected");
+  await api.deps.db.transaction((tx) => projectObservations(tx, [{ object }]));
+}
+
+test("an object whose id is in no record is new, and the confirmation names the object", async () => {
+  const cluster = aComing(createId());
+  expect(await confirm(cluster)).toEqual([`new ${cluster.metadata.uid}`]);
+});
+
+test("a cluster that comes back is known, and the confirmation names the object that came", async () => {
+  const before = aComing(createId());
+  await record(before);
+  const uid = crypto.randomUUID();
+  expect(await confirm({ ...before, metadata: { ...before.metadata, uid } })).toEqual([`known ${uid}`]);
+});
+
+test("a pool with the id and the name of a recorded cluster is refused", async () => {
+  const id = createId();
+  const cluster = aComing(id);
+  await record(cluster);
+  expect(await confirm(aComingPool(id, cluster.metadata.name))).toEqual(["refused"]);
+});
+
+test("of two objects with one id that is in no record none is new, whatever they are", async () => {
+  const [one, other] = [createId(), createId()];
+  expect(await confirm(aComing(one), aComingPool(one))).toEqual(["refused", "refused"]);
+  expect(await confirm(aComingPool(other), aComingPool(other))).toEqual(["refused", "refused"]);
+});
+
+test("what REST created with an id that a retried request had for long is new, and what comes back of it is known", async () => {
+  const cluster = aComing(createId(), { [ANNOTATION_IDENTITY]: "new" });
+  await record(cluster);
+  const { uid } = cluster.metadata;
+  expect(await confirm(cluster)).toEqual([`new ${uid}`]);
+  const other = { ...cluster, metadata: { ...cluster.metadata, uid: crypto.randomUUID() } };
+  expect(await confirm(other)).toEqual([`known ${other.metadata.uid}`]);
+});
