@@ -14,7 +14,7 @@ import { type Preconditions, requireMatch, versionTag } from "../http/contract/e
 import { slugOf } from "../http/contract/fields.ts";
 import { ApiError } from "../http/errors.ts";
 import { requireUnprotected } from "../resources/write/index.ts";
-import { organizationNamespace } from "./namespace.ts";
+import { endNamespaceSoon, organizationNamespace } from "./namespace.ts";
 import { auditOrganization } from "./present.ts";
 import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
 import {
@@ -150,6 +150,7 @@ export async function deleteOrganization(
       result: "done",
     });
   });
+  await endNamespaceSoon(deps, orgId);
 }
 
 /**

@@ -2,7 +2,9 @@ import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { CLUSTER_AMOUNTS } from "../../shared/crd/quota.ts";
+import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
+import { CLUSTER_AMOUNTS, formatLimits, NO_AMOUNTS } from "../../shared/crd/quota.ts";
+import { namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
@@ -52,6 +54,15 @@ describe("DELETE organization", () => {
     expect(list.body.items).toEqual([]);
     expect((await makeOrganization(api, issuer, { slug: org.slug })).slug).toBe(org.slug);
     expect(await actionsOn(org.id)).toEqual(["organization.create", "organization.delete"]);
+  });
+
+  test("leaves no quotas to whoever may still write its Namespace by kubectl", async () => {
+    const org = await makeOrganization(api, issuer);
+    const place = [namespaceKind, undefined, organizationNamespace(org.id)] as const;
+    await waitFor("its Namespace", () => api.deps.kube.get(...place));
+    expect((await remove(org)).status).toBe(204);
+    const namespace = await api.deps.kube.get(...place);
+    expect(namespace?.metadata.annotations?.[ANNOTATION_QUOTAS]).toBe(formatLimits(NO_AMOUNTS));
   });
 
   test("of an old version is 412", async () => {

@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { kubectl, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { formatLimits, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
@@ -117,7 +118,7 @@ test("it stays while the organization exists, and when it was not made by Marina
   for (const name of [alive, made.metadata.name, named]) expect(await isEnded(name)).toBe(false);
 });
 
-test("a Namespace that stays, whoever made it, no longer has the slug and the name of its deleted organization", async () => {
+test("a Namespace that stays, whoever made it, has quotas of 0, and no longer the slug and the name of its deleted organization", async () => {
   const { db, kube } = api.deps;
   const byMarina = await addOrganization(false);
   const byOthers = await addOrganization(false);
@@ -129,16 +130,17 @@ test("a Namespace that stays, whoever made it, no longer has the slug and the na
       metadata?.labels?.["cloud.marina.dev/org-id"] === orgId,
       metadata?.labels?.["cloud.marina.dev/org-slug"] !== undefined,
       metadata?.annotations?.["cloud.marina.dev/org-name"] !== undefined,
+      metadata?.annotations?.["cloud.marina.dev/quotas"] !== formatLimits(NO_AMOUNTS),
     ];
   };
   for (const orgId of [byMarina, byOthers]) {
     const namespace = await ensureNamespace(api.deps, orgId);
     await kube.create(secretKind, { metadata: { name: "keep", namespace } }, BY_HAND);
-    expect(await show(orgId)).toEqual([true, true, true]);
+    expect(await show(orgId)).toEqual([true, true, true, true]);
     await run();
-    expect(await show(orgId)).toEqual([true, true, true]);
+    expect(await show(orgId)).toEqual([true, true, true, true]);
     await db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
     await run();
-    expect(await show(orgId)).toEqual([true, false, false]);
+    expect(await show(orgId)).toEqual([true, false, false, false]);
   }
 });

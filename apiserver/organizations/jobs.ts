@@ -1,8 +1,6 @@
 import {
-  ANNOTATION_ORG_NAME,
   LABEL_MANAGED_BY,
   LABEL_ORG_ID,
-  LABEL_ORG_SLUG,
   MANAGER_APISERVER,
   MANAGER_OPERATOR,
 } from "../../shared/crd/names.ts";
@@ -17,6 +15,7 @@ import type { Deps } from "../deps.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import {
   applyObjectQuota,
+  endNamespace,
   ensureNamespace,
   hasLimits,
   objectLimitsOf,
@@ -117,7 +116,7 @@ const ENDED_NAMESPACES_JOB = "ended-namespaces";
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
- * Takes slug and name from the Namespaces of deleted organizations, for another organization may get the slug. Removes
+ * Ends the Namespaces of deleted organizations (`endNamespace`). Removes
  * those that hold only the StorageInventory and what Kubernetes and Marina put into every Namespace. One that Marina
  * did not make is not removed; none is removed when the API server may not list every kind. Each removal is in the
  * audit log. An object created between the list and the deletion is lost. Creating one takes rights in all Namespaces,
@@ -132,25 +131,11 @@ export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal):
   const found = candidates.filter((namespace) => deleted.has(organizationOf(namespace)));
   const ended: Namespace[] = [];
   const errors = await collectErrors(found, signal, async (namespace) => {
-    const unnamed = await removeNames(deps.kube, namespace, signal);
-    if (isMadeByMarina(unnamed)) ended.push(unnamed);
+    const live = await endNamespace(deps.kube, namespace, { signal });
+    if (isMadeByMarina(live)) ended.push(live);
   });
   await removeEmpty(deps, ended, signal);
   throwFirst(errors);
-}
-
-/** Resolves to the Namespace as it is then. */
-async function removeNames(
-  kube: Deps["kube"],
-  namespace: Namespace,
-  signal: AbortSignal,
-): Promise<Namespace> {
-  const { name, labels, annotations } = namespace.metadata;
-  if (labels?.[LABEL_ORG_SLUG] === undefined && annotations?.[ANNOTATION_ORG_NAME] === undefined)
-    return namespace;
-  const metadata = { labels: { [LABEL_ORG_SLUG]: null }, annotations: { [ANNOTATION_ORG_NAME]: null } };
-  const options = { fieldManager: MANAGER_APISERVER, signal };
-  return kube.mergePatch(namespaceKind, undefined, name, { metadata }, options);
 }
 
 async function removeEmpty(deps: EndDeps, ended: readonly Namespace[], signal: AbortSignal): Promise<void> {

@@ -9,7 +9,7 @@ import {
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { formatLimits, type QuotaAmounts } from "../../shared/crd/quota.ts";
+import { formatLimits, NO_AMOUNTS, type QuotaAmounts } from "../../shared/crd/quota.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import {
@@ -148,6 +148,48 @@ export async function ensureNamespaceSoon(
   } catch (error) {
     const message = messageOf(error);
     deps.log.warn({ orgId, message }, "namespace is not up to date yet; the job retries");
+  }
+}
+
+const NO_QUOTAS = formatLimits(NO_AMOUNTS);
+
+/**
+ * Takes slug and name from the Namespace of a deleted organization, for another organization may get the slug, and sets its quotas
+ * to 0: whoever may still create clusters there by kubectl or GitOps gets no machines. Resolves to the Namespace as it is then. Throws a
+ * KubeError.
+ */
+export async function endNamespace(
+  kube: Pick<KubeClient, "mergePatch">,
+  namespace: Namespace,
+  options: { timeoutMs?: number; signal?: AbortSignal } = {},
+): Promise<Namespace> {
+  const { name, labels, annotations } = namespace.metadata;
+  const isNamed = labels?.[LABEL_ORG_SLUG] !== undefined || annotations?.[ANNOTATION_ORG_NAME] !== undefined;
+  if (!isNamed && annotations?.[ANNOTATION_QUOTAS] === NO_QUOTAS) return namespace;
+  const metadata = {
+    labels: { [LABEL_ORG_SLUG]: null },
+    annotations: { [ANNOTATION_ORG_NAME]: null, [ANNOTATION_QUOTAS]: NO_QUOTAS },
+  };
+  const write = { fieldManager: MANAGER_APISERVER, ...options };
+  return kube.mergePatch(namespaceKind, undefined, name, { metadata }, write);
+}
+
+/** Ends the Namespace of a deleted organization within 2 s; otherwise the periodic job does it. Does not throw. */
+export async function endNamespaceSoon(
+  { kube, log }: Pick<Deps, "kube" | "log">,
+  orgId: string,
+): Promise<void> {
+  const options = { timeoutMs: REQUEST_TIMEOUT_MS };
+  try {
+    const namespace = await kube.get(namespaceKind, undefined, organizationNamespace(orgId), options);
+    if (namespace?.metadata.deletionTimestamp === undefined && namespace !== undefined)
+      await endNamespace(kube, namespace, options);
+  } catch (error) {
+    const message = messageOf(error);
+    log.warn(
+      { orgId, message },
+      "the namespace of the deleted organization is not ended yet; the job retries",
+    );
   }
 }
 
