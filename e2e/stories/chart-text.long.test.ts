@@ -12,6 +12,7 @@ import {
   pathOfChart,
   REQUIRED_VALUES,
   type Rendered,
+  readDocument,
   runHelm,
   type Values,
 } from "../testing/chart.ts";
@@ -91,10 +92,9 @@ async function render(name: ChartName, chart: string, values: Values): Promise<s
 }
 
 function read(document: string): Rendered {
-  const [parsed] = parseAllDocuments(document);
-  if (parsed === undefined || parsed.errors.length > 0)
-    throw new Error(`not YAML: ${parsed?.errors[0]?.message}`);
-  return parsed.toJS();
+  const object = readDocument(document);
+  if (object === null) throw new Error("a document without an object");
+  return object;
 }
 
 /** The objects, with the Job's name without the digest of its Pod template. */
@@ -103,8 +103,15 @@ async function renderObjects(chart: ChartName, values: Values): Promise<unknown[
   return documents.map((one) => read(one.replace(/\bmarina-migrate-[0-9a-f]{10}\b/, "marina-migrate")));
 }
 
-/** What is written inside a text, as JSON or as YAML of a template of Cluster API, is read again. */
+/** What is written inside a text, as JSON or as YAML of a template of Cluster API, is read again, each text once. */
 function readInner(text: string): unknown {
+  if (!inner.has(text)) inner.set(text, parseInner(text));
+  return inner.get(text);
+}
+
+const inner = new Map<string, unknown>();
+
+function parseInner(text: string): unknown {
   const [sizes, json] = /\(fromJson ("(?:[^"\\]|\\.)*")\)/.exec(text) ?? [];
   if (json !== undefined)
     return { sizes: JSON.parse(JSON.parse(json)), template: text.replace(sizes ?? "", "sizes") };
@@ -120,8 +127,8 @@ function replaceText(value: unknown, from: string, to: string): unknown {
   if (typeof value === "object" && value !== null)
     return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replaceText(one, from, to)]));
   if (typeof value !== "string") return value;
-  const inner = readInner(value);
-  return typeof inner === "string" ? inner.replaceAll(from, to) : replaceText(inner, from, to);
+  const content = readInner(value);
+  return typeof content === "string" ? content.replaceAll(from, to) : replaceText(content, from, to);
 }
 
 /** Without fields that are an empty text, which the Kubernetes API leaves out. */

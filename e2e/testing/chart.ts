@@ -62,8 +62,25 @@ export async function renderChart(
   const folder = pathOfChart(chart);
   await runHelm(["lint", "--strict", folder], values);
   const text = await runHelm(["template", chart, folder, "--namespace", namespace], values);
-  const objects = parseAllDocuments(text).flatMap((document) => (document.toJS() as Rendered | null) ?? []);
+  const objects = text.split(/^---$/m).flatMap((document) => readDocument(document) ?? []);
   return { text, objects };
+}
+
+/** What was read, by its text: most documents of a chart are the same whatever the values. */
+const known = new Map<string, Rendered | null>();
+
+/** The object of a document that helm wrote; null when it has comments alone. Throws when it is not one document of YAML. */
+export function readDocument(text: string): Rendered | null {
+  let object = known.get(text);
+  if (object === undefined) {
+    const [document, ...others] = parseAllDocuments(text);
+    const [error] = document?.errors ?? [];
+    if (error !== undefined || others.length > 0)
+      throw new Error(`not YAML: ${error?.message ?? "two documents"}`);
+    object = (document?.toJS() as Rendered | null | undefined) ?? null;
+    known.set(text, object);
+  }
+  return structuredClone(object);
 }
 
 /**
