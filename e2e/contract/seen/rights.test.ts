@@ -20,7 +20,7 @@ const STUCK = "an answer to machines that Cluster API left behind, which the fau
 const ENDED = "for what is left of deleted organizations, whose job no story waits for";
 const ORPHANS = "for what has lost its owner, which no story provokes";
 const REMOVED = "asked live once an inventory has been gone for 7 days, which no story waits for";
-const ADD_ONS = "for the add-ons of classes, which a long story installs";
+const ADD_ONS = "for the add-ons of classes, which an extended story installs";
 const ADMISSION = "asked for by the admission plugin OwnerReferencesPermissionEnforcement alone";
 
 /** Rights that stories need not use, with the reason why the chart gives them. */
