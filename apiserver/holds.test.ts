@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import { renderTable } from "../shared/program/testing-tables.ts";
-import { CALLER_PART } from "./http/contract/byte-budget.ts";
+import { MAX_READ_BYTES } from "./http/contract/byte-budget.ts";
 import { JSON_TYPE } from "./http/contract/download.ts";
 import type { Operation } from "./http/contract/operation.ts";
 import { MAX_PAGE_BYTES } from "./http/contract/page.ts";
+import { STREAMED_FILE_BYTES } from "./http/contract/stream-file.ts";
 import { DEFAULT_REQUEST_LIMITS } from "./http/limits.ts";
 import { declareOperations, declareOtherRoutes, renderOpenApi } from "./openapi/render.ts";
 import { STORE_NAMES } from "./quotas/schema.ts";
@@ -23,8 +24,8 @@ process. Besides its records, a change adds a row to the audit log, and a POST w
 \`GET /api/v1/organizations/{orgID}/quotas\` shows every bound of an organization and what of it is in use.
 
 Bytes of a response are the most that its schema admits; of a page 1,048,576 and what is around its items, or one item that is
-larger. No response to a GET has more than 16,777,216, the share of one user in \`MARINA_MAX_UNREAD_BYTES\`: a larger one is refused
-for good, the usage as CSV with 406 and all others with 400.
+larger; of a stream and of a streamed file what waits for its reader. No other response to a GET has more
+than 16,777,216, the share of one user in \`MARINA_MAX_UNREAD_BYTES\`: a larger one is refused for good, the usage as CSV with 406 and all others with 400.
 
 `;
 
@@ -37,9 +38,7 @@ arrives and its response is read.
 `;
 
 const operations = declareOperations();
-const { headersSeconds, maxBodyBytes, maxUnreadBytes, requestSeconds, responseSeconds } =
-  DEFAULT_REQUEST_LIMITS;
-const MAX_READ_BYTES = maxUnreadBytes * CALLER_PART;
+const { headersSeconds, maxBodyBytes, requestSeconds, responseSeconds } = DEFAULT_REQUEST_LIMITS;
 const WORK_SECONDS = 55;
 /** What of a stream waits for its reader, in system-events/stream. */
 const MAX_STREAM_BYTES = 65_536;
@@ -130,9 +129,18 @@ function describeResponse(operation: Operation): string {
     for (const [mediaType, { schema }] of status.startsWith("2") ? Object.entries(content) : []) {
       const isStream = responses[200]?.stream?.mediaType === mediaType;
       const isJson = mediaType === JSON_TYPE;
-      const form = isStream ? " of a stream" : isJson ? "" : " of a file";
-      const file = isStream ? MAX_STREAM_BYTES : (schema.maxLength ?? Number.POSITIVE_INFINITY);
-      const bytes = isJson ? (BOUNDS[operationId] ?? findMaxBytes(schema)) : file;
+      const file = responses[200]?.files?.find((one) => one.mediaType === mediaType);
+      const isStreamed = isStream || file?.isStreamed === true;
+      const form = isStream
+        ? " of a stream"
+        : isStreamed
+          ? " of a streamed file"
+          : isJson
+            ? ""
+            : " of a file";
+      const held = isStream ? MAX_STREAM_BYTES : STREAMED_FILE_BYTES;
+      const whole = schema.maxLength ?? Number.POSITIVE_INFINITY;
+      const bytes = isJson ? (BOUNDS[operationId] ?? findMaxBytes(schema)) : isStreamed ? held : whole;
       const sent = method === "get" ? Math.min(bytes, MAX_READ_BYTES) : bytes;
       longest.set(form, Math.max(longest.get(form) ?? 0, sent));
     }
@@ -154,7 +162,9 @@ function findMaxBytes(schema: JsonSchema): number {
 }
 
 function describeSeconds({ responses, body }: Operation): string {
-  const isStream = Object.values(responses).some(({ stream }) => stream !== undefined);
+  const isStream = Object.values(responses).some(
+    ({ stream, files = [] }) => stream !== undefined || files.some(({ isStreamed }) => isStreamed),
+  );
   const arrival = body === undefined ? headersSeconds : requestSeconds;
   return `${arrival}, ${WORK_SECONDS}, ${isStream ? "as long as it is read" : responseSeconds}`;
 }

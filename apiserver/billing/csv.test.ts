@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
-import { toCsv, toCsvWithin } from "./csv.ts";
+import { toCsv, toCsvTexts, toCsvWithin } from "./csv.ts";
 
 test.each([
   ["plain", "plain"],
@@ -80,4 +80,15 @@ test("rows within so many bytes are the same file; of more there is none, and th
   expect(read).toHaveBeenCalledTimes(2);
   expect(toCsvWithin(8, ["name"], readRows())).toBeUndefined();
   expect(read).toHaveBeenCalledTimes(3);
+});
+
+test("rows that are read page by page are the same file", async () => {
+  const rows = [
+    { a: "=1", b: null },
+    { a: "2", b: 'x"' },
+    { a: ";", b: "" },
+  ];
+  const columns = ["a", "b"] as const;
+  const pages = ReadableStream.from([rows.slice(0, 2), [], rows.slice(2)]);
+  expect((await Array.fromAsync(toCsvTexts(columns, pages))).join("")).toBe(toCsv(columns, rows));
 });

@@ -22,6 +22,15 @@ export function toCsv<Column extends string>(
   return [columns.join(","), ...rows.map((row) => toLine(columns, row)), ""].join("\r\n");
 }
 
+/** Like toCsv, row by row, of rows that are read page by page. */
+export async function* toCsvTexts<Column extends string>(
+  columns: readonly Column[],
+  pages: AsyncIterable<readonly Readonly<Record<Column, string | null>>[]>,
+): AsyncGenerator<string> {
+  yield `${columns.join(",")}\r\n`;
+  for await (const rows of pages) for (const row of rows) yield `${toLine(columns, row)}\r\n`;
+}
+
 /** Like toCsv; undefined where it would have more than `maxBytes`, and then no more rows are read. */
 export function toCsvWithin<Column extends string>(
   maxBytes: number,

@@ -11,6 +11,7 @@ import { sendAlerts } from "../budget-alerts/send-alerts.ts";
 import { presentBudget } from "../budgets/routes.ts";
 import { requireBudget } from "../budgets/store.ts";
 import { closeMonth } from "../invoices/close.ts";
+import { readAmountsByType } from "../invoices/line-store.ts";
 import { toInvoicePdf } from "../invoices/pdf/write.ts";
 import {
   findInvoiceBefore,
@@ -78,7 +79,7 @@ async function writeDocument(invoice: Invoice): Promise<void> {
   const { db } = clients;
   const lines = await readInvoiceLines(db, invoice);
   const before = await findInvoiceBefore(db, invoice);
-  const previous = before && { invoice: before, lines: await readInvoiceLines(db, before) };
+  const previous = before && { invoice: before, lines: await readAmountsByType(db, before) };
   await toInvoicePdf({ invoice, lines }, previous, await readDailyCosts(db, invoice));
 }
 

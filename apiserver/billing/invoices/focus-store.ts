@@ -5,26 +5,32 @@ import { findOrganization } from "../../organizations/index.ts";
 import { type Month, periodOf } from "../month.ts";
 import { readRatingSource } from "../rating/read.ts";
 import { isClosed } from "./close-store.ts";
-import { composeLines } from "./compose.ts";
+import { composeLines, type InvoiceLine } from "./compose.ts";
 import {
   type CreditNoteOfPeriod,
   type FocusRow,
   toCreditNoteRows,
+  toInvoiceLineRows,
   toInvoiceRows,
+  toInvoiceTaxRows,
   toLineRows,
 } from "./focus.ts";
-import type { InvoiceWithLines } from "./pdf/content.ts";
-import { addLabels, findInvoiceOfPeriod, readInvoiceLines } from "./store.ts";
+import { addLabels, findInvoiceOfPeriod, type Invoice, readInvoiceLines } from "./store.ts";
 import { creditNoteLines, creditNotes, invoices } from "./table.ts";
 
 /** Who provides what is used where no supplier is configured. */
 const PLATFORM = "Marina";
 
-/** The charges of an invoice, and those of every credit note on it. */
-export async function readInvoiceCharges(db: Queryable, one: InvoiceWithLines): Promise<FocusRow[]> {
-  const { orgId, id } = one.invoice;
-  const notes = await readCreditNotes(db, orgId, eq(creditNotes.invoiceId, id));
-  return [...toInvoiceRows(one), ...notes.flatMap(toCreditNoteRows)];
+/** The charges of an invoice, whose lines are read page by page, and those of every credit note on it. */
+export async function* readInvoiceCharges(
+  db: Queryable,
+  invoice: Invoice,
+  pages: AsyncIterable<readonly InvoiceLine[]>,
+): AsyncGenerator<FocusRow[]> {
+  for await (const lines of pages) yield toInvoiceLineRows(invoice, lines);
+  yield toInvoiceTaxRows(invoice);
+  const notes = await readCreditNotes(db, invoice.orgId, eq(creditNotes.invoiceId, invoice.id));
+  yield notes.flatMap(toCreditNoteRows);
 }
 
 /**

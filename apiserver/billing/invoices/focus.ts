@@ -1,5 +1,5 @@
 import type { Labels } from "../../../shared/crd/labels.ts";
-import { CSV, toCsv } from "../csv.ts";
+import { CSV, toCsv, toCsvTexts } from "../csv.ts";
 import { formatCents, formatQuantity, parseMicroEuros } from "../money.ts";
 import { type Month, monthOf, monthOfPeriod } from "../month.ts";
 import { isPackage } from "../rating/histories.ts";
@@ -111,10 +111,19 @@ const KINDS: Readonly<Record<ResourceType, { service: keyof typeof SERVICES; uni
 
 /** The charges of an invoice: a row for each line, and one for the VAT unless it is 0. */
 export function toInvoiceRows({ invoice, lines }: InvoiceWithLines): FocusRow[] {
+  return [...toInvoiceLineRows(invoice, lines), ...toInvoiceTaxRows(invoice)];
+}
+
+/** The charges of some lines of an invoice. */
+export function toInvoiceLineRows(invoice: Invoice, lines: readonly InvoiceLine[]): FocusRow[] {
+  return toLineRows(billedBy(invoice, monthOfPeriod(invoice.period)), lines);
+}
+
+/** The VAT of an invoice; none where it is 0. */
+export function toInvoiceTaxRows(invoice: Invoice): FocusRow[] {
   const billingPeriod = monthOfPeriod(invoice.period);
   const billed = billedBy(invoice, billingPeriod);
-  const tax = toTaxRow(billed, { ...invoice, frequency: "Recurring", chargePeriod: billingPeriod });
-  return [...toLineRows(billed, lines), ...tax];
+  return toTaxRow(billed, { ...invoice, frequency: "Recurring", chargePeriod: billingPeriod });
 }
 
 /** The charges of a credit note, negative: those of the month in which it was issued, which correct an earlier one. */
@@ -177,13 +186,23 @@ function toTags(labels: Labels): string {
   return JSON.stringify(Object.fromEntries(Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
+const EMPTY = Object.fromEntries(FOCUS_COLUMNS.map((column) => [column, null])) as Required<FocusRow>;
+
 /** Rows as CSV, with all columns of FOCUS 1.0 in its order; null is an empty cell. */
 export function toFocusCsv(rows: readonly FocusRow[]): string {
-  const empty = Object.fromEntries(FOCUS_COLUMNS.map((column) => [column, null])) as Required<FocusRow>;
   return toCsv(
     FOCUS_COLUMNS,
-    rows.map((row) => ({ ...empty, ...row })),
+    rows.map((row) => ({ ...EMPTY, ...row })),
   );
+}
+
+/** Like toFocusCsv, row by row, of rows that are read page by page. */
+export function toFocusTexts(pages: AsyncIterable<readonly FocusRow[]>): AsyncGenerator<string> {
+  return toCsvTexts(FOCUS_COLUMNS, fill(pages));
+}
+
+async function* fill(pages: AsyncIterable<readonly FocusRow[]>) {
+  for await (const rows of pages) yield rows.map((row) => ({ ...EMPTY, ...row }));
 }
 
 const CORRECTION = "Correction";

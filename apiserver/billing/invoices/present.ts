@@ -1,5 +1,5 @@
 import type { z } from "@hono/zod-openapi";
-import { toCsv } from "../csv.ts";
+import { toCsvTexts } from "../csv.ts";
 import { formatCents, toJsonCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import { unitSizeOf } from "../rating/lines.ts";
@@ -7,7 +7,13 @@ import type { OutcomeOf } from "./close.ts";
 import type { WaitingInvoice } from "./close-store.ts";
 import type { InvoiceLine } from "./compose.ts";
 import type { Buyer, TaxNumbers } from "./document-columns.ts";
-import type { dryCloseRecord, invoicePage, invoiceRecord, waitingInvoicePage } from "./schema.ts";
+import type {
+  dryCloseRecord,
+  invoiceLinePage,
+  invoicePage,
+  invoiceRecord,
+  waitingInvoicePage,
+} from "./schema.ts";
 import type { Credited, Invoice } from "./store.ts";
 
 const CSV_COLUMNS = [
@@ -58,10 +64,10 @@ export function presentVat(
   };
 }
 
-/** The wire form of a whole invoice. */
+/** The wire form of an invoice; without `lines`, which are too many for one response, it says how many there are. */
 export function presentInvoice(
   invoice: Invoice,
-  lines: readonly InvoiceLine[],
+  { lines, total }: { lines: readonly InvoiceLine[] | undefined; total: number },
   credited: Credited,
 ): z.output<typeof invoiceRecord> {
   return {
@@ -70,18 +76,24 @@ export function presentInvoice(
     buyer: presentParty(invoice.buyer),
     buyer_reference: invoice.buyer.reference ?? null,
     purchase_order: invoice.buyer.purchaseOrder ?? null,
-    lines: lines.map((line) => ({
-      month: monthOfPeriod(line.period).name,
-      adjustment: line.adjustment,
-      cluster_id: line.clusterId,
-      cluster_name: line.clusterName,
-      resource_type: line.resourceType,
-      unit_price_eur: line.unitPriceEUR,
-      unit_seconds: String(line.unitSeconds),
-      amount_cents: toJsonCents(line.amountCents),
-      first_day: line.firstDay,
-      last_day: line.lastDay,
-    })),
+    lines_total: total,
+    lines: lines?.map(presentInvoiceLine) ?? null,
+  };
+}
+
+/** The wire form of a line of an invoice. */
+export function presentInvoiceLine(line: InvoiceLine): z.output<typeof invoiceLinePage>["items"][number] {
+  return {
+    month: monthOfPeriod(line.period).name,
+    adjustment: line.adjustment,
+    cluster_id: line.clusterId,
+    cluster_name: line.clusterName,
+    resource_type: line.resourceType,
+    unit_price_eur: line.unitPriceEUR,
+    unit_seconds: String(line.unitSeconds),
+    amount_cents: toJsonCents(line.amountCents),
+    first_day: line.firstDay,
+    last_day: line.lastDay,
   };
 }
 
@@ -89,21 +101,28 @@ export function presentInvoice(
  * The lines of an invoice as CSV: amount_eur is unit_price_eur x unit_seconds / unit_size / month_seconds, rounded half
  * up.
  */
-export function toInvoiceCsv(invoice: Invoice, lines: readonly InvoiceLine[]): string {
-  const rows = lines.map((line) => ({
-    invoice_number: invoice.number,
-    month: monthOfPeriod(line.period).name,
-    adjustment: String(line.adjustment),
-    cluster_id: line.clusterId,
-    cluster_name: line.clusterName,
-    resource_type: line.resourceType,
-    unit_price_eur: line.unitPriceEUR,
-    unit_seconds: String(line.unitSeconds),
-    unit_size: String(unitSizeOf(line.resourceType)),
-    month_seconds: String(monthOfPeriod(line.period).seconds),
-    amount_eur: formatCents(line.amountCents),
-  }));
-  return toCsv(CSV_COLUMNS, rows);
+export async function* toInvoiceCsv(
+  { number }: Invoice,
+  pages: AsyncIterable<readonly InvoiceLine[]>,
+): AsyncGenerator<string> {
+  yield* toCsvTexts(CSV_COLUMNS, toCsvRows(number, pages));
+}
+
+async function* toCsvRows(number: string, pages: AsyncIterable<readonly InvoiceLine[]>) {
+  for await (const lines of pages)
+    yield lines.map((line) => ({
+      invoice_number: number,
+      month: monthOfPeriod(line.period).name,
+      adjustment: String(line.adjustment),
+      cluster_id: line.clusterId,
+      cluster_name: line.clusterName,
+      resource_type: line.resourceType,
+      unit_price_eur: line.unitPriceEUR,
+      unit_seconds: String(line.unitSeconds),
+      unit_size: String(unitSizeOf(line.resourceType)),
+      month_seconds: String(monthOfPeriod(line.period).seconds),
+      amount_eur: formatCents(line.amountCents),
+    }));
 }
 
 /** The wire form of what waits to be invoiced. */

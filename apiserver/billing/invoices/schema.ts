@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { idField, textField, timestampField } from "../../http/contract/fields.ts";
+import { MAX_READ_BYTES } from "../../http/contract/byte-budget.ts";
+import { countField, idField, textField, timestampField } from "../../http/contract/fields.ts";
 import type { FileForm } from "../../http/contract/operation.ts";
 import { pageQuery, pageSchema } from "../../http/contract/page.ts";
 import {
@@ -15,7 +16,10 @@ import { FOCUS_CSV, toFocusCsv, toLineRows } from "./focus.ts";
 import { WAITING_REASONS } from "./table.ts";
 import { VAT_CASES } from "./vat.ts";
 
-const MAX_LINES = 100_000;
+/** The lines of an invoice that one response has: with the longest names they have less than 16 MiB in JSON. */
+export const MAX_LINES = 10_000;
+/** The last position that a line can have. */
+export const MAX_LINES_TOTAL = 2_147_483_647;
 const MAX_NUMBER_LENGTH = 32;
 const MAX_TEXT_LENGTH = 254;
 
@@ -109,7 +113,7 @@ export const focusForm: FileForm = {
   mediaType: FOCUS_CSV,
   description:
     "One row for each line with the days of its price, for its VAT, and for each line of a credit note, in the columns of FOCUS 1.0.",
-  maxLength: 268_435_456,
+  maxLength: MAX_READ_BYTES,
   example: toFocusCsv(EXAMPLE_CHARGES),
 };
 
@@ -130,6 +134,8 @@ const invoiceLine = z
     last_day: dayField("The last such day."),
   })
   .openapi("InvoiceLine", { example: EXAMPLE_LINE });
+
+export const invoiceLinePage = pageSchema(invoiceLine, "InvoiceLinePage");
 
 const text = (description: string, example?: string) => textField(MAX_TEXT_LENGTH, description, example);
 
@@ -164,7 +170,14 @@ export const invoiceRecord = z
     buyer: party.openapi({ description: "Who it is for, as of then." }),
     buyer_reference: text("What the buyer wanted to see on its invoices.").nullable(),
     purchase_order: text("The number of the buyer's purchase order.").nullable(),
-    lines: z.array(invoiceLine).max(MAX_LINES).openapi({ description: "Its lines, in order." }),
+    lines_total: countField(MAX_LINES_TOTAL, "How many lines it has.", 1),
+    lines: z
+      .array(invoiceLine)
+      .max(MAX_LINES)
+      .nullable()
+      .openapi({
+        description: `Its lines, in order; null where it has more than ${MAX_LINES}: then \`GET .../lines\` has them, page by page.`,
+      }),
   })
   .openapi("Invoice", {
     example: {
@@ -173,6 +186,7 @@ export const invoiceRecord = z
       buyer: EXAMPLE_PARTY,
       buyer_reference: "Department 7",
       purchase_order: "PO-2026-1234",
+      lines_total: 1,
       lines: [EXAMPLE_LINE],
     },
   });

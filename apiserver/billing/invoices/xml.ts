@@ -39,6 +39,8 @@ const REASON_CODES: Readonly<Partial<Record<VatCase, string>>> = {
   outside_eu: "VATEX-EU-O",
 };
 
+const LINE_ITEM = "ram:IncludedSupplyChainTradeLineItem";
+
 interface Tax {
   code: string;
   reason?: string;
@@ -53,6 +55,24 @@ interface Tax {
  */
 export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): string {
   return builder.build(composeDocument(invoice, lines));
+}
+
+/** The same, in parts, of lines that are read page by page. */
+export async function* toXmlTexts(
+  invoice: Invoice,
+  pages: AsyncIterable<readonly InvoiceLine[]>,
+): AsyncGenerator<string> {
+  const around = toInvoiceXml(invoice, []);
+  // Texts have no `<`: the element that follows the lines begins there and nowhere before.
+  const end = around.indexOf("<ram:ApplicableHeaderTradeAgreement>");
+  yield around.slice(0, end);
+  const tax = toTax(invoice);
+  let position = 0;
+  for await (const lines of pages) {
+    const items = lines.map((line) => toLine(line, ++position, tax));
+    yield builder.build({ [LINE_ITEM]: items });
+  }
+  yield around.slice(end);
 }
 
 /** The elements of that invoice, as fast-xml-builder takes them. */
@@ -72,7 +92,7 @@ export function composeDocument(invoice: Invoice, lines: readonly InvoiceLine[])
         "ram:IssueDateTime": toDate(invoice.issuedAt),
       },
       "rsm:SupplyChainTradeTransaction": {
-        "ram:IncludedSupplyChainTradeLineItem": lines.map((line, index) => toLine(line, index + 1, tax)),
+        [LINE_ITEM]: lines.map((line, index) => toLine(line, index + 1, tax)),
         "ram:ApplicableHeaderTradeAgreement": {
           ...(isGiven(reference) && { "ram:BuyerReference": reference }),
           "ram:SellerTradeParty": toSeller(invoice.supplier, tax),

@@ -1,7 +1,7 @@
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
-import { findHolders } from "../../http/contract/byte-budget.ts";
+import { findHolders, MAX_READ_BYTES } from "../../http/contract/byte-budget.ts";
 import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import type { Router } from "../../http/contract/router.ts";
 import { invalidRequest } from "../../http/contract/validate.ts";
@@ -47,7 +47,7 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
             {
               mediaType: CSV,
               description: "One row for each day, cluster, node pool, resource type and unit price.",
-              maxLength: 268_435_456,
+              maxLength: MAX_READ_BYTES,
               example: "date,cluster_id,cluster_name,node_pool_id,resource_type\r\n",
             },
             focusForm,

@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
+import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { toAddressKey } from "../rate-limits/rate-limit.ts";
 
 /** An account holder (user, organization, address) and its maximum share of the budget. */
@@ -43,6 +44,8 @@ export interface ByteBudgetOptions {
 
 /** A person with all API tokens, or an address. Eight of them use up a budget. */
 export const CALLER_PART = 1 / 8;
+/** The most that a response to a GET has by default, unless it is a stream. */
+export const MAX_READ_BYTES = DEFAULT_REQUEST_LIMITS.maxUnreadBytes * CALLER_PART;
 const ORGANIZATION_PART = 1 / 4;
 
 interface Use {

@@ -54,9 +54,11 @@ export type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 export interface FileForm {
   mediaType: string;
   isBinary?: boolean;
+  /** Of any length: written while it is read, see stream-file.ts. */
+  isStreamed?: boolean;
   description: string;
   /** In characters, or in bytes. */
-  maxLength?: number;
+  maxLength?: number | undefined;
   example?: string;
 }
 

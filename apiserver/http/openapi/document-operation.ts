@@ -167,7 +167,16 @@ function describeBody({ body, bodyExample, mediaType = "application/json", ...fi
   return mediaType === "application/json" ? {} : { [mediaType]: describeFile(file) };
 }
 
-function describeFile({ description, isBinary = false, maxLength, example }: Omit<FileForm, "mediaType">) {
+/** Of a file of any length: every text has a bound in the document, and generators take no higher one. */
+const MAX_INT32 = 2_147_483_647;
+
+function describeFile({
+  description,
+  isBinary = false,
+  isStreamed = false,
+  ...file
+}: Omit<FileForm, "mediaType">) {
+  const { maxLength = isStreamed ? MAX_INT32 : undefined, example } = file;
   const schema = {
     type: "string" as const,
     description,

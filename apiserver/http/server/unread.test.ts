@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
 import { afterEach, expect, test, vi } from "vitest";
+import { createLogger } from "../../../shared/program/log.ts";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
 import type { Principal } from "../authentication/principal.ts";
 import { createByteBudget } from "../contract/byte-budget.ts";
+import { STREAMED_FILE_BYTES, streamFile } from "../contract/stream-file.ts";
 import type { HttpEnv } from "../env.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
@@ -27,6 +29,19 @@ function anOpenStream(): ReadableStream {
   return new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("data: 1\n\n")) });
 }
 
+async function* someTexts(bytes: number, onEnd?: () => void): AsyncGenerator<string> {
+  try {
+    for (let sent = 0; sent < bytes; sent += 65_536) yield "a".repeat(65_536);
+  } finally {
+    onEnd?.();
+  }
+}
+
+async function* failingTexts(): AsyncGenerator<string> {
+  yield "a".repeat(65_536);
+  throw new Error("no database");
+}
+
 /** A large body that can be read once the client has closed its connection. */
 function aBodyOnceClosed({ outgoing }: HttpEnv["Bindings"]): ReadableStream {
   return new ReadableStream({
@@ -47,6 +62,7 @@ async function serve(responseSeconds: number) {
   const left = Promise.withResolvers<void>();
   app.use(async (c, next) => {
     c.set("requestId", "r");
+    c.set("log", createLogger({ name: "test", level: "silent" }));
     c.header("Cache-Control", "public");
     c.set("principal", { kind: "user", userId: c.req.query("user") } as Principal);
     await next();
@@ -67,6 +83,14 @@ async function serve(responseSeconds: number) {
   // With its quotes.
   app.get("/json", (c) => c.json("a".repeat(LARGE_BYTES - 2)));
   app.get("/left", (c) => c.body(aBodyOnceClosed(c.env), 200, { "Content-Type": "text/plain" }));
+  app.get("/file", (c) => streamFile(c, someTexts(3 * LARGE_BYTES), { "Content-Type": "text/plain" }));
+  const endlessEnded = Promise.withResolvers<void>();
+  app.get("/endless", (c) =>
+    streamFile(c, someTexts(Number.POSITIVE_INFINITY, endlessEnded.resolve), {
+      "Content-Type": "text/plain",
+    }),
+  );
+  app.get("/failing", (c) => streamFile(c, failingTexts(), { "Content-Type": "text/plain" }));
   app.get("/small", (c) => c.text("small"));
   app.get("/open", (c) => c.body(anOpenStream(), 200, { "Content-Type": "text/event-stream" }));
   app.get("/stream", (c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream" }));
@@ -83,6 +107,8 @@ async function serve(responseSeconds: number) {
       await once(socket, "readable");
       return socket;
     },
+    /** The server no longer sends /endless. */
+    endlessEnded: endlessEnded.promise,
     read: (path: string) => fetch(`${address}${path}`),
     /** Sends a request for /left and leaves before its response; resolves once the server has dealt with it. */
     leave: async (user: string): Promise<void> => {
@@ -193,4 +219,30 @@ test("a stream is neither kept back nor counted", async () => {
   await leaveUnread("GET /large?user=a");
   await leaveUnread("GET /stream?user=a");
   expect(await (await read("/stream?user=a")).text()).toBe("data: 1\n\n");
+});
+
+test("a streamed file is larger than a caller's share, and counts for what waits of it", async () => {
+  const { leaveUnread, read } = await serve(600);
+  expect((await (await read("/file?user=a")).arrayBuffer()).byteLength).toBe(3 * LARGE_BYTES);
+  const places = Math.floor(BUDGET_BYTES / 8 / STREAMED_FILE_BYTES);
+  for (let file = 0; file < places; file++) await leaveUnread("GET /file?user=a");
+  expect((await read("/file?user=a")).status).toBe(429);
+});
+
+test("a streamed file is cut off once nothing of it is read in the time of a response, and not before", async () => {
+  const seconds = 0.3;
+  const { leaveUnread, endlessEnded } = await serve(seconds);
+  const socket = await leaveUnread("GET /endless?user=a");
+  const startedAt = performance.now();
+  socket.resume();
+  await vi.waitFor(() => expect(performance.now() - startedAt).toBeGreaterThan(3 * seconds * 1000), PATIENT);
+  expect(socket.destroyed).toBe(false);
+  socket.pause();
+  await endlessEnded;
+});
+
+test("a streamed file that fails is cut off: its client does not take a part for the whole", async () => {
+  const { read } = await serve(600);
+  const response = await read("/failing?user=a");
+  await expect(response.arrayBuffer()).rejects.toThrow();
 });

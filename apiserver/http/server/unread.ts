@@ -4,6 +4,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { type ByteBudget, findHolders } from "../contract/byte-budget.ts";
 import { JSON_TYPE } from "../contract/download.ts";
+import { STREAMED_FILE_BYTES, streamedFiles } from "../contract/stream-file.ts";
 import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
 import { handleError } from "../handle-error.ts";
@@ -15,7 +16,7 @@ const STREAM_TYPE = /^text\/event-stream\b/;
 
 /**
  * Counts the bytes of each response until its client has read them: one that still has some after `maxSeconds` is cut
- * off. A read beyond the budget gets 429 or 503 instead of its response, and one that is larger than its caller's share
+ * off, and a streamed file once it has some of them that long. A read beyond the budget gets 429 or 503 instead of its response, and one that is larger than its caller's share
  * 400; what a write has done is reported all the same. Streams have bounds of their own.
  */
 export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareHandler<HttpEnv> {
@@ -25,13 +26,15 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
     recordJsonLengths(c);
     await next();
     if (outgoing.closed || !hasBody(c)) return;
-    const bytes = await readLength(c);
+    const file = streamedFiles.get(c.res);
+    const bytes = file === undefined ? await readLength(c) : STREAMED_FILE_BYTES;
     // The client may have left meanwhile: then no event ends the account.
     if (outgoing.closed) return;
     const refusal = keepWithin(budget, c, { outgoing, bytes });
     if (refusal !== undefined) replaceResponse(c, refusal);
     // A response that waits behind another one of its connection has no socket itself yet.
     const deadline = setTimeout(() => incoming.socket.destroy(), maxSeconds * 1000);
+    if (file !== undefined) file.onPiece = () => deadline.refresh();
     outgoing.once("close", () => clearTimeout(deadline));
   };
 }

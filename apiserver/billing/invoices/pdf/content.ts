@@ -13,10 +13,20 @@ import { type Buyer, type TaxNumbers, taxNumberOf } from "../document-columns.ts
 import type { Invoice } from "../store.ts";
 import { exemptionReasonOf } from "../vat.ts";
 
+/** The media type of the document for people. */
+export const PDF = "application/pdf";
+
 /** An issued invoice with its lines. */
 export interface InvoiceWithLines {
   invoice: Invoice;
   lines: readonly InvoiceLine[];
+}
+
+/** An invoice that another one is compared with. */
+export interface ComparedInvoice {
+  invoice: Invoice;
+  /** Its lines, or sums of them. */
+  lines: readonly Pick<InvoiceLine, "resourceType" | "amountCents">[];
 }
 
 /**
@@ -41,8 +51,6 @@ export interface InvoiceContent {
   /** Days of the chart: `YYYY-MM-DD`. */
   days: string[];
   clusters: ClusterLines[];
-  /** How many lines `clusters` leaves out. */
-  linesLeftOut: number;
 }
 
 /**
@@ -86,8 +94,6 @@ const PACKAGES = "Packages";
 /** The kinds of charges that the first page lists separately, in its order. */
 const KINDS = [PACKAGES, ...Object.values(LABELS)];
 const SECONDS_PER_HOUR = 3600n;
-/** That many are drawn within seconds; the electronic invoice has all. */
-const MAX_LINES = 10_000;
 
 /**
  * What an invoice says to people. Every amount is one of the stored invoice or a sum of them.
@@ -96,7 +102,7 @@ const MAX_LINES = 10_000;
  */
 export function composeContent(
   { invoice, lines }: InvoiceWithLines,
-  previous: InvoiceWithLines | undefined,
+  previous: ComparedInvoice | undefined,
   days: readonly DailyCost[],
 ): InvoiceContent {
   const { amountCents, vatCents, vatBasisPoints, vatCase } = invoice;
@@ -117,8 +123,7 @@ export function composeContent(
     comparison: compare({ invoice, lines }, previous),
     chart: composeChart(days),
     days: days.map(({ date }) => date),
-    clusters: groupByCluster(lines.slice(0, MAX_LINES)),
-    linesLeftOut: Math.max(0, lines.length - MAX_LINES),
+    clusters: groupByCluster(lines),
   };
 }
 
@@ -165,7 +170,7 @@ function composeParty(party: Omit<Buyer, "taxNumber"> & TaxNumbers): string[] {
   ].filter((text): text is string => text !== null && text !== "");
 }
 
-function compare({ invoice, lines }: InvoiceWithLines, previous: InvoiceWithLines | undefined): AmountsTable {
+function compare({ invoice, lines }: InvoiceWithLines, previous: ComparedInvoice | undefined): AmountsTable {
   const sums = sumByKind(lines);
   const month = monthOfPeriod(invoice.period).name;
   if (previous === undefined)
@@ -206,7 +211,7 @@ function composeChart(days: readonly DailyCost[]): ChartSeries[] {
     .toSorted((a, b) => a.place - b.place);
 }
 
-function sumByKind(lines: readonly InvoiceLine[]): Map<string, bigint> {
+function sumByKind(lines: ComparedInvoice["lines"]): Map<string, bigint> {
   const kinds = Map.groupBy(lines, ({ resourceType }) => kindOf(resourceType));
   return new Map(
     KINDS.flatMap((kind) => {

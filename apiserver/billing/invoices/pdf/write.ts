@@ -3,7 +3,13 @@ import { setImmediate } from "node:timers/promises";
 import PDFDocument from "pdfkit";
 import type { DailyCost } from "../daily-costs.ts";
 import { toInvoiceXml } from "../xml.ts";
-import { type ClusterLines, composeContent, type InvoiceContent, type InvoiceWithLines } from "./content.ts";
+import {
+  type ClusterLines,
+  type ComparedInvoice,
+  composeContent,
+  type InvoiceContent,
+  type InvoiceWithLines,
+} from "./content.ts";
 import { drawFirstPage } from "./draw-first-page.ts";
 import {
   COLORS,
@@ -16,9 +22,6 @@ import {
   readFont,
   WIDTH,
 } from "./page.ts";
-
-/** The media type of the document for people. */
-export const PDF = "application/pdf";
 
 /** The file in a Factur-X document that holds the electronic invoice (Factur-X 1.0, 6.2). */
 const FACTUR_X_FILE = "factur-x.xml";
@@ -72,7 +75,7 @@ let fonts: Fonts | undefined;
  */
 export async function toInvoicePdf(
   one: InvoiceWithLines,
-  previous: InvoiceWithLines | undefined,
+  previous: ComparedInvoice | undefined,
   days: readonly DailyCost[],
 ): Promise<Buffer> {
   fonts ??= { regular: readFont("DejaVuSans"), bold: readFont("DejaVuSans-Bold") };
@@ -134,7 +137,7 @@ function drawFooters(
 }
 
 /** Draws the lines of each cluster, on as many pages as they need. Other requests are handled between two pages. */
-async function drawLines(page: PdfPage, { clusters, linesLeftOut }: InvoiceContent): Promise<void> {
+async function drawLines(page: PdfPage, { clusters }: InvoiceContent): Promise<void> {
   let y = BOTTOM;
   let hasHeader = false;
   const moveTo = async (next: number, needed: number) => {
@@ -163,10 +166,6 @@ async function drawLines(page: PdfPage, { clusters, linesLeftOut }: InvoiceConte
     }
   }
   page.end();
-  if (linesLeftOut === 0) return;
-  await moveTo(y + ROW_HEIGHT / 2, ROW_HEIGHT);
-  const note = `${linesLeftOut} further lines are in the electronic invoice and in the CSV file.`;
-  page.write(note, { x: MARGIN, y, width: WIDTH });
 }
 
 function drawRow(page: PdfPage, draw: () => void): void {
