@@ -1,3 +1,4 @@
+import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { toCsv, toCsvTexts, toCsvWithin } from "./csv.ts";
@@ -90,5 +91,5 @@ test("rows that are read page by page are the same file", async () => {
   ];
   const columns = ["a", "b"] as const;
   const pages = ReadableStream.from([rows.slice(0, 2), [], rows.slice(2)]);
-  expect((await Array.fromAsync(toCsvTexts(columns, pages))).join("")).toBe(toCsv(columns, rows));
+  expect(await text(toCsvTexts(columns, pages))).toBe(toCsv(columns, rows));
 });

@@ -26,3 +26,4 @@ export {
   updateSettings,
 } from "./store.ts";
 export { type OrganizationRow, organizationColumns, organizations } from "./table.ts";
+export { requireVatId } from "./vat-id.ts";

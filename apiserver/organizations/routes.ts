@@ -25,6 +25,7 @@ import {
   updateOrganizationBody,
 } from "./schema.ts";
 import { listOrganizations, type OrganizationChange, requireOrganization } from "./store.ts";
+import { requireVatId } from "./vat-id.ts";
 
 const tag = "Organizations";
 const COLLECTION = "/api/v1/organizations";
@@ -69,6 +70,7 @@ function addCreate(router: Router, deps: Deps, hooks: OrganizationHooks): void {
     },
     async (c, { author, readBody, transact }) => {
       const body = await readBody();
+      requireVatId(null, body.vat_id);
       const { userId } = author.principal;
       const email = requireVerifiedEmail(author.principal);
       return transact(
@@ -156,6 +158,7 @@ function addUpdate(router: Router): void {
         async apply(tx, before, { requirePermission }) {
           const changed = findChangedSettings(before, settings);
           for (const setting of changed) requirePermission(PERMISSION_OF[setting]);
+          requireVatId(before.vatId, settings.vatId);
           return changed.length === 0 ? before : updateOrganization(tx, author, before, settings);
         },
       });

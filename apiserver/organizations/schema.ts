@@ -37,15 +37,13 @@ export const billingEmailSchema = z
   .max(MAX_EMAIL_LENGTH)
   .nullable()
   .openapi({ description: "Where invoices go.", example: "billing@example.com" });
-export const vatIdSchema = text(
-  0,
-  MAX_VAT_ID_LENGTH,
-  "Of a country of the European Union: its prefix and number, in capitals and without spaces; only the form is checked. Of another country: as it is written there.",
-)
-  .regex(VAT_ID_PATTERN, {
-    error:
-      "must have the form of its country in the European Union, as DE123456789, or be the number of another country",
-  })
+export const VAT_ID_MESSAGE =
+  "must have the form of the VAT ids of a country of the European Union, as DE123456789, or of GB, CH or NO; any other number is the tax_number of the billing profile";
+const VAT_ID_DESCRIPTION =
+  "Of a country of the European Union, the United Kingdom (GB), Switzerland (CH) or Norway (NO): its prefix and number, in capitals; only the form is checked. Another number is the tax_number of the billing profile.";
+/** A change may repeat a number of another form that was stored earlier: requireVatId refuses a new one. */
+export const vatIdSchema = text(0, MAX_VAT_ID_LENGTH, VAT_ID_DESCRIPTION)
+  .regex(VAT_ID_PATTERN, { error: VAT_ID_MESSAGE })
   .nullable()
   .openapi({ example: "DE123456789" });
 

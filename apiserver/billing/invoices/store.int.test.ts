@@ -1,88 +1,85 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { positionToCursor } from "../../http/contract/page.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
 import { insertTestInvoice } from "../testing.ts";
+import type { InvoiceLine } from "./compose.ts";
 import { FOCUS_CSV } from "./focus.ts";
+import { readAmountsByType } from "./line-store.ts";
 import { MAX_LINES } from "./schema.ts";
 import { findInvoice, insertInvoiceLines, readInvoiceLines } from "./store.ts";
 import { aLine } from "./testing/documents.ts";
 
+const COUNT = MAX_LINES + 1;
+const LINES: readonly InvoiceLine[] = Array.from({ length: COUNT }, (_, n) =>
+  aLine({ clusterName: `cluster ${n}`, unitSeconds: BigInt(n), labels: n === 0 ? null : { number: `${n}` } }),
+);
+
 let api: TestApp;
+let orgId: string;
+let id: string;
+/** Of the invoice, which has more lines than one response. */
+let path: string;
 
 beforeAll(async () => {
   api = await startTestApp();
+  orgId = await api.createOrganization();
+  id = await insertTestInvoice(api.deps.db, orgId);
+  path = `/api/v1/organizations/${orgId}/billing/invoices/${id}`;
+  await api.deps.db.transaction((tx) => insertInvoiceLines(tx, id, LINES));
 });
 afterAll(() => api.close());
 
+const read = async (accept: string) => api.request("GET", path, { headers: { accept } });
+
 test("an invoice has as many lines as clusters were made and deleted in a month, in their order", async () => {
-  const { db } = api.deps;
-  const orgId = await api.createOrganization();
-  const id = await insertTestInvoice(db, orgId);
-  const lines = Array.from({ length: 7001 }, (_, n) => ({
-    period: "2026-10-01",
-    adjustment: false,
-    clusterId: null,
-    clusterName: `cluster ${n}`,
-    resourceType: "control_plane" as const,
-    unitPriceEUR: "20.000000",
-    unitSeconds: BigInt(n),
-    amountCents: 1n,
-    firstDay: null,
-    lastDay: null,
-    labels: n === 0 ? null : { number: `${n}` },
-  }));
-  await db.transaction((tx) => insertInvoiceLines(tx, id, lines));
-  const invoice = await findInvoice(db, orgId, id);
+  const invoice = await findInvoice(api.deps.db, orgId, id);
   if (invoice === undefined) throw new Error("no invoice");
-  expect(await readInvoiceLines(db, invoice)).toEqual(lines);
+  expect(await readInvoiceLines(api.deps.db, invoice)).toEqual(LINES);
 });
 
-test("an invoice with more lines than one response has is listed page by page, and its files are whole", async () => {
-  const { db } = api.deps;
-  const orgId = await api.createOrganization();
-  const id = await insertTestInvoice(db, orgId);
-  const count = MAX_LINES + 1;
-  const lines = Array.from({ length: count }, (_, n) => aLine({ clusterName: `cluster ${n}` }));
-  await db.transaction((tx) => insertInvoiceLines(tx, id, lines));
-  const path = `/api/v1/organizations/${orgId}/billing/invoices/${id}`;
-  const read = async (accept: string) => api.request("GET", path, { headers: { accept } });
-
-  const { body: record } = await read("application/json");
-  expect([record.lines, record.lines_total]).toEqual([null, count]);
+test("the lines of an invoice with more than one response has are listed page by page", async () => {
+  const { body } = await read("application/json");
+  expect([body.lines, body.lines_total]).toEqual([null, COUNT]);
   const names: string[] = [];
   let cursor: string | null = null;
   do {
-    const page = cursor === null ? "" : `&cursor=${cursor}`;
-    const { body } = await api.request("GET", `${path}/lines?limit=100${page}`);
-    names.push(...body.items.map((line: { cluster_name: string }) => line.cluster_name));
-    cursor = body.next_cursor;
+    const from: string = cursor === null ? "" : `&cursor=${cursor}`;
+    const { body: page }: TestResponse = await api.request("GET", `${path}/lines?limit=100${from}`);
+    names.push(...page.items.map((line: { cluster_name: string }) => line.cluster_name));
+    cursor = page.next_cursor;
   } while (cursor !== null);
-  expect(names).toEqual(lines.map(({ clusterName }) => clusterName));
+  expect(names).toEqual(LINES.map(({ clusterName }) => clusterName));
+});
 
-  expect((await read("text/csv")).body.split("\r\n")).toHaveLength(count + 2);
+test("the files of such an invoice have all lines, and it has no PDF", async () => {
+  expect((await read("text/csv")).body.split("\r\n")).toHaveLength(COUNT + 2);
   // A row for the VAT besides.
-  expect((await read(FOCUS_CSV)).body.split("\r\n")).toHaveLength(count + 3);
+  expect((await read(FOCUS_CSV)).body.split("\r\n")).toHaveLength(COUNT + 3);
   const xml: string = (await read("application/xml")).body;
-  expect(xml.match(/<ram:LineID>/g)).toHaveLength(count);
-  expect(xml).toContain(`<ram:LineID>${count}</ram:LineID>`);
+  expect(xml.match(/<ram:LineID>/g)).toHaveLength(COUNT);
+  expect(xml).toContain(`<ram:LineID>${COUNT}</ram:LineID>`);
   const refused = await read("application/pdf");
   expect([refused.status, refused.body.error.message]).toEqual([
     406,
-    expect.stringContaining(`The invoice has ${count} lines, and a PDF has at most ${MAX_LINES}`),
+    expect.stringContaining(`The invoice has ${COUNT} lines, and a PDF has at most ${MAX_LINES}`),
   ]);
 });
 
 test("the lines of an invoice begin after any cursor of a list, and are those of its organization alone", async () => {
-  const { db } = api.deps;
-  const orgId = await api.createOrganization();
-  const id = await insertTestInvoice(db, orgId);
-  await db.transaction((tx) => insertInvoiceLines(tx, id, [aLine()]));
-  const path = `/billing/invoices/${id}/lines`;
   const far = `?cursor=${positionToCursor(2 ** 53 - 1)}`;
-  const beyond = await api.request("GET", `/api/v1/organizations/${orgId}${path}${far}`);
+  const beyond = await api.request("GET", `${path}/lines${far}`);
   expect([beyond.status, beyond.body]).toEqual([200, { items: [], next_cursor: null }]);
   const other = await api.createOrganization();
-  expect((await api.request("GET", `/api/v1/organizations/${other}${path}`)).status).toBe(404);
-  const staff = await api.request("GET", `/api/v1/admin${path}`, { as: "staff" });
-  expect(staff.body.items).toMatchObject([{ cluster_name: aLine().clusterName }]);
+  const lines = `/billing/invoices/${id}/lines`;
+  expect((await api.request("GET", `/api/v1/organizations/${other}${lines}`)).status).toBe(404);
+  const staff = await api.request("GET", `/api/v1/admin${lines}?limit=1`, { as: "staff" });
+  expect(staff.body.items).toMatchObject([{ cluster_name: "cluster 0" }]);
+});
+
+test("the amounts of an invoice by resource type are the sums of its lines", async () => {
+  const invoice = await findInvoice(api.deps.db, orgId, id);
+  if (invoice === undefined) throw new Error("no invoice");
+  expect(await readAmountsByType(api.deps.db, invoice)).toEqual([
+    { resourceType: "control_plane", amountCents: 100n * BigInt(COUNT) },
+  ]);
 });

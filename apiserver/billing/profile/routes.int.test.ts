@@ -54,6 +54,26 @@ test("the VAT id and the e-mail address are those of the organization, both ways
   expect((await get()).body).toMatchObject({ ...PROFILE, vat_id: null, billing_email: "other@example.com" });
 });
 
+test("a VAT id has the form of its country, and one that was stored earlier without it can be sent back", async () => {
+  const details = [expect.objectContaining({ field: "vat_id", code: "invalid_format" })];
+  const refused = { status: 422, body: { error: expect.objectContaining({ details }) } };
+  for (const vat_id of ["XX anything", "GBnonsense", "US12-3456789"]) {
+    expect(await put({ vat_id })).toMatchObject(refused);
+    expect(await api.request("PUT", organization, { body: { vat_id } })).toMatchObject(refused);
+    expect(await api.request("POST", "/api/v1/organizations", { body: { name: "A", vat_id } })).toMatchObject(
+      refused,
+    );
+  }
+  expect((await put({ vat_id: "NO123456789MVA", tax_number: "US12-3456789" })).status).toBe(200);
+  const id = organization.split("/").at(-1) ?? "";
+  await api.deps.db.update(organizations).set({ vatId: "US12-3456789" }).where(eq(organizations.id, id));
+  const read = await get();
+  expect(await put({ ...read.body, city: "Boston" })).toMatchObject({
+    status: 200,
+    body: { vat_id: "US12-3456789", city: "Boston" },
+  });
+});
+
 test("If-Match and If-None-Match are obeyed, and a change is in the audit log", async () => {
   const etag = (await get()).headers.get("etag") ?? "";
   expect((await get({ "if-none-match": etag })).status).toBe(304);

@@ -60,6 +60,9 @@ test.each([
   ["CHE-123.456.789 MWST", true],
   ["NO123456789MVA", true],
   ["US12-3456789", false],
+  ["XX anything", false],
+  ["GBnonsense", false],
+  ["GB 999 9999 73", false],
   ["12/345/67890", false],
   ["", false],
 ])("%s: has the form of its country's VAT ids: %s", (text, expected) => {
