@@ -3,6 +3,7 @@ import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
+import { localClusterKind } from "../platform/local-provider/kinds.ts";
 import { kubectl, readStack, waitFor } from "../platform/stack/testing.ts";
 import {
   capiClusterKind,
@@ -135,6 +136,32 @@ describe.concurrent("lost", () => {
     const { controlPlaneRef } = (await readEngine("parts")).spec;
     await deleteByHand(`${controlPlaneRef.kind}.${controlPlaneRef.apiGroup}`, controlPlaneRef.name);
     await waitUntilLost("parts", "control plane");
+  });
+
+  test("the network infrastructure: it is reported by its name and not made again, and what is restored is adopted", async () => {
+    const { client, namespace } = engineer;
+    await engineer.createCluster("network", {});
+    const before = await waitForCluster(engineer, "network");
+    const { kind, apiGroup, name } = (await readEngine("network")).spec.infrastructureRef;
+    const read = () => client.get(localClusterKind, namespace, name);
+    const { apiVersion, spec, metadata } = await waitFor("the provider's object", read);
+    await deleteByHand(`${kind}.${apiGroup}`, name);
+    await waitFor("the provider to have deleted it", async () => (await read()) === undefined);
+    const lost = await waitUntilLost("network", "network infrastructure");
+    expect(lost.status?.message).toContain(ANNOTATION_RECREATE);
+    const changed = await engineer.patchCluster("network", { spec: { labels: { team: "web" } } });
+    await waitFor("the change to be seen", async () => {
+      const { status } = await engineer.getCluster("network");
+      return status?.observedGeneration === changed.metadata.generation;
+    });
+    expect(await read()).toBeUndefined();
+
+    const { labels = {}, annotations = {} } = metadata;
+    const restored = { apiVersion, kind, metadata: { name, namespace, labels, annotations }, spec };
+    await client.apply(localClusterKind, restored, { ...TEST, force: true });
+    const back = await waitForCluster(engineer, "network");
+    expect(back.status?.apiServerURL).toBe(before.status?.apiServerURL);
+    expect(back.status?.transitions?.map(({ type }) => type)).toEqual(["Ready", "Degraded", "Recovered"]);
   });
 
   test("the machines of a pool: Cluster API makes them again, and the pool says so until they are ready", async () => {
