@@ -11,12 +11,12 @@ import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { type Preconditions, requireMatch, versionTag } from "../http/contract/etag.ts";
-import { slugOf } from "../http/contract/fields.ts";
-import { ApiError } from "../http/errors.ts";
+import { isVatId, slugOf } from "../http/contract/fields.ts";
+import { ApiError, invalidField } from "../http/errors.ts";
 import { requireUnprotected } from "../resources/write/index.ts";
 import { endNamespaceSoon, organizationNamespace } from "./namespace.ts";
 import { auditOrganization } from "./present.ts";
-import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH } from "./schema.ts";
+import { MAX_SLUG_LENGTH, MIN_SLUG_LENGTH, VAT_ID_MESSAGE } from "./schema.ts";
 import {
   beginDeletion,
   cancelDeletion,
@@ -69,6 +69,12 @@ function applyChange(before: OrganizationRow, change: OrganizationChange): Organ
   const { name = before.name, slug = before.slug } = change;
   const { billingEmail = before.billingEmail, vatId = before.vatId, labels = before.labels } = change;
   return { ...before, name, slug, billingEmail, vatId, labels };
+}
+
+/** Throws 422 for a changed VAT id that has the form of no country; undefined and null are none. */
+export function requireVatId(before: string | null, after: string | null | undefined): void {
+  if (after === undefined || after === null || after === before || isVatId(after)) return;
+  throw invalidField("vat_id", "invalid_format", VAT_ID_MESSAGE);
 }
 
 /** Changes settings of a locked organization. Throws 409 already_exists for a taken slug. */

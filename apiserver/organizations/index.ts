@@ -1,3 +1,4 @@
+export { requireVatId } from "./changes.ts";
 export { organizationJobs } from "./jobs.ts";
 export {
   ACCESS_QUOTA,
@@ -26,4 +27,3 @@ export {
   updateSettings,
 } from "./store.ts";
 export { type OrganizationRow, organizationColumns, organizations } from "./table.ts";
-export { requireVatId } from "./vat-id.ts";

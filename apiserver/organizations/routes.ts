@@ -14,6 +14,7 @@ import {
   type DeletionHooks,
   deleteOrganization,
   findChangedSettings,
+  requireVatId,
   updateOrganization,
 } from "./changes.ts";
 import { ensureNamespaceSoon } from "./namespace.ts";
@@ -25,7 +26,6 @@ import {
   updateOrganizationBody,
 } from "./schema.ts";
 import { listOrganizations, type OrganizationChange, requireOrganization } from "./store.ts";
-import { requireVatId } from "./vat-id.ts";
 
 const tag = "Organizations";
 const COLLECTION = "/api/v1/organizations";
