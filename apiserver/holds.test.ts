@@ -25,7 +25,8 @@ process. Besides its records, a change adds a row to the audit log, and a POST w
 
 Bytes of a response are the most that its schema admits; of a page 1,048,576 and what is around its items, or one item that is
 larger; of a stream and of a streamed file what waits for its reader. No other response to a GET has more
-than 16,777,216, the share of one user in \`MARINA_MAX_UNREAD_BYTES\`: a larger one is refused for good, the usage as CSV with 406 and all others with 400.
+than 16,777,216, the share of one user in \`MARINA_MAX_UNREAD_BYTES\`: a larger one is refused for good, the usage as a file with 406 and
+all others with 400.
 
 `;
 

@@ -79,11 +79,16 @@ function respondWithError(error: ApiError, c: Context<HttpEnv>): Response {
 }
 
 /** A failed query carries its parameters in message and stack, so only the driver's own message is logged. */
-function logFailure(error: unknown, apiError: ApiError, c: Context<HttpEnv>): void {
+export function logFailure(
+  error: unknown,
+  apiError: ApiError,
+  c: Context<HttpEnv>,
+  message = "request failed",
+): void {
   const database = describeDatabaseError(error) ?? describeDatabaseError(apiError.cause);
   const cause = database ?? describeError(apiError.cause ?? error);
   const level = apiError.code === "internal" ? "error" : "warn";
-  c.get("log")[level]({ requestId: c.get("requestId"), code: apiError.code, cause }, "request failed");
+  c.get("log")[level]({ requestId: c.get("requestId"), code: apiError.code, cause }, message);
 }
 
 /** For the installer, who sees in the response only the step that failed. */

@@ -11,15 +11,9 @@ import { sendAlerts } from "../budget-alerts/send-alerts.ts";
 import { presentBudget } from "../budgets/routes.ts";
 import { requireBudget } from "../budgets/store.ts";
 import { closeMonth } from "../invoices/close.ts";
-import { readAmountsByType } from "../invoices/line-store.ts";
+import { readAmountsByType, readInvoiceLines } from "../invoices/line-store.ts";
 import { toInvoicePdf } from "../invoices/pdf/write.ts";
-import {
-  findInvoiceBefore,
-  type Invoice,
-  listAllInvoices,
-  readDailyCosts,
-  readInvoiceLines,
-} from "../invoices/store.ts";
+import { findInvoiceBefore, type Invoice, listAllInvoices, readDailyCosts } from "../invoices/store.ts";
 import { invoices } from "../invoices/table.ts";
 import { type Month, monthOf, parseMonth } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";

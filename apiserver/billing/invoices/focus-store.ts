@@ -15,7 +15,9 @@ import {
   toInvoiceTaxRows,
   toLineRows,
 } from "./focus.ts";
-import { addLabels, findInvoiceOfPeriod, type Invoice, readInvoiceLines } from "./store.ts";
+import { countInvoiceLines, readInvoiceLines } from "./line-store.ts";
+import { MAX_LINES } from "./schema.ts";
+import { addLabels, findInvoiceOfPeriod, type Invoice } from "./store.ts";
 import { creditNoteLines, creditNotes, invoices } from "./table.ts";
 
 /** Who provides what is used where no supplier is configured. */
@@ -30,29 +32,34 @@ export async function* readInvoiceCharges(
   for await (const lines of pages) yield toInvoiceLineRows(invoice, lines);
   yield toInvoiceTaxRows(invoice);
   const notes = await readCreditNotes(db, invoice.orgId, eq(creditNotes.invoiceId, invoice.id));
-  yield notes.flatMap(toCreditNoteRows);
+  for (const note of notes) yield toCreditNoteRows(note);
 }
 
 /**
  * What an organization is billed for a month: the charges of the invoice of that month, or of its lines where none was
- * issued, and those of the credit notes that were issued in it. undefined: the month is not closed.
+ * issued, and those of the credit notes that were issued in it. Or the sentence that says why they are not there.
  */
 export function readMonthCharges(
   { db, config: { invoicing } }: Pick<Deps, "db" | "config">,
   orgId: string,
   month: Month,
-): Promise<FocusRow[] | undefined> {
+): Promise<{ charges: FocusRow[] } | { why: string }> {
   return db.transaction(
     async (tx) => {
       const invoice = await findInvoiceOfPeriod(tx, orgId, periodOf(month));
-      if (invoice === undefined && !(await isClosed(tx, periodOf(month)))) return undefined;
+      if (invoice === undefined && !(await isClosed(tx, periodOf(month))))
+        return { why: `${month.name} is not closed.` };
+      if (invoice !== undefined && (await countInvoiceLines(tx, invoice)) > MAX_LINES) {
+        const path = `/api/v1/organizations/${orgId}/billing/invoices/${invoice.id}`;
+        return { why: `${month.name} has more than ${MAX_LINES} lines; GET ${path} has them in this form.` };
+      }
       const charges =
         invoice === undefined
           ? await readUninvoiced(tx, { orgId, month, providerName: invoicing?.supplier.name ?? PLATFORM })
-          : toInvoiceRows({ invoice, lines: await readInvoiceLines(tx, invoice) });
+          : toInvoiceRows({ invoice, lines: await readInvoiceLines(tx, invoice, { withLabels: true }) });
       const isOfMonth = and(gte(creditNotes.issuedAt, month.start), lt(creditNotes.issuedAt, month.end));
       const notes = await readCreditNotes(tx, orgId, isOfMonth);
-      return [...charges, ...notes.flatMap(toCreditNoteRows)];
+      return { charges: [...charges, ...notes.flatMap(toCreditNoteRows)] };
     },
     { isolationLevel: "repeatable read", accessMode: "read only" },
   );

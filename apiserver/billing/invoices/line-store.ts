@@ -4,8 +4,13 @@ import type { InvoiceLine } from "./compose.ts";
 import type { Invoice } from "./store.ts";
 import { invoiceLines, invoices } from "./table.ts";
 
-const { invoiceId: _, position, ...lineColumns } = getTableColumns(invoiceLines);
+const { invoiceId: _, position, labels, ...lineColumns } = getTableColumns(invoiceLines);
 const LINES_PER_READ = 50;
+
+/** Labels are up to 24 KB of a line, and only the columns of FOCUS have them. */
+interface LineParts {
+  withLabels?: boolean;
+}
 
 /** How many lines an invoice of an organization has. */
 export async function countInvoiceLines(db: Queryable, invoice: Invoice): Promise<number> {
@@ -21,10 +26,10 @@ export async function countInvoiceLines(db: Queryable, invoice: Invoice): Promis
 export async function listInvoiceLines(
   db: Queryable,
   invoice: Invoice,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, withLabels = false }: { after: number; limit: number } & LineParts,
 ): Promise<(InvoiceLine & { position: number })[]> {
   return db
-    .select({ ...lineColumns, position })
+    .select({ ...lineColumns, ...(withLabels && { labels }), position })
     .from(invoiceLines)
     .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
     .where(and(ofInvoice(invoice), gt(position, after)))
@@ -32,12 +37,30 @@ export async function listInvoiceLines(
     .limit(limit);
 }
 
+/** The lines of an invoice of an organization, in their order. */
+export async function readInvoiceLines(
+  db: Queryable,
+  invoice: Invoice,
+  { withLabels = false }: LineParts = {},
+): Promise<InvoiceLine[]> {
+  return db
+    .select({ ...lineColumns, ...(withLabels && { labels }) })
+    .from(invoiceLines)
+    .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
+    .where(ofInvoice(invoice))
+    .orderBy(asc(position));
+}
+
 /** The lines of an invoice of an organization in their order, read fifty at a time, for they may be any number. */
-export async function* readLinePages(db: Queryable, invoice: Invoice): AsyncGenerator<InvoiceLine[]> {
+export async function* readLinePages(
+  db: Queryable,
+  invoice: Invoice,
+  parts: LineParts = {},
+): AsyncGenerator<InvoiceLine[]> {
   let lines: (InvoiceLine & { position: number })[];
   let after = 0;
   do {
-    lines = await listInvoiceLines(db, invoice, { after, limit: LINES_PER_READ });
+    lines = await listInvoiceLines(db, invoice, { after, limit: LINES_PER_READ, ...parts });
     yield lines;
     after = lines.at(-1)?.position ?? after;
   } while (lines.length === LINES_PER_READ);

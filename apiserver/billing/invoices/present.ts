@@ -101,11 +101,11 @@ export function presentInvoiceLine(line: InvoiceLine): z.output<typeof invoiceLi
  * The lines of an invoice as CSV: amount_eur is unit_price_eur x unit_seconds / unit_size / month_seconds, rounded half
  * up.
  */
-export async function* toInvoiceCsv(
+export function toInvoiceCsv(
   { number }: Invoice,
   pages: AsyncIterable<readonly InvoiceLine[]>,
-): AsyncGenerator<string> {
-  yield* toCsvTexts(CSV_COLUMNS, toCsvRows(number, pages));
+): AsyncIterable<string> {
+  return toCsvTexts(CSV_COLUMNS, toCsvRows(number, pages));
 }
 
 async function* toCsvRows(number: string, pages: AsyncIterable<readonly InvoiceLine[]>) {

@@ -8,11 +8,11 @@ import { notFound } from "../../http/errors.ts";
 import { CSV } from "../csv.ts";
 import { FOCUS_CSV, toFocusTexts } from "./focus.ts";
 import { readInvoiceCharges } from "./focus-store.ts";
-import { countInvoiceLines, readAmountsByType, readLinePages } from "./line-store.ts";
+import { countInvoiceLines, readAmountsByType, readInvoiceLines, readLinePages } from "./line-store.ts";
 import { PDF } from "./pdf/content.ts";
 import { presentInvoice, toInvoiceCsv } from "./present.ts";
 import { focusForm, invoiceRecord, MAX_LINES } from "./schema.ts";
-import { findInvoiceBefore, type Invoice, readCredited, readDailyCosts, readInvoiceLines } from "./store.ts";
+import { findInvoiceBefore, type Invoice, readCredited, readDailyCosts } from "./store.ts";
 import { toXmlTexts, XML } from "./xml.ts";
 
 const FORMS = [JSON_TYPE, CSV, FOCUS_CSV, XML, PDF] as const;
@@ -74,11 +74,11 @@ export async function respondInvoice(c: Context<HttpEnv>, { db }: Deps, invoice:
   // A file is another form of the same response, which the type of a JSON response cannot express.
   if (form === PDF) return c.body(await readPdf(db, invoice), 200, headers("invoice.pdf")) as never;
   const { suffix, texts } = readTexts(db, form, invoice);
-  return streamFile(c, texts, headers(suffix)) as never;
+  return (await streamFile(c, texts, headers(suffix))) as never;
 }
 
 function readTexts(db: Deps["db"], form: typeof CSV | typeof FOCUS_CSV | typeof XML, invoice: Invoice) {
-  const pages = readLinePages(db, invoice);
+  const pages = readLinePages(db, invoice, { withLabels: form === FOCUS_CSV });
   switch (form) {
     case FOCUS_CSV:
       return { suffix: "focus.csv", texts: toFocusTexts(readInvoiceCharges(db, invoice, pages)) };

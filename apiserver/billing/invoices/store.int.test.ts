@@ -4,9 +4,9 @@ import { startTestApp, type TestApp, type TestResponse } from "../../testing/app
 import { insertTestInvoice } from "../testing.ts";
 import type { InvoiceLine } from "./compose.ts";
 import { FOCUS_CSV } from "./focus.ts";
-import { readAmountsByType } from "./line-store.ts";
+import { readAmountsByType, readInvoiceLines } from "./line-store.ts";
 import { MAX_LINES } from "./schema.ts";
-import { findInvoice, insertInvoiceLines, readInvoiceLines } from "./store.ts";
+import { findInvoice, insertInvoiceLines } from "./store.ts";
 import { aLine } from "./testing/documents.ts";
 
 const COUNT = MAX_LINES + 1;
@@ -34,7 +34,7 @@ const read = async (accept: string) => api.request("GET", path, { headers: { acc
 test("an invoice has as many lines as clusters were made and deleted in a month, in their order", async () => {
   const invoice = await findInvoice(api.deps.db, orgId, id);
   if (invoice === undefined) throw new Error("no invoice");
-  expect(await readInvoiceLines(api.deps.db, invoice)).toEqual(LINES);
+  expect(await readInvoiceLines(api.deps.db, invoice, { withLabels: true })).toEqual(LINES);
 });
 
 test("the lines of an invoice with more than one response has are listed page by page", async () => {

@@ -151,19 +151,8 @@ export async function findInvoiceOfPeriod(
 
 /** One invoice of any organization. */
 export async function findAnyInvoice(db: Queryable, id: string): Promise<Invoice | undefined> {
-  const [row] = await db.select().from(invoices).where(eq(invoices.id, id));
+  const [row] = await db.select(columns).from(invoices).where(eq(invoices.id, id));
   return row;
-}
-
-/** The lines of an invoice of an organization, in their order. */
-export async function readInvoiceLines(db: Queryable, { orgId, id }: Invoice): Promise<InvoiceLine[]> {
-  const { invoiceId: _, position, ...lineColumns } = getTableColumns(invoiceLines);
-  return db
-    .select(lineColumns)
-    .from(invoiceLines)
-    .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
-    .where(and(eq(invoices.orgId, orgId), eq(invoices.id, id)))
-    .orderBy(asc(position));
 }
 
 /** A page of an organization's invoices, the newest first. */

@@ -63,15 +63,15 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       let form = acceptedType(c, FORMS);
       if (form === FOCUS_CSV) {
         if (key !== undefined) throw withoutGroups(key);
-        const charges = await readMonthCharges(deps, orgId, month);
-        if (charges !== undefined) {
+        const read = await readMonthCharges(deps, orgId, month);
+        if ("charges" in read) {
           const headers = {
             "Content-Type": form,
             "Content-Disposition": attachment(month.name, "focus.csv"),
           };
-          return c.body(toFocusCsv(charges), 200, headers) as never;
+          return c.body(toFocusCsv(read.charges), 200, headers) as never;
         }
-        form = acceptedType(c, FORMS, { form, why: `${month.name} is not closed.` });
+        form = acceptedType(c, FORMS, { form, why: read.why });
       }
       const grouping = await readGrouping(deps.db, orgId, key);
       const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now, grouping };

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { Hono } from "hono";
@@ -8,6 +9,7 @@ import type { Principal } from "../authentication/principal.ts";
 import { createByteBudget } from "../contract/byte-budget.ts";
 import { STREAMED_FILE_BYTES, streamFile } from "../contract/stream-file.ts";
 import type { HttpEnv } from "../env.ts";
+import { handleError } from "../handle-error.ts";
 import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { listen, type RunningServer } from "./server.ts";
 import { limitUnread } from "./unread.ts";
@@ -31,15 +33,22 @@ function anOpenStream(): ReadableStream {
 
 async function* someTexts(bytes: number, onEnd?: () => void): AsyncGenerator<string> {
   try {
-    for (let sent = 0; sent < bytes; sent += 65_536) yield "a".repeat(65_536);
+    for (let sent = 0; sent < bytes; sent += 65_536) yield "a".repeat(Math.min(bytes, 65_536));
   } finally {
     onEnd?.();
   }
 }
 
-async function* failingTexts(): AsyncGenerator<string> {
-  yield "a".repeat(65_536);
+async function* failingTexts(length = 65_536): AsyncGenerator<string> {
+  yield "a".repeat(length);
   throw new Error("no database");
+}
+
+const requester = new AsyncLocalStorage<string>();
+
+/** In whose request each piece was asked for. */
+async function* requesters(): AsyncGenerator<string> {
+  for (let piece = 0; piece < 3; piece++) yield (requester.getStore() ?? "-").repeat(65_536);
 }
 
 /** A large body that can be read once the client has closed its connection. */
@@ -91,6 +100,14 @@ async function serve(responseSeconds: number) {
     }),
   );
   app.get("/failing", (c) => streamFile(c, failingTexts(), { "Content-Type": "text/plain" }));
+  app.onError(handleError);
+  app.get("/unreadable", (c) => streamFile(c, failingTexts(0), { "Content-Type": "text/plain" }));
+  app.get("/short", (c) => streamFile(c, someTexts(3), { "Content-Type": "text/plain" }));
+  app.get("/who", (c) =>
+    requester.run(c.req.query("user") ?? "", () =>
+      streamFile(c, requesters(), { "Content-Type": "text/plain" }),
+    ),
+  );
   app.get("/small", (c) => c.text("small"));
   app.get("/open", (c) => c.body(anOpenStream(), 200, { "Content-Type": "text/event-stream" }));
   app.get("/stream", (c) => c.body("data: 1\n\n", 200, { "Content-Type": "text/event-stream" }));
@@ -245,4 +262,21 @@ test("a streamed file that fails is cut off: its client does not take a part for
   const { read } = await serve(600);
   const response = await read("/failing?user=a");
   await expect(response.arrayBuffer()).rejects.toThrow("terminated");
+});
+
+test("a file that fails before anything is sent is refused as any other response", async () => {
+  const { read } = await serve(600);
+  expect((await read("/unreadable?user=a")).status).toBe(500);
+});
+
+test("a short file is sent with its length, and counts that", async () => {
+  const { leaveUnread, read } = await serve(600);
+  await leaveUnread("GET /large?user=a");
+  const response = await read("/short?user=a");
+  expect([response.status, response.headers.get("content-length")]).toEqual([200, "3"]);
+});
+
+test("a streamed file is read on in the context of its request", async () => {
+  const { read } = await serve(600);
+  expect(await (await read("/who?user=a")).text()).toBe("a".repeat(3 * 65_536));
 });

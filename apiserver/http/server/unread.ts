@@ -12,12 +12,15 @@ import { jsonLengths } from "./compress.ts";
 
 /** The headers of a response that do not describe the one that is sent instead. */
 const OWN_HEADERS = ["Content-Disposition", "Content-Encoding", "Content-Length", "ETag", "Location"];
+/** A file is read by the right that its reader had when it began. */
+const MAX_FILE_MS = 3_600_000;
 const STREAM_TYPE = /^text\/event-stream\b/;
 
 /**
  * Counts the bytes of each response until its client has read them: one that still has some after `maxSeconds` is cut
- * off, and a streamed file once it has some of them that long. A read beyond the budget gets 429 or 503 instead of its response, and one that is larger than its caller's share
- * 400; what a write has done is reported all the same. Streams have bounds of their own.
+ * off, and a streamed file once it has some of them that long, or after an hour. A read beyond the budget gets 429 or 503
+ * instead of its response, and one that is larger than its caller's share 400; what a write has done is reported all the
+ * same. Streams have bounds of their own.
  */
 export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -33,9 +36,14 @@ export function limitUnread(budget: ByteBudget, maxSeconds: number): MiddlewareH
     const refusal = keepWithin(budget, c, { outgoing, bytes });
     if (refusal !== undefined) replaceResponse(c, refusal);
     // A response that waits behind another one of its connection has no socket itself yet.
-    const deadline = setTimeout(() => incoming.socket.destroy(), maxSeconds * 1000);
+    const cutOff = () => incoming.socket.destroy();
+    const deadline = setTimeout(cutOff, maxSeconds * 1000);
+    const end = file && setTimeout(cutOff, MAX_FILE_MS);
     if (file !== undefined) file.onPiece = () => deadline.refresh();
-    outgoing.once("close", () => clearTimeout(deadline));
+    outgoing.once("close", () => {
+      clearTimeout(deadline);
+      clearTimeout(end);
+    });
   };
 }
 
