@@ -116,12 +116,10 @@ const ENDED_NAMESPACES_JOB = "ended-namespaces";
 type EndDeps = Pick<Deps, "kube" | "db" | "log">;
 
 /**
- * Ends the Namespaces of deleted organizations (`endNamespace`). Removes
- * those that hold only the StorageInventory and what Kubernetes and Marina put into every Namespace. One that Marina
- * did not make is not removed; none is removed when the API server may not list every kind. Each removal is in the
- * audit log. An object created between the list and the deletion is lost. Creating one takes rights in all Namespaces,
- * since a binding in this one prevents its removal. Calls are sequential; a Namespace that is not empty takes few,
- * since core kinds are listed first. Rejects with a KubeError.
+ * Ends the Namespaces of deleted organizations (`endNamespace`), and removes those that hold only the StorageInventory and what
+ * Kubernetes and Marina put into every Namespace. One that Marina did not make is not removed; none is removed when the API
+ * server may not list every kind. Each removal is in the audit log. An object created between the list and the deletion is
+ * lost: creating one takes rights in all Namespaces, since a binding in this one prevents its removal. Rejects with a KubeError.
  */
 export async function removeEndedNamespaces(deps: EndDeps, signal: AbortSignal): Promise<void> {
   const namespaces = await deps.kube.listAll(namespaceKind, { labelSelector: LABEL_ORG_ID, signal });

@@ -12,13 +12,15 @@ export interface PublishedOrganization {
   quotas: Quotas;
 }
 
-/** What an organization's Namespace shows, a deleted one's too, and whether it is recorded as up to date. Throws 404. */
+/** What an organization's Namespace shows, and whether it is recorded as up to date. Throws 404, also for a deleted one. */
 export async function readPublished(
   db: Queryable,
   orgId: string,
   defaults: QuotaAmounts,
 ): Promise<PublishedOrganization & { isNamespaceReady: boolean }> {
-  const [row] = await selectPublished(db).where(eq(organizations.id, orgId));
+  const [row] = await selectPublished(db).where(
+    and(eq(organizations.id, orgId), isNull(organizations.deletedAt)),
+  );
   if (row === undefined) throw notFound("organization");
   return { ...toPublished(row, defaults), isNamespaceReady: row.readyAt !== null };
 }

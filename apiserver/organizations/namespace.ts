@@ -182,7 +182,7 @@ export async function endNamespaceSoon(
   const options = { timeoutMs: REQUEST_TIMEOUT_MS };
   try {
     const namespace = await kube.get(namespaceKind, undefined, organizationNamespace(orgId), options);
-    if (namespace?.metadata.deletionTimestamp === undefined && namespace !== undefined)
+    if (namespace !== undefined && namespace.metadata.deletionTimestamp === undefined)
       await endNamespace(kube, namespace, options);
   } catch (error) {
     const message = messageOf(error);
