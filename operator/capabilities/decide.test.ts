@@ -66,7 +66,11 @@ test.each<[string, Partial<Installation>, object]>([
     withMost(60),
     { authorizedCIDRs: true, maxAuthorizedCIDRs: 59 - settings.platformCIDRs.length },
   ],
-  ["no list where those fill it alone", withMost(1), { maxAuthorizedCIDRs: 0 }],
+  [
+    "no list where those fill it alone",
+    withMost(1),
+    { authorizedCIDRs: { no: "The platform cannot limit who reaches the API endpoint." } },
+  ],
   [
     "no labels where none beyond the usual ones are synchronized",
     { settings: { ...everything.settings, syncedNodeLabels: NO_OTHER_LABEL } },

@@ -57,11 +57,11 @@ function decideClass(
     variables.has(variable) ? true : lacks(what);
   const hasLabels = decideLabels(settings.syncedNodeLabels);
   const hasTaints = variables.has("nodeTaints") ? true : takesTaints;
+  const most = maxAuthorizedCIDRs && countTenantCIDRs(maxAuthorizedCIDRs, settings.platformCIDRs);
   const authorizedCIDRs =
-    settings.platformCIDRs.length === 0
+    settings.platformCIDRs.length === 0 || most === 0
       ? no("The platform cannot limit who reaches the API endpoint.")
       : byVariable("authorizedCIDRs", "authorized CIDRs");
-  const most = maxAuthorizedCIDRs && countTenantCIDRs(maxAuthorizedCIDRs, settings.platformCIDRs);
   const isLimited = authorizedCIDRs === true && most !== undefined && most < MAX_AUTHORIZED_CIDRS;
   return {
     apiServerRateLimit: byVariable("apiServerRateLimit", "a rate limit of the API server"),

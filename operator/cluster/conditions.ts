@@ -190,8 +190,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     const message = "Whether the network rules are in force is not known.";
     return clusterCondition(type, "Unknown", problem.reason, message);
   }
-  const isInForce =
-    (problem === undefined && isStillInForce(facts, type)) || (facts.applied && isEnforced(observed));
+  const isInForce = isStillInForce(facts, type) || (facts.applied && isEnforced(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (problem !== undefined)

@@ -201,6 +201,15 @@ describe("the condition of the network rules is True only when the infrastructur
     },
   );
 
+  test("it stays True beside a problem of something else, whose status is written once", () => {
+    const unknown = applied.withSpec({ ...restricted(LIST), version: "1.99" }).with(settled(...all()));
+    const first = unknown.reconciled();
+    expect(conditionOf(unknown.plan(), "Stalled")).toMatchObject({ reason: "UnknownVersion" });
+    expect(conditionOf(unknown.plan(), POLICY)).toMatchObject({ status: "True" });
+    expect(needsInfrastructure(first.observed)).toBe(false);
+    expect(first.with({ infrastructure: undefined }).plan().status).toBeUndefined();
+  });
+
   test("without rules nothing has to be enforced", () => {
     expect(aCluster().ready().observed.cluster.status?.conditions).toContainEqual(
       expect.objectContaining({ type: POLICY, status: "True" }),

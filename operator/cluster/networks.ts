@@ -75,14 +75,19 @@ function findListProblem(
   }
   if (!variables.has("authorizedCIDRs")) return composeUnsupported(className, "authorized CIDRs");
   if (maxAuthorizedCIDRs === undefined || wanted.length <= maxAuthorizedCIDRs) return undefined;
-  const left = countTenantCIDRs(maxAuthorizedCIDRs, settings.platformCIDRs);
-  const message = `The cluster class ${className} takes at most ${maxAuthorizedCIDRs} authorized CIDRs, of which ${maxAuthorizedCIDRs - left} are those of the platform and the workers, and with them these are ${wanted.length}. Leave some out, or ask the platform's operator for a class that takes more.`;
+  const own = countPlatformCIDRs(settings.platformCIDRs);
+  const message = `The cluster class ${className} takes at most ${maxAuthorizedCIDRs} authorized CIDRs, and with the ${own} of the platform and the workers these are ${wanted.length}. Leave some out, or ask the platform's operator for a class that takes more.`;
   return { reason: "UnsupportedByClass", message };
 }
 
 /** How many networks of its own a tenant's list can always have where a class takes `most`. */
 export function countTenantCIDRs(most: number, platformCIDRs: readonly string[]): number {
-  return Math.max(0, most - new Set(platformCIDRs).size - 1);
+  return Math.max(0, most - countPlatformCIDRs(platformCIDRs));
+}
+
+/** With the network of the workers. */
+function countPlatformCIDRs(platformCIDRs: readonly string[]): number {
+  return new Set(platformCIDRs).size + 1;
 }
 
 /**

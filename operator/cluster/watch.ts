@@ -54,7 +54,7 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
   cacheSet.listen("capiClusters", addNamesakes);
   cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
-    if (isOtherPool(change)) add(toKey(metadata.namespace, spec.clusterName), change);
+    if (concernsCluster(change)) add(toKey(metadata.namespace, spec.clusterName), change);
   });
   cacheSet.listen("accesses", (change) => {
     const { object, previous, type } = change;
@@ -116,7 +116,7 @@ export const UNREAD_OF_POOLS = new Set([
 ]);
 
 /** Whether a change of a pool is one of what its cluster reads: many writes of its status are none. */
-function isOtherPool({ type, previous, object }: Change<NodePool>): boolean {
+function concernsCluster({ type, previous, object }: Change<NodePool>): boolean {
   return (
     type !== "updated" || previous === undefined || !isDeepStrictEqual(pickRead(previous), pickRead(object))
   );

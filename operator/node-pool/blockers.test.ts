@@ -85,6 +85,11 @@ test.each<[string, PoolFixture, string]>([
     "WaitingForNodes",
   ],
   [
+    "that Cluster API took beside a refused upgrade is made",
+    aPool().withCluster(stall("RejectedByClusterAPI")).with(live),
+    "WaitingForNodes",
+  ],
+  [
     "whose taints are refused is made without any",
     aPool().withCluster(stall("TaintsUnavailable")),
     "WaitingForNodes",

@@ -13,7 +13,7 @@ import { capiPoolNameOf } from "../capi/kinds.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 import { describeRemainingDeployment } from "./deletion.ts";
-import { isOtherOwner, observePool, type PoolSettings } from "./observe.ts";
+import { concernsPools, observePool, type PoolSettings } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 import { ownPoolStatus } from "./status.ts";
 
@@ -65,7 +65,7 @@ export function watchNodePools(cacheSet: CacheSet, controller: Pick<Controller, 
   cacheSet.listen("clusters", addBlocked);
   cacheSet.listen("capiClusters", addBlocked);
   cacheSet.listen("clusters", (change) => {
-    if (isOtherOwner(change)) addPoolsOf(change);
+    if (concernsPools(change)) addPoolsOf(change);
   });
   cacheSet.listen("capiClusters", addPoolsOf);
   cacheSet.listen("machineDeployments", addByCapiLabel);

@@ -169,7 +169,7 @@ export function observeOwner(
 }
 
 /** Whether a change of a cluster is one of what its pools read: most writes of its status are none. */
-export function isOtherOwner({ type, previous, object }: Change<Cluster>): boolean {
+export function concernsPools({ type, previous, object }: Change<Cluster>): boolean {
   if (type !== "updated" || previous?.metadata.uid !== object.metadata.uid) return true;
   return !isDeepStrictEqual(observeOwner(previous, undefined), observeOwner(object, undefined));
 }

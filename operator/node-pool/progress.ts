@@ -171,12 +171,14 @@ const REJECTIONS = new Set([
 
 /** The problem of the cluster that keeps this pool from its desired state; undefined = none does. */
 export function findRejection(
-  { pool, cluster, capi }: ObservedPool,
+  { pool, cluster, capi, livePool }: ObservedPool,
   progress: PoolProgress,
 ): Problem | undefined {
   const problem = cluster?.problem;
   if (problem === undefined || !REJECTIONS.has(problem.reason) || cluster?.deleting) return undefined;
   if (isOfOtherPools(problem, pool)) return undefined;
+  // Cluster API has it already: the version alone was refused.
+  if (livePool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
     progress.state === "absent" || progress.state === "updating" || capi?.replicas !== progress.desiredNodes;
   if (!isOpen) return undefined;
@@ -184,14 +186,14 @@ export function findRejection(
   return { reason: problem.reason, message };
 }
 
-/** What of a cluster that Cluster API has already waits alone, so that its pools are made all the same. */
-const OF_VERSION_ALONE = new Set(["UpgradeBlocked", "UnknownVersion", "DowngradeRefused", "UnknownPlan"]);
+/** Problems of a cluster with a version that hold back the version or the plan alone: its pools are made meanwhile. */
+const LETS_POOLS_BE_MADE = new Set(["UpgradeBlocked", "UnknownVersion", "DowngradeRefused", "UnknownPlan"]);
 
 /** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */
 export function findClusterStall({ pool, cluster, livePool }: ObservedPool): Problem | undefined {
   const problem = cluster?.problem;
   if (problem === undefined || livePool !== undefined || isOfOtherPools(problem, pool)) return undefined;
-  return cluster?.version !== undefined && OF_VERSION_ALONE.has(problem.reason) ? undefined : problem;
+  return cluster?.version !== undefined && LETS_POOLS_BE_MADE.has(problem.reason) ? undefined : problem;
 }
 
 function isOfOtherPools({ reason }: Problem, { spec }: NodePool): boolean {
