@@ -6,8 +6,8 @@ import { ANNOTATION_IDENTITY, LABEL_ID } from "./names.ts";
 const ID = createId();
 const UID = crypto.randomUUID();
 const NOW = new Date().toISOString();
-const LATER = new Date(Date.now() + 11 * 60_000).toISOString();
-const EARLIER = new Date(Date.now() - 11 * 60_000).toISOString();
+const LATER = new Date(Date.now() + 26 * 3_600_000).toISOString();
+const EARLIER = new Date(Date.now() - 26 * 3_600_000).toISOString();
 const confirmation = (value: string) => ({ [ANNOTATION_IDENTITY]: value });
 const came = (value: string, creationTimestamp = LATER) => ({
   labels: { [LABEL_ID]: ID },

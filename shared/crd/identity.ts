@@ -58,8 +58,8 @@ export function composeConfirmation(result: ConfirmationResult, { metadata }: Id
   return result === "refused" ? result : `${result} ${metadata.uid}`;
 }
 
-/** How far the time in an id may be from the creation of the object that was made with it: clocks differ, and requests are retried. */
-export const MADE_WITHIN_MS = 600_000;
+/** How far the time in an id may be from the creation of its object: a request is retried by its key for 24 h, and clocks differ. */
+export const MADE_WITHIN_MS = 25 * 3_600_000;
 
 function isMadeWithId({ metadata }: Identified): boolean {
   const idAt = idTimeOf(metadata.labels?.[LABEL_ID]);

@@ -42,8 +42,8 @@ export const ANNOTATION_REPLACE_PREFIX = "replace.cloud.marina.dev/";
 export const ANNOTATION_DELETE_MISSING_POOLS = "cloud.marina.dev/delete-missing-node-pools";
 
 /**
- * What the API server says of the id of an object that came with one: `known`, `new` or `refused` (identity.ts); of a
- * ClusterAccess `known`, its uid and perhaps its end (cluster-access.ts).
+ * What the API server says of the id of an object that came with one: `known` or `new` and the object's uid, or `refused`
+ * (identity.ts); of a ClusterAccess perhaps its end, too (cluster-access.ts). `new` alone: REST creates the object with its id.
  */
 export const ANNOTATION_IDENTITY = "cloud.marina.dev/identity";
 /** On a Cluster: the platform's reason for which it may not be deleted. */

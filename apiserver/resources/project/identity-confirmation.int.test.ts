@@ -9,7 +9,7 @@ import { createStore } from "../../../shared/kube/store.ts";
 import { createId } from "../../../shared/program/id.ts";
 import type { TestApp } from "../../testing/app.ts";
 import { startTestClusters } from "../../testing/service.ts";
-import { confirmIdentities } from "./identity-confirmation.ts";
+import { confirmIdentities, needsConfirmation } from "./identity-confirmation.ts";
 import { projectObservations, toProjectedCluster } from "./index.ts";
 import { aCluster } from "./testing.ts";
 
@@ -54,7 +54,8 @@ async function confirm(...objects: Named[]): Promise<(string | undefined)[]> {
     written.push(metadata.annotations[ANNOTATION_IDENTITY] ?? "");
     return undefined as never;
   };
-  await confirmIdentities({ ...api.deps, kube: { ...api.deps.kube, mergePatch } }, caches, objects);
+  const waiting = objects.filter(needsConfirmation);
+  await confirmIdentities({ ...api.deps, kube: { ...api.deps.kube, mergePatch } }, caches, waiting);
   return written;
 }
 
@@ -84,10 +85,29 @@ test("a pool with the id and the name of a recorded cluster is refused", async (
   expect(await confirm(aComingPool(id, cluster.metadata.name))).toEqual(["refused"]);
 });
 
-test("of two objects with one id that is in no record none is new, whatever they are", async () => {
-  const [one, other] = [createId(), createId()];
-  expect(await confirm(aComing(one), aComingPool(one))).toEqual(["refused", "refused"]);
-  expect(await confirm(aComingPool(other), aComingPool(other))).toEqual(["refused", "refused"]);
+const older = <T extends Named>(object: T): T => ({
+  ...object,
+  metadata: { ...object.metadata, creationTimestamp: "2026-11-20T09:00:00Z" },
+});
+
+test.each<[string, (id: string) => [Named, Named]]>([
+  ["a cluster and a pool", (id) => [older(aComing(id)), aComingPool(id)]],
+  ["two pools", (id) => [older(aComingPool(id)), aComingPool(id)]],
+  ["two clusters", (id) => [older(aComing(id)), aComing(id)]],
+])("of %s with one id that is in no record the oldest alone is new", async (_, make) => {
+  const [first, second] = make(createId());
+  const isNew = `new ${first.metadata.uid}`;
+  expect(await confirm(first, second)).toEqual([isNew, "refused"]);
+  expect(await confirm(second, first)).toEqual(["refused", isNew]);
+});
+
+test("an object that was refused, and one of no organization, keep their id from no other", async () => {
+  const id = createId();
+  const refused = older(aComing(id, { [ANNOTATION_IDENTITY]: "refused" }));
+  const stray = older(aComing(id));
+  const lost = { ...stray, metadata: { ...stray.metadata, namespace: "lost" } };
+  const cluster = aComing(id);
+  expect(await confirm(refused, lost, cluster)).toEqual([`new ${cluster.metadata.uid}`]);
 });
 
 test("what REST created with an id that a retried request had for long is new, and what comes back of it is known", async () => {

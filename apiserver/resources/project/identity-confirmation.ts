@@ -9,6 +9,7 @@ import { ANNOTATION_IDENTITY, MANAGER_APISERVER } from "../../../shared/crd/name
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { KubeError } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
+import { isOlder } from "../../../shared/kube/object.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { type Caches, findOrgId, isNodePool } from "./caches.ts";
@@ -21,16 +22,16 @@ export interface KnownOfId {
   recorded: RecordedPlace | undefined;
   /** The records have it among objects of the other kind, or another object of now has it, too. */
   isOfOther: boolean;
-  /** REST has created this very object with it. */
-  isMadeByRest: boolean;
+  /** The records have this very object with it, as REST has created it. */
+  isProjected: boolean;
 }
 
 /** Where an object came with an id, compared with where that id is known. */
 export function decideConfirmation(came: RecordedPlace, known: KnownOfId): ConfirmationResult {
-  const { recorded, isOfOther, isMadeByRest } = known;
+  const { recorded, isOfOther, isProjected } = known;
   if (recorded === undefined) return isOfOther ? "refused" : "new";
   if (!isSamePlace(came, recorded)) return "refused";
-  return isMadeByRest ? "new" : "known";
+  return isProjected ? "new" : "known";
 }
 
 /**
@@ -62,25 +63,37 @@ export async function confirmIdentities(
   }
 }
 
+/** Whether the id of two objects is the other one's: it has it already, or is the older of two that wait. */
+function hasBefore(
+  caches: Pick<Caches, "namespaces">,
+  other: Cluster | NodePool,
+  object: Cluster | NodePool,
+): boolean {
+  const isOne = other.metadata.uid === object.metadata.uid;
+  if (isOne || findOrgId(caches, other.metadata.namespace) === undefined) return false;
+  const state = identityOf(other);
+  return state === "unconfirmed" ? isOlder(other.metadata, object.metadata) : state !== "refused";
+}
+
 async function createLookup(
   db: Queryable,
-  { clusters, nodePools }: Caches,
+  caches: Caches,
   objects: readonly (Cluster | NodePool)[],
 ): Promise<(object: Cluster | NodePool, id: string) => Promise<KnownOfId>> {
   const ids = objects.flatMap((object) => idOf(object) ?? []);
   const ofClusters = await findRecordedPlaces(db, "cluster", ids);
   const ofPools = await findRecordedPlaces(db, "node_pool", ids);
   const isUnrecorded = ids.some((id) => !ofClusters.has(id) && !ofPools.has(id));
-  const live = isUnrecorded ? [...clusters.list(), ...nodePools.list()] : [];
+  const live = isUnrecorded ? [...caches.clusters.list(), ...caches.nodePools.list()] : [];
   const uidsById = Map.groupBy(live, idOf);
   return async (object, id) => {
     const { uid = "", annotations } = object.metadata;
     const [own, other] = isNodePool(object) ? [ofPools, ofClusters] : [ofClusters, ofPools];
-    const isShared = uidsById.get(id)?.some(({ metadata }) => metadata.uid !== uid) === true;
+    const isShared = uidsById.get(id)?.some((other) => hasBefore(caches, other, object)) === true;
     return {
       recorded: own.get(id),
       isOfOther: other.has(id) || isShared,
-      isMadeByRest: annotations?.[ANNOTATION_IDENTITY] === "new" && (await findByUid(db, uid))?.id === id,
+      isProjected: annotations?.[ANNOTATION_IDENTITY] === "new" && (await findByUid(db, uid))?.id === id,
     };
   };
 }

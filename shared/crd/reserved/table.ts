@@ -1,3 +1,4 @@
+import { MADE_WITHIN_MS } from "../identity.ts";
 import {
   ANNOTATION_AUTHORIZED_CIDRS,
   ANNOTATION_DELETE_MISSING_POOLS,
@@ -110,12 +111,12 @@ export const reservations: readonly ReservedWrite[] = [
     message: `the annotations ${BOOKKEEPING.join(", ")} are set by Marina alone: leave them out; a backup is restored with the role marina-restore`,
   },
   {
-    what: `the annotation \`${ANNOTATION_IDENTITY}\` of a new object with the value \`new\`, unless the object comes with an id that is ten minutes older`,
+    what: `the annotation \`${ANNOTATION_IDENTITY}\` of a new object with the value \`new\`, unless the object comes with an id that is ${MADE_WITHIN_MS / 3_600_000} hours older`,
     resources: FINALIZED,
     on: "object",
     writes: MAKES_ID,
     right: "new-identity",
-    message: `metadata.annotations[${ANNOTATION_IDENTITY}] says of an object that Marina is creating it: leave it out, also of what is restored`,
+    message: `the value new of metadata.annotations[${ANNOTATION_IDENTITY}] is set by Marina alone: leave it out, also of what is restored`,
   },
   {
     what: `the field managers \`${MANAGER_PREFIX}*\``,
