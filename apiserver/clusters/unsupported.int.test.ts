@@ -109,7 +109,7 @@ test("a create with more authorized CIDRs than the platform takes is refused wit
   const body = { name: "refused", ...VERSION, plan: "dev", authorized_cidrs };
   for (const path of [clusters, `${clusters}?dry_run=true`]) {
     const refused = await api.request("POST", path, { body });
-    const message = expect.stringContaining("than the platform takes, 1, and has 2");
+    const message = expect.stringContaining("1 or fewer different blocks, and has 2");
     expect(refused).toMatchObject({
       status: 422,
       body: { error: { details: [{ field: "authorized_cidrs", code: "unsupported", message }] } },

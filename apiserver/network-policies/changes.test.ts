@@ -86,7 +86,7 @@ describe("a class that takes lists of two blocks", () => {
       expect(detail).toMatchObject({
         field: "authorized_cidrs",
         code: "unsupported",
-        message: expect.stringContaining("than the platform takes, 2, and has"),
+        message: expect.stringContaining("2 or fewer different blocks, and has"),
       });
   });
 });

@@ -143,7 +143,7 @@ export function refuseCidrs(
   const refused = refuseUnsupported(field, capabilities?.authorizedCIDRs);
   const most = capabilities?.maxAuthorizedCIDRs;
   if (refused.length > 0 || most === undefined || blocks.length <= most) return refused;
-  const message = `must have at most ${most} different blocks, and has ${blocks.length}; leave some out, or ask the platform's operator`;
+  const message = `must have ${most} or fewer different blocks, and has ${blocks.length}; leave some out, or ask the platform's operator`;
   return [{ field, code: "unsupported", message }];
 }
 

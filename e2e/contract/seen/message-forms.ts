@@ -61,6 +61,7 @@ const FORMS: Readonly<Record<string, readonly RegExp[]>> = {
   unsupported: [
     /^is not supported; leave it out, or ask the platform's operator \(".+"\)$/,
     /^must be left out with FOCUS, whose Tags hold the labels$/,
+    /^must have \d+ or fewer different blocks, and has \d+; leave some out, or ask the platform's operator$/,
     /^is not available; (choose \w+((, \w+)* or \w+)?, or )?ask the platform's operator \(".+"\)$/,
   ],
   below_one_node: [/^must be 0 or cover at least one node/],
