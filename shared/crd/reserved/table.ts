@@ -1,4 +1,3 @@
-import { MADE_WITHIN_MS } from "../identity.ts";
 import {
   ANNOTATION_AUTHORIZED_CIDRS,
   ANNOTATION_DELETE_MISSING_POOLS,
@@ -111,7 +110,7 @@ export const reservations: readonly ReservedWrite[] = [
     message: `the annotations ${BOOKKEEPING.join(", ")} are set by Marina alone: leave them out; a backup is restored with the role marina-restore`,
   },
   {
-    what: `the annotation \`${ANNOTATION_IDENTITY}\` of a new object with the value \`new\`, unless the object comes with an id that is ${MADE_WITHIN_MS / 3_600_000} hours older`,
+    what: `the annotation \`${ANNOTATION_IDENTITY}\` of a new object with the value \`new\`, unless the object comes with an id that is more than a day older`,
     resources: FINALIZED,
     on: "object",
     writes: MAKES_ID,
