@@ -40,6 +40,17 @@ async function addOrganization(isDeleted: boolean): Promise<string> {
   return id;
 }
 
+const deleteOrganization = (orgId: string) =>
+  api.deps.db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
+
+/** The Namespace of an organization that is deleted then. */
+async function addEndedNamespace(): Promise<string> {
+  const orgId = await addOrganization(false);
+  const namespace = await ensureNamespace(api.deps, orgId);
+  await deleteOrganization(orgId);
+  return namespace;
+}
+
 /** Whether the Namespace is deleted, or about to be. */
 async function isEnded(namespace: string): Promise<boolean> {
   const found = await api.deps.kube.get(namespaceKind, undefined, namespace);
@@ -62,7 +73,7 @@ const runUntilEnded = (namespace: string) =>
 
 test("the Namespace of a deleted organization is removed when only what belongs to every Namespace is left", async () => {
   const { kube } = api.deps;
-  const namespace = await ensureNamespace(api.deps, await addOrganization(true));
+  const namespace = await addEndedNamespace();
   expect(await kube.get(storageInventoryKind, namespace, STORAGE_INVENTORY_NAME)).toBeDefined();
   await waitFor("Kubernetes' own ConfigMap", () => kube.get(configMapKind, namespace, "kube-root-ca.crt"));
   await runUntilEnded(namespace);
@@ -75,9 +86,9 @@ test("the Namespace of a deleted organization is removed when only what belongs 
 test("it stays while anything else is left in it, of whatever kind", async () => {
   const { kube } = api.deps;
   const [withSecret, withConfigMap, withQuota] = [
-    await ensureNamespace(api.deps, await addOrganization(true)),
-    await ensureNamespace(api.deps, await addOrganization(true)),
-    await ensureNamespace(api.deps, await addOrganization(true)),
+    await addEndedNamespace(),
+    await addEndedNamespace(),
+    await addEndedNamespace(),
   ];
   const resourceQuotaKind = defineKind({
     group: "",
@@ -119,7 +130,7 @@ test("it stays while the organization exists, and when it was not made by Marina
 });
 
 test("a Namespace that stays, whoever made it, has quotas of 0, and no longer the slug and the name of its deleted organization", async () => {
-  const { db, kube } = api.deps;
+  const { kube } = api.deps;
   const byMarina = await addOrganization(false);
   const byOthers = await addOrganization(false);
   const labels = { "cloud.marina.dev/org-id": byOthers };
@@ -139,8 +150,12 @@ test("a Namespace that stays, whoever made it, has quotas of 0, and no longer th
     expect(await show(orgId)).toEqual([true, true, true, true]);
     await run();
     expect(await show(orgId)).toEqual([true, true, true, true]);
-    await db.update(organizations).set({ deletedAt: sql`now()` }).where(eq(organizations.id, orgId));
+    await deleteOrganization(orgId);
     await run();
     expect(await show(orgId)).toEqual([true, false, false, false]);
   }
+});
+
+test("a deleted organization is given no Namespace", async () => {
+  await expect(ensureNamespace(api.deps, await addOrganization(true))).rejects.toThrow("does not exist");
 });

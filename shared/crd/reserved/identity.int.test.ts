@@ -140,7 +140,7 @@ const came = (confirmation: string, id?: string) => ({
   ...(id !== undefined && { labels: { [LABEL_ID]: id } }),
   annotations: { [ANNOTATION_IDENTITY]: confirmation },
 });
-const NEW = "says of an object that Marina is creating it: leave it out";
+const NEW = "is set by Marina alone: leave it out, also of what is restored";
 
 /** Of an id, the confirmation counts that names the object, which has no uid before; or, of Marina's programs alone, `new`. */
 const confirmations: Attempt[] = (["clusters", "nodepools", "clusteraccesses"] as const).flatMap(
