@@ -279,7 +279,7 @@ function decideSuspended({ cluster, capi }: ObservedCluster): ClusterCondition |
 }
 
 /** The phase, which summarizes the conditions. */
-export function projectClusterPhase(conditions: Conditions): ClusterPhase {
+export function summarizeClusterPhase(conditions: Conditions): ClusterPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";
   if (isDegraded(conditions)) return "Degraded";

@@ -28,7 +28,7 @@ import {
   decideClusterConditions,
   type Facts,
   isDegraded,
-  projectClusterPhase,
+  summarizeClusterPhase,
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
@@ -98,7 +98,7 @@ export function composeClusterStatus(
     observedGeneration: cluster.metadata.generation ?? 0,
     ...optional("id", input.id ?? last?.id),
     conditions,
-    phase: projectClusterPhase(conditions),
+    phase: summarizeClusterPhase(conditions),
     ...composeAddresses(observed),
     ...optional("version", running),
     ...optional("targetVersion", target),
@@ -290,7 +290,7 @@ function findTransitions(
     transitions.push({ type: "Degraded", ...version, ...reason });
   }
   if (isDegraded(before) && ready?.status === "True") transitions.push({ type: "Recovered", ...version });
-  if (projectClusterPhase(next.conditions) === "Failed" && projectClusterPhase(before) !== "Failed") {
+  if (summarizeClusterPhase(next.conditions) === "Failed" && summarizeClusterPhase(before) !== "Failed") {
     transitions.push({ type: "Failed", ...reason });
   }
   return transitions;

@@ -67,7 +67,7 @@ export function composePoolStatus(
     observedGeneration: generation,
     ...composeId(observed),
     conditions,
-    phase: projectPoolPhase(conditions),
+    phase: summarizePoolPhase(conditions),
     ...(isCountUnmanaged(pool, presentNodes) && { countUnmanaged: true }),
     nodes: progress.nodes,
     readyNodes: progress.readyNodes,
@@ -122,8 +122,8 @@ function composeId(observed: ObservedPool): { id?: string } {
   return { id: idOf(pool) ?? observed.candidateId };
 }
 
-/** The phase summarizes the conditions for people; it is never read back. */
-export function projectPoolPhase(conditions: Conditions): NodePoolPhase {
+/** The phase summarizes the conditions for people; no decision about children reads it. */
+export function summarizePoolPhase(conditions: Conditions): NodePoolPhase {
   const ready = findCondition(conditions, "Ready");
   if (ready?.reason === "Deleting") return "Deleting";
   const isReady = ready?.status === "True";
@@ -144,7 +144,10 @@ function findTransitions(
   const transitions: NewTransition[] = [];
   const stalled = findCondition(conditions, "Stalled");
   if (last?.firstReadyAt === undefined && firstReadyAt !== undefined) transitions.push({ type: "Ready" });
-  if (projectPoolPhase(conditions) === "Failed" && projectPoolPhase(last?.conditions ?? []) !== "Failed") {
+  if (
+    summarizePoolPhase(conditions) === "Failed" &&
+    summarizePoolPhase(last?.conditions ?? []) !== "Failed"
+  ) {
     transitions.push({ type: "Failed", ...(stalled && { reason: stalled.reason }) });
   }
   return transitions;
