@@ -33,7 +33,7 @@ export function describeLeavingMachine({ pool, machines, poolDefaults }: Observe
 export interface RemainingDeployment {
   remove: Step[];
   requeueAfterMs: number | undefined;
-  /** Finalizers keep it that are not Cluster API's: those the operator removes itself (../orphans/decide.ts). */
+  /** It is still there 30 s after its deletion began; by then ../orphans/decide.ts has removed Cluster API's finalizers. */
   isStuck: boolean;
 }
 
@@ -46,10 +46,10 @@ const DELETED_WITHIN_MS = 30_000;
  * server: 25 that no controller had registered yet remained when their clusters were deleted, and the pools with them.
  */
 export function findRemainingDeployment(
-  { capi, capiClusterDeleted, machines, pool }: ObservedPool,
+  { capi, lacksCapiCluster, machines, pool }: ObservedPool,
   now: Date,
 ): RemainingDeployment {
-  if (!capiClusterDeleted || capi === undefined || machines.length > 0) return NO_DEPLOYMENT;
+  if (!lacksCapiCluster || capi === undefined || machines.length > 0) return NO_DEPLOYMENT;
   const { name, uid, deletedAt } = capi;
   if (deletedAt === undefined) {
     const { namespace = "" } = pool.metadata;

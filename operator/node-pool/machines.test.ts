@@ -148,7 +148,7 @@ describe("a machine that goes", () => {
 test("the last status of a deleted pool lists its last machines as gone, before the finalizer is released", () => {
   const plan = twoNodes
     .deleting()
-    .with({ machines: [], capi: undefined, leftTopology: true })
+    .with({ machines: [], capi: undefined, isOutsideTopology: true })
     .after(HOUR)
     .plan();
   expect(plan).toMatchObject({

@@ -41,8 +41,8 @@ export function listMachines(observed: ObservedPool, now: Date): ListedMachines 
   const kept = (last?.goneMachines ?? []).filter(
     ({ uid, goneAt }) => !present.has(uid) && Date.parse(goneAt) > keptSince,
   );
-  const known = new Set(kept.map(({ uid }) => uid));
-  const added = [...lastByUID.values()].filter(({ uid }) => !present.has(uid) && !known.has(uid));
+  const alreadyGone = new Set(kept.map(({ uid }) => uid));
+  const added = [...lastByUID.values()].filter(({ uid }) => !present.has(uid) && !alreadyGone.has(uid));
   const gone = [...kept, ...added.map((machine) => toGone(machine, now))];
   // Where there are too many, those that are not billed are dropped, then those that went first.
   const unbilled = gone.filter(({ hadNode }) => !hadNode);
@@ -77,10 +77,9 @@ function toGone(machine: NodePoolMachine, now: Date): GoneMachine {
 }
 
 /**
- * The size of a machine that is listed for the first time: that of its template, whatever the specification or the topology ask
- * for by now, for they may change back and forth before Cluster API acts on them. Where the template is not known, as of an
- * earlier process: for the current one that of the topology, once Cluster API has acted on it; else that of the newest known
- * machine. undefined: not known yet.
+ * The size of a machine that is listed for the first time: that of its template, for spec and topology may have changed since.
+ * Where the template is not in the cache: of a current machine the size in the topology, once Cluster API has acted on it, else
+ * that of the newest listed machine. undefined = it is not known yet from which template the machine was made.
  */
 function createSizeFinder({
   pool,
@@ -132,8 +131,8 @@ export interface Request {
 export function followReplacements(observed: ObservedPool, now: Date): Replacements {
   const { pool, machines } = observed;
   if (pool.metadata.deletionTimestamp !== undefined) return { open: [], done: [] };
-  const known = pool.status?.replacements ?? [];
-  const started = [...known, ...findStarted(observed, known, now)];
+  const recorded = pool.status?.replacements ?? [];
+  const started = [...recorded, ...findStarted(observed, recorded, now)];
   const paired = pairSuccessors(started, pool.status, machines);
   const open: Replacement[] = [];
   const done: Replaced[] = [];
@@ -161,7 +160,7 @@ function lacksMachines({ capi, machines }: ObservedPool): boolean {
   return machines.filter((machine) => !machine.deleting).length < (capi?.replicas ?? 0);
 }
 
-function findStarted(observed: ObservedPool, known: readonly Replacement[], now: Date): Replacement[] {
+function findStarted(observed: ObservedPool, recorded: readonly Replacement[], now: Date): Replacement[] {
   const { pool, machines, missedRemediations } = observed;
   const ofRequests = findRequests(pool, machines).flatMap(({ machine }) =>
     machine === undefined || machine.deleting ? [] : [{ ...machine, reason: REQUESTED }],
@@ -177,7 +176,7 @@ function findStarted(observed: ObservedPool, known: readonly Replacement[], now:
   const started = new Map<string, Replacement>();
   for (const { uid, name, node, reason } of [...ofRequests, ...marked, ...lost]) {
     // A machine that never had a node needs no replacement.
-    const isNew = !known.some((replacement) => replacement.machineUID === uid) && !started.has(uid);
+    const isNew = !recorded.some((replacement) => replacement.machineUID === uid) && !started.has(uid);
     if (node === undefined || !isNew) continue;
     started.set(uid, { machineUID: uid, machineName: name, node, reason, at: formatTime(now) });
   }

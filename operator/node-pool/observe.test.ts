@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Event } from "../../shared/kube/core-kinds.ts";
 import { makeClass } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { findMissedRemediations, observeOwner } from "./observe.ts";
+import { findMissedRemediations, observeClusterOfPool } from "./observe.ts";
 import { aPool, makeMachine } from "./testing.ts";
 
 function eventOf(reason: string, regarding: NonNullable<Event["regarding"]>, note = ""): Event {
@@ -22,10 +22,10 @@ test.each([
   (_name, left, events, uids) => {
     const { pool } = aPool().with({}).observed;
     const machines = ["one", "two"].map((name) => ({ uid: `uid-${name}`, name, node: `node-${name}` }));
-    const known = { ...pool, status: { phase: "Ready" as const, machines } } as typeof pool;
+    const listed = { ...pool, status: { phase: "Ready" as const, machines } } as typeof pool;
     const found = findMissedRemediations(
       { events: { byIndex: () => events } },
-      known,
+      listed,
       left.map((name) => makeMachine(name)),
     );
     expect([...found]).toEqual(uids);
@@ -45,8 +45,12 @@ test.each<[string, string | undefined, ClusterFixture]>([
 ])("the reason of Stalled of a pool that is scaled while its cluster %s is %s", (_what, reason, fixture) => {
   const { cluster, capi } = fixture.observed;
   expect(cluster.status?.conditions).toContainEqual(expect.objectContaining({ type: "Stalled" }));
-  const owner = observeOwner(cluster, capi?.state);
-  const pool = aPool().withNodes(1).reconciled().withSpec({ desiredNodes: 3 }).with({ cluster: owner });
+  const clusterOfPool = observeClusterOfPool(cluster, capi?.state);
+  const pool = aPool()
+    .withNodes(1)
+    .reconciled()
+    .withSpec({ desiredNodes: 3 })
+    .with({ cluster: clusterOfPool });
   expect(pool.condition("Stalled")?.reason).toBe(reason);
   expect(pool.condition("Reconciling")?.status).toBe(reason === undefined ? "True" : "False");
 });

@@ -30,16 +30,16 @@ export interface ObservedPool {
   blocker: Problem | undefined;
   /** The id that the pool gets when it has none. */
   candidateId: string;
-  cluster: ObservedOwner | undefined;
+  cluster: ClusterOfPool | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
   capi: CapiPoolState | undefined;
   /** Its entry in the topology of its cluster; undefined = there is none. */
   livePool: LivePool | undefined;
   machines: readonly CapiMachine[];
   /** Cluster API has observed a topology without the pool, or has no such cluster. */
-  leftTopology: boolean;
+  isOutsideTopology: boolean;
   /** Cluster API has no such cluster. */
-  capiClusterDeleted: boolean;
+  lacksCapiCluster: boolean;
   /** Machines (by uid) that are deleted, and that Events report as replaced for their health. */
   missedRemediations: ReadonlySet<string>;
   autoscaler: PoolAutoscaler;
@@ -58,8 +58,8 @@ export interface PoolAutoscaler {
 }
 
 /** The cluster of a pool, as far as the pool is concerned. */
-export interface ObservedOwner {
-  /** What its owner calls it. */
+export interface ClusterOfPool {
+  /** Its display name. */
   name: string;
   id: string | undefined;
   deleting: boolean;
@@ -87,9 +87,9 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
   if (pool === undefined) return undefined;
   const { namespace = "", name } = pool.metadata;
   const clusterKey = `${namespace}/${pool.spec.clusterName}`;
-  const own = findCapi(caches, clusterKey).capi;
-  const state = own?.state;
-  const isKnown = state?.poolNames.includes(name) === true;
+  const capiCluster = findCapi(caches, clusterKey).capi;
+  const state = capiCluster?.state;
+  const isInTopology = state?.poolNames.includes(name) === true;
   const { deployments, sets, machines: found } = findPoolObjects(caches, clusterKey, name);
   const deployment =
     deployments.find(({ metadata }) => metadata.deletionTimestamp === undefined) ?? deployments[0];
@@ -101,16 +101,16 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     organization: findNamespaceOrganization(caches.namespaces, namespace),
     namespace: observeNamespace(caches.namespaces, namespace),
     olderDuplicate: findOlderDuplicate(caches.nodePools, pool),
-    blocker: isKnown
+    blocker: isInTopology
       ? findPoolOverQuota(caches, pool)
       : (findDuplicateName(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
     candidateId: pool.status?.id ?? createId(),
-    cluster: observeOwner(caches.clusters.get(clusterKey), state),
+    cluster: observeClusterOfPool(caches.clusters.get(clusterKey), state),
     capi: deployment && readPool(deployment),
-    livePool: readLivePools(own?.object).get(name),
+    livePool: readLivePools(capiCluster?.object).get(name),
     machines,
-    leftTopology: state === undefined || (state.isGenerationObserved && !state.poolNames.includes(name)),
-    capiClusterDeleted: state === undefined,
+    isOutsideTopology: state === undefined || (state.isGenerationObserved && !isInTopology),
+    lacksCapiCluster: state === undefined,
     missedRemediations: findMissedRemediations(caches, pool, machines),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
     nodeDegradedAfterSeconds: settings.nodeDegradedAfterSeconds,
@@ -151,10 +151,10 @@ export function findMissedRemediations(
 }
 
 /** The cluster of a pool, by its object and what Cluster API reports; undefined = there is none. */
-export function observeOwner(
+export function observeClusterOfPool(
   cluster: Cluster | undefined,
   capi: CapiState | undefined,
-): ObservedOwner | undefined {
+): ClusterOfPool | undefined {
   if (cluster === undefined) return undefined;
   return {
     name: displayNameOf(cluster),
@@ -171,7 +171,10 @@ export function observeOwner(
 /** Whether a change of a cluster is one of what its pools read: most writes of its status are none. */
 export function concernsPools({ type, previous, object }: Change<Cluster>): boolean {
   if (type !== "updated" || previous?.metadata.uid !== object.metadata.uid) return true;
-  return !isDeepStrictEqual(observeOwner(previous, undefined), observeOwner(object, undefined));
+  return !isDeepStrictEqual(
+    observeClusterOfPool(previous, undefined),
+    observeClusterOfPool(object, undefined),
+  );
 }
 
 /** A network policy that waits alone has the message of `NetworkPolicyApplied`: pools are made and changed meanwhile. */

@@ -59,28 +59,28 @@ export function measurePool(
 ): PoolProgress {
   const last = pool.status;
   const desiredNodes = findDesiredNodes(pool, capi, { presentNodes, blocked });
-  const hasSettings = blocked ? () => true : findUpdated(pool, poolDefaults);
-  const upToDate = machines.filter((machine) => hasSettings(machine) && !mayBeOutdated(pool, machine));
-  const counted = capi === undefined ? countMachines(machines) : last;
-  const nodes = capi?.nodes ?? counted?.nodes ?? 0;
-  const readyNodes = capi?.readyNodes ?? counted?.readyNodes ?? 0;
+  const hasPoolSettings = blocked ? () => true : createSettingsCheck(pool, poolDefaults);
+  const upToDate = machines.filter((machine) => hasPoolSettings(machine) && !mayBeOutdated(pool, machine));
+  const fallback = capi === undefined ? countMachines(machines) : last;
+  const nodes = capi?.nodes ?? fallback?.nodes ?? 0;
+  const readyNodes = capi?.readyNodes ?? fallback?.readyNodes ?? 0;
   const unhealthy = machines.filter((machine) => machine.unhealthy !== undefined);
   const dueInMs = (machine: CapiMachine) =>
     Date.parse(machine.unhealthy?.since ?? "") + nodeDegradedAfterSeconds * 1000 - now.getTime();
   const pending = unhealthy.map(dueInMs).filter((ms) => ms > 0);
-  const isUpdated = capi !== undefined && hasSettings(capi) && upToDate.length === machines.length;
+  const hasSettings = capi !== undefined && hasPoolSettings(capi) && upToDate.length === machines.length;
   return {
     state: determineState(
       capi,
       { desiredNodes, nodes, readyNodes, unhealthyNodes: unhealthy.length },
-      isUpdated,
+      hasSettings,
     ),
     desiredNodes,
     nodes,
     readyNodes,
-    hasSettings: isUpdated,
+    hasSettings,
     upToDateNodes: Math.min(
-      capi?.upToDateNodes ?? counted?.upToDateNodes ?? 0,
+      capi?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
       upToDate.length < machines.length ? upToDate.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
@@ -119,10 +119,10 @@ function compare(left: string, right: string): number {
 }
 
 /**
- * Finds out whether Cluster API has given these settings to a MachineDeployment or Machine. Once all had those of the current
- * generation the question is settled: a default of the platform that changes later does not make a pool outdated.
+ * Creates the check whether Cluster API has given the pool's settings to a MachineDeployment or Machine. Once all had those of
+ * the current generation it is settled: a default of the platform that changes later does not make a pool outdated.
  */
-function findUpdated(
+function createSettingsCheck(
   pool: NodePool,
   defaults: PoolDefaults,
 ): (object: { settings: string | undefined }) => boolean {
@@ -149,12 +149,12 @@ interface Counts {
 function determineState(
   capi: CapiPoolState | undefined,
   { desiredNodes, nodes, readyNodes, unhealthyNodes }: Counts,
-  isUpdated: boolean,
+  hasSettings: boolean,
 ): PoolProgress["state"] {
   if (capi === undefined) return "absent";
   if (capi.rollingOut) return "rollingOut";
   if (capi.replicas !== desiredNodes) return "scaling";
-  if (!isUpdated) return "updating";
+  if (!hasSettings) return "updating";
   if (nodes !== desiredNodes) return "scaling";
   if (!capi.isGenerationObserved) return "updating";
   if (readyNodes >= desiredNodes) return "converged";

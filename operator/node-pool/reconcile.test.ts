@@ -234,7 +234,7 @@ test("an object in the wrong place is Failed with the next step, and gets no id"
 test.each([
   { what: "it has a MachineDeployment", change: { capi: capiPoolWith({ desired: 0 }) } },
   { what: "it has machines", change: { machines: [makeMachine("a")] } },
-  { what: "Cluster API's topology still names it", change: { leftTopology: false } },
+  { what: "Cluster API's topology still names it", change: { isOutsideTopology: false } },
 ])("a deleted pool keeps its finalizer while $what", ({ change }) => {
   const plan = aPool().deleting().with(change).plan();
   expect(plan.releaseFinalizer).toBe(false);
@@ -253,7 +253,7 @@ test("a deleted pool that a finalizer of another holds shows no nodes", () => {
 
 describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   const capi = capiPoolWith({ desired: 0 });
-  const pool = aPool().deleting().with({ capi, capiClusterDeleted: true });
+  const pool = aPool().deleting().with({ capi, lacksCapiCluster: true });
 
   test("is deleted, and its pool waits for that", () => {
     const { remove, releaseFinalizer } = pool.plan();
@@ -276,8 +276,8 @@ describe("a MachineDeployment that outlived Cluster API's cluster", () => {
   });
 
   test.each([
-    { what: "the pool is not being deleted", fixture: aPool().with({ capi, capiClusterDeleted: true }) },
-    { what: "Cluster API has its cluster", fixture: pool.with({ capiClusterDeleted: false }) },
+    { what: "the pool is not being deleted", fixture: aPool().with({ capi, lacksCapiCluster: true }) },
+    { what: "Cluster API has its cluster", fixture: pool.with({ lacksCapiCluster: false }) },
     { what: "it has machines", fixture: pool.with({ machines: [makeMachine("a")] }) },
   ])("is left alone while $what", ({ fixture }) => {
     expect(fixture.plan()).toMatchObject({ remove: [], releaseFinalizer: false });

@@ -17,8 +17,8 @@ type PoolPlan = Plan<NodePoolStatus>;
  * Decides what to do for one pool. Its machines are created through its cluster, which puts the pool into its topology; what
  * is left here is the pool's identity, its status, the replacement of nodes, and its finalizer.
  */
-export function reconcilePool(known: ObservedPool, now: Date): PoolPlan {
-  const observed = withExpiry(known, now);
+export function reconcilePool(gathered: ObservedPool, now: Date): PoolPlan {
+  const observed = withExpiry(gathered, now);
   const { pool } = observed;
   const deleting = isDeleting(pool);
   const isSuspended = observed.cluster?.suspended === true;
@@ -52,7 +52,7 @@ function withExpiry(observed: ObservedPool, now: Date): ObservedPool {
  * Machines are deleted. Reusing the name earlier would leak Cluster API's health checks.
  */
 function isFullyDeleted(observed: ObservedPool): boolean {
-  return observed.leftTopology && observed.capi === undefined && observed.machines.length === 0;
+  return observed.isOutsideTopology && observed.capi === undefined && observed.machines.length === 0;
 }
 
 /** The last status of a pool says when its last machines were deleted, and that it has no nodes. */

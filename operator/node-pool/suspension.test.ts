@@ -8,7 +8,7 @@ test("of a suspended cluster no node is replaced, no leftover removed, and a cha
     status: "True",
     reason: "Suspended",
   });
-  const left = { capi: pool.observed.capi, capiClusterDeleted: true, machines: [] };
+  const left = { capi: pool.observed.capi, lacksCapiCluster: true, machines: [] };
   expect(pool.deleting().with(left).plan()).toMatchObject({ remove: [], releaseFinalizer: false });
   expect(pool.deleting().condition("Ready")?.message).toContain("Deletion waits");
 });

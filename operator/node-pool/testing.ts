@@ -14,7 +14,7 @@ import {
   settings,
   settingsOf,
 } from "../testing.ts";
-import type { ObservedOwner, ObservedPool } from "./observe.ts";
+import type { ClusterOfPool, ObservedPool } from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 
 export { capiPoolWith, makeMachine, ORG, POOL_ID, settingsOf } from "../testing.ts";
@@ -25,7 +25,7 @@ export const UPGRADING = { upgrading: true, version: "1.35.1", controlPlaneIniti
  * A pool of a cluster whose control plane is not up, which the operator has taken in. Each verb returns another one.
  */
 export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
-  const cluster: ObservedOwner = {
+  const cluster: ClusterOfPool = {
     name: "demo",
     id: "cluster-id",
     deleting: false,
@@ -46,8 +46,8 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     capi: undefined,
     livePool: undefined,
     machines: [],
-    leftTopology: true,
-    capiClusterDeleted: false,
+    isOutsideTopology: true,
+    lacksCapiCluster: false,
     missedRemediations: new Set(),
     autoscaler: { configured: false, deployment: undefined },
     nodeDegradedAfterSeconds: 300,
@@ -99,7 +99,7 @@ export class PoolFixture {
     return this.with({ cluster: undefined });
   }
 
-  withCluster(change: Partial<ObservedOwner>): PoolFixture {
+  withCluster(change: Partial<ClusterOfPool>): PoolFixture {
     const { cluster } = this.observed;
     return this.with({ cluster: cluster && { ...cluster, ...change } });
   }
@@ -107,7 +107,7 @@ export class PoolFixture {
   withCapi(counts: Parameters<typeof capiPoolWith>[0]): PoolFixture {
     return this.withCluster({ controlPlaneInitialized: true }).with({
       capi: capiPoolWith({ settings: settingsOf(this.observed.pool.spec), ...counts }),
-      leftTopology: false,
+      isOutsideTopology: false,
     });
   }
 
