@@ -63,12 +63,9 @@ interface Memory {
 }
 
 /**
- * Throttles changes of details; the object is reconciled again when they are due. A status that differs from the last one
- * - only in its messages, or in the progress of a creation, is written 20 s after the last write at the earliest;
- * - only in why a creation is not complete yet, while `message` is absent, 60 s after it;
- * - only in its counters, once these have not changed for 20 s, or after 40 s; during a creation not at all.
- * Everything else is written at once, with the current details. So is every status that comes with an Event, and every one with
- * a condition that was True and is not any more.
+ * Lets a status be written at once, with its details of that moment, unless it differs from the last one in details alone: these
+ * are held back for seconds, as findWaitMs says, and the object is reconciled again when they are due. A status with an Event,
+ * or in which a condition ceases to be True, never waits.
  */
 export function createStatusThrottle({
   counters = [],
@@ -122,6 +119,7 @@ function findWaitMs(
     isDeepStrictEqual(view(before.rest), view(after.rest));
   const isBeingCreated = last.phase === PROVISIONING && next.phase === PROVISIONING;
   if (isSame((status) => status)) {
+    // Counters alone: once they have rested for 20 s, after 40 s at the latest; during a creation not at all.
     if (isBeingCreated) return undefined;
     const isResting = isDeepStrictEqual(memory.resting?.counters, after.counters);
     const { sinceMs = now, differSinceMs = now } = memory.resting ?? {};
@@ -132,6 +130,7 @@ function findWaitMs(
     );
   }
   if (!isSame(withoutMessages) && !(isBeingCreated && isSame(withoutProgress))) return 0;
+  // Messages, and the progress of a creation: 20 s after the last write. Why a creation without `message` lasts: 60 s after it.
   const isUnexplained = isBeingCreated && next.message === undefined;
   const everyMs = isUnexplained && isSame(withoutCauses) ? CAUSES_EVERY_MS : DETAILS_EVERY_MS;
   return memory.writtenAtMs === undefined ? 0 : remaining(memory.writtenAtMs, everyMs, now);
