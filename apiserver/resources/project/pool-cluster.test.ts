@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createId } from "../../../shared/program/id.ts";
-import { classifyCluster, sortPools } from "./records.ts";
+import { classifyCluster, separatePools } from "./records.ts";
 import { projected, projectedPool } from "./testing.ts";
 
 const orgId = createId();
@@ -19,10 +19,10 @@ test.each([
 });
 
 test("clusters are written whatever is recorded, and pools only with their own cluster", () => {
-  const steps = [{ object: cluster }, { object: pool }];
-  expect(sortPools(steps, new Map([[cluster.id, place]])).writable).toEqual(steps);
-  expect(sortPools(steps, new Map())).toEqual({
-    writable: steps.slice(0, 1),
+  const items = [{ object: cluster }, { object: pool }];
+  expect(separatePools(items, new Map([[cluster.id, place]])).writable).toEqual(items);
+  expect(separatePools(items, new Map())).toEqual({
+    writable: items.slice(0, 1),
     foreign: [],
     unrecorded: [pool.id],
   });

@@ -179,7 +179,7 @@ export function classifyCluster(
 }
 
 /** Observations of objects, without the pools that must not be written. */
-export interface SortedPools<T> {
+export interface SeparatedPools<T> {
   writable: T[];
   /** Ids of pools whose cluster is another one. */
   foreign: string[];
@@ -188,16 +188,16 @@ export interface SortedPools<T> {
 }
 
 /** Takes out pools by the records of their clusters. */
-export function sortPools<T extends { object: ProjectedObject }>(
-  steps: readonly T[],
+export function separatePools<T extends { object: ProjectedObject }>(
+  items: readonly T[],
   recorded: ReadonlyMap<string, RecordedPlace>,
-): SortedPools<T> {
-  const sorted: SortedPools<T> = { writable: [], foreign: [], unrecorded: [] };
-  for (const step of steps) {
-    const { object } = step;
+): SeparatedPools<T> {
+  const separated: SeparatedPools<T> = { writable: [], foreign: [], unrecorded: [] };
+  for (const item of items) {
+    const { object } = item;
     const ownership = isPool(object) ? classifyCluster(object, recorded.get(object.clusterId)) : "own";
-    if (ownership === "own") sorted.writable.push(step);
-    else sorted[ownership].push(object.id);
+    if (ownership === "own") separated.writable.push(item);
+    else separated[ownership].push(object.id);
   }
-  return sorted;
+  return separated;
 }

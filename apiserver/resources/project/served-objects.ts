@@ -52,7 +52,7 @@ const selectCluster = prepareStatement(["orgId", "clusterId"], (db, { orgId, clu
   db
     .select(clusterColumns)
     .from(projectedClusters)
-    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId))),
+    .where(and(isServedCluster(orgId), eq(projectedClusters.id, clusterId))),
 );
 
 /** A cluster of the organization that is not deleted. */
@@ -72,7 +72,7 @@ export async function listClusters(
   filter: ClusterFilter,
 ): Promise<ProjectedCluster[]> {
   const conditions: (SQL | undefined)[] = [
-    orgId === undefined ? isNull(projectedClusters.deletedAt) : isLiveCluster(orgId),
+    orgId === undefined ? isNull(projectedClusters.deletedAt) : isServedCluster(orgId),
   ];
   if (filter.cursor !== undefined) conditions.push(gt(projectedClusters.id, filter.cursor));
   if (filter.status !== undefined) conditions.push(eq(projectedClusters.status, filter.status));
@@ -95,7 +95,7 @@ const selectNodePool = prepareStatement(
     db
       .select(nodePoolColumns)
       .from(projectedNodePools)
-      .where(and(isLivePool(orgId, clusterId), eq(projectedNodePools.id, poolId))),
+      .where(and(isServedPool(orgId, clusterId), eq(projectedNodePools.id, poolId))),
 );
 
 /** A pool of the organization's cluster that is not deleted. */
@@ -115,7 +115,7 @@ const selectNodePools = prepareStatement(
     db
       .select(nodePoolColumns)
       .from(projectedNodePools)
-      .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor)))
+      .where(and(isServedPool(orgId, clusterId), gt(projectedNodePools.id, cursor)))
       .orderBy(asc(projectedNodePools.id))
       .limit(limit),
 );
@@ -132,7 +132,7 @@ export async function listNodePools(
     return db
       .select(nodePoolColumns)
       .from(projectedNodePools)
-      .where(and(isLivePool(orgId, clusterId), gt(projectedNodePools.id, cursor), isSelected))
+      .where(and(isServedPool(orgId, clusterId), gt(projectedNodePools.id, cursor), isSelected))
       .orderBy(asc(projectedNodePools.id))
       .limit(limit + 1);
   }
@@ -148,7 +148,7 @@ export async function listAllNodePools(
   const rows = await db
     .select(nodePoolColumns)
     .from(projectedNodePools)
-    .where(isLivePool(orgId, clusterId))
+    .where(isServedPool(orgId, clusterId))
     .orderBy(asc(projectedNodePools.id));
   return rows;
 }
@@ -174,7 +174,7 @@ export async function isClusterServed(db: Queryable, orgId: string, clusterId: s
   const rows = await db
     .select({ id: projectedClusters.id })
     .from(projectedClusters)
-    .where(and(isLiveCluster(orgId), eq(projectedClusters.id, clusterId)));
+    .where(and(isServedCluster(orgId), eq(projectedClusters.id, clusterId)));
   return rows.length > 0;
 }
 
@@ -218,11 +218,11 @@ export function selectQuotaUse(orgId: string): SQL {
     select object_id, clusters, node_pools, nodes, vcpus, memory_gb from ${writeIntents} where org_id = ${orgId}`;
 }
 
-function isLiveCluster(orgId: string | Placeholder) {
+function isServedCluster(orgId: string | Placeholder) {
   return and(eq(projectedClusters.orgId, orgId), isNull(projectedClusters.deletedAt));
 }
 
-function isLivePool(orgId: string | Placeholder, clusterId: string | Placeholder) {
+function isServedPool(orgId: string | Placeholder, clusterId: string | Placeholder) {
   return and(
     eq(projectedNodePools.orgId, orgId),
     eq(projectedNodePools.clusterId, clusterId),

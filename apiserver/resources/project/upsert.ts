@@ -10,8 +10,8 @@ import {
   closeRecords,
   findRecordedPlaces,
   type RecordedPlace,
-  type SortedPools,
-  sortPools,
+  type SeparatedPools,
+  separatePools,
   upsertRecords,
 } from "./records.ts";
 import { findServedIds, findStored, mayReplace, retireReplaced, type Stored, writeRows } from "./rows.ts";
@@ -28,17 +28,16 @@ export interface Projected {
 }
 
 /**
- * Projects observations in one transaction with everything that follows from them: durable records, the
- * transition log, the status events of the live feed and the events for webhooks. An observation older than the
- * stored one changes nothing. Every statement handles many objects, so the number of round trips does not grow with
- * them. By `config` entries of the audit log about deletions may wait for the names of the deleters.
+ * Projects observations, in one transaction, with all that follows from them: records, transition log, events of the feed and for
+ * webhooks. One that is older than the stored row changes nothing. By `config` audit rows of deletions may wait for the names of
+ * the deleters. The number of statements does not grow with that of the objects.
  */
 export async function projectObservations(
   tx: Queryable,
   observations: readonly Observation[],
   config: AuditEventsConfig = {},
 ): Promise<Projected> {
-  await lockObjects(tx, observations);
+  await beginProjection(tx, observations);
   const refused: string[] = [];
   const unrecorded: string[] = [];
   const written = new Map<string, RecordedPlace>();
@@ -65,10 +64,10 @@ export async function projectObservations(
 }
 
 /**
- * One writer per object; always in the same order, so that two transactions never deadlock. From here on statements are
- * planned each time: a plan cached while the tables were empty, as in a rebuild, scans them entirely.
+ * Locks the objects, always in the same order, so that two transactions never deadlock; and has each later statement planned anew:
+ * a plan cached while the tables were empty, as in a rebuild, scans them entirely.
  */
-async function lockObjects(tx: Queryable, observations: readonly Observation[]): Promise<void> {
+async function beginProjection(tx: Queryable, observations: readonly Observation[]): Promise<void> {
   const uids = [...new Set(observations.map(({ object }) => object.uid))].sort();
   if (uids.length === 0) return;
   await tx.execute(sql`select set_config('plan_cache_mode', 'force_custom_plan', true),
@@ -103,13 +102,11 @@ async function upsert(
     if (kind === "cluster" && records.has(object.id)) written.set(object.id, placeOf(object));
   const isRefused = (one: Upsert) => needsRecord(one) && !records.has(one.object.id);
   const accepted = upserts.filter((one) => !isRefused(one));
-  const recordedStatuses = await findRecordedStatuses(
-    tx,
-    kind,
-    accepted.filter(({ stored }) => stored === undefined).map(toObject),
-    records,
-    eventsBefore,
-  );
+  const unstored = accepted.filter(({ stored }) => stored === undefined).map(toObject);
+  // Before the new rows: an id and a namespaced name are unique among the rows that are not deleted.
+  const replacedStatuses = await retireReplaced(tx, kind, unstored);
+  const lost = unstored.filter(({ id }) => !replacedStatuses.has(id) && records.get(id) === "updated");
+  const lostStatuses = await findLostStatuses(tx, lost, eventsBefore);
   await writeRows(tx, kind, accepted.map(toObject));
   const deleted = accepted.filter(({ object, stored }) => isNewlyDeleted(stored?.object, object));
   await recordExternalAudits(
@@ -131,7 +128,8 @@ async function upsert(
     refused: [...foreign, ...upserts.filter(isRefused).map(({ object }) => object.id)],
     unrecorded,
     events: accepted.flatMap(({ object, stored }) => {
-      const previousStatus = stored?.status ?? recordedStatuses.get(object.id) ?? null;
+      const previousStatus =
+        stored?.status ?? replacedStatuses.get(object.id) ?? lostStatuses.get(object.id) ?? null;
       return previousStatus === object.status ? [] : [toStatusEvent(object, previousStatus)];
     }),
   };
@@ -146,13 +144,13 @@ async function separateForeignPools(
   kind: Batch["kind"],
   upserts: readonly Upsert[],
   written: ReadonlyMap<string, RecordedPlace>,
-): Promise<SortedPools<Upsert>> {
+): Promise<SeparatedPools<Upsert>> {
   if (kind === "cluster") return { writable: [...upserts], foreign: [], unrecorded: [] };
   const introduced = upserts.filter(needsRecord);
   const clusterIds = introduced.map(({ object }) => clusterIdOf(object)).filter((id) => !written.has(id));
   const recorded = await findRecordedPlaces(tx, "cluster", clusterIds);
-  const sorted = sortPools(introduced, new Map([...recorded, ...written]));
-  return { ...sorted, writable: [...upserts.filter((one) => !needsRecord(one)), ...sorted.writable] };
+  const separated = separatePools(introduced, new Map([...recorded, ...written]));
+  return { ...separated, writable: [...upserts.filter((one) => !needsRecord(one)), ...separated.writable] };
 }
 
 function placeOf({ orgId, namespace, name }: ProjectedObject): RecordedPlace {
@@ -177,25 +175,19 @@ function needsRecord({ object, stored }: Pick<Upsert, "object" | "stored">): boo
   );
 }
 
-/**
- * The last recorded status of objects without a row: that of the object that each replaced, or, for a lost row that is
- * being rebuilt, that of the last event in the feed.
- */
-async function findRecordedStatuses(
+/** The last reported status of objects whose rows were lost and are being rebuilt, by id. */
+async function findLostStatuses(
   tx: Queryable,
-  kind: Batch["kind"],
   objects: readonly ProjectedObject[],
-  records: ReadonlyMap<string, "created" | "updated">,
   eventsBefore: readonly NewStatusEvent[],
 ): Promise<Map<string, string>> {
-  const recorded = await retireReplaced(tx, kind, objects);
-  const lost = objects.filter(({ id }) => !recorded.has(id) && records.get(id) === "updated");
-  const statuses = await findLastStatuses(tx, lost.map(subjectOf));
-  lost.forEach((object, n) => {
-    const status = findLastIn(eventsBefore, object) ?? statuses[n];
-    if (status !== undefined) recorded.set(object.id, status);
-  });
-  return recorded;
+  const inFeed = await findLastStatuses(tx, objects.map(subjectOf));
+  return new Map(
+    objects.flatMap((object, n): [string, string][] => {
+      const status = findLastIn(eventsBefore, object) ?? inFeed[n];
+      return status === undefined ? [] : [[object.id, status]];
+    }),
+  );
 }
 
 /** Events are appended last, so those of an earlier batch are not in the feed yet. */
