@@ -25,10 +25,9 @@ export function newEvent<Data extends z.ZodType>(
 }
 
 /**
- * Writes events, each with the ids of the enabled webhooks of its organization that subscribe to its type, as this
- * transaction sees them (`subscribed_webhooks`, a function of the database). After the commit each of them gets a
- * delivery (`fanOutEvents`), which is sent at least once. Call it in the transaction of the state that causes the events;
- * it locks nothing.
+ * Writes events in the transaction of the state that causes them, and locks nothing. Each lists the enabled webhooks that
+ * subscribe to its type in its organization (`subscribed_webhooks`, a function of the database); after the commit each of
+ * these gets a delivery (`fanOutEvents`), which is sent at least once.
  */
 export async function emitWebhookEvents(tx: Queryable, events: readonly NewWebhookEvent[]): Promise<void> {
   if (events.length === 0) return;

@@ -14,7 +14,7 @@ export type MutablePoolField = keyof typeof NODE_POOL_WIRE_NAMES;
 type MutablePoolSpec = Pick<NodePoolSpec, MutablePoolField>;
 
 /**
- * A parsed PUT body: only what was sent is present; null is "no change" for the settings that have a platform
+ * A parsed PUT body: only what was sent is present; null removes the end date, and is "no change" for a setting with a platform
  * default. `fixed` holds, by wire name, the settings of creation that the body repeats.
  */
 export interface NodePoolChange {
@@ -34,10 +34,9 @@ type MergeResult =
 const MUTABLE_FIELDS = Object.keys(NODE_POOL_WIRE_NAMES) as MutablePoolField[];
 
 /**
- * Merges a PUT body with the current pool: an omitted field keeps its value, null on a timeout or
- * scale-down setting changes nothing and removes an end date, a setting fixed at creation may be repeated but not changed, and the merged
- * result must hold every rule between fields. `patch` is the merge patch of `spec` with just the fields whose value
- * changes (a removed node label is null); it is empty when the body requests what is there already.
+ * Merges a PUT body with the current pool, whose omitted fields keep their values. A setting of creation may be repeated but not
+ * changed, and the result must hold every rule between fields. `patch` is the merge patch of `spec` with only the fields
+ * that change (a removed node label is null): empty when the body requests what is there already.
  */
 export function mergeNodePoolUpdate(current: CurrentPool, change: NodePoolChange): MergeResult {
   const { spec } = current.object;

@@ -115,12 +115,12 @@ export async function updateNodePool(
         throw new ApiError("conflict", "The node pool is being deleted; it can no longer be changed.");
       const { patch, merged, changed } = merge;
       const labels = findNewLabels(spec.nodeLabels, merged.nodeLabels);
-      const [missing, ...others] = [
+      const [first, ...others] = [
         ...checkPoolCapabilities({ node_labels: labels }, capabilities),
         ...(changed.includes("expiresAt") ? refusePastEnd(merged.expiresAt, deps.now()) : []),
       ];
-      if (missing !== undefined) throw validationFailed([missing, ...others]);
-      const quota = assessChange(deps, amountsOfUpdate(current, merged), {
+      if (first !== undefined) throw validationFailed([first, ...others]);
+      const assessed = assessChange(deps, amountsOfUpdate(current, merged), {
         change: {
           ...pool,
           before: toBilledPool(pool.id, spec, current.object),
@@ -132,7 +132,7 @@ export async function updateNodePool(
         spec: patch,
         before: auditNodePool(spec, changed),
         after: auditNodePool(merged, changed),
-        ...quota,
+        ...assessed,
         name: typeof patch.displayName === "string" ? patch.displayName : undefined,
       };
     },

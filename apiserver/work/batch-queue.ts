@@ -86,8 +86,8 @@ export function createBatchQueue<Work>(options: BatchQueueOptions<Work>): BatchQ
         for (const work of batch) await runBatch([work]);
         return;
       }
-      const work = batch.map((item) => options.keyOf(item));
-      const fields = { queue: options.name, work, message: describeFailure(error) };
+      const keys = batch.map((item) => options.keyOf(item));
+      const fields = { queue: options.name, work: keys, message: describeFailure(error) };
       options.log.warn(fields, "work failed; retried shortly");
       for (const work of batch) addLater(work);
     }

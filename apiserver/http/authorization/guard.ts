@@ -102,10 +102,9 @@ export function isPlatformAdmin(principal: Principal): boolean {
 }
 
 /**
- * Authorizes once more, in the transaction of the change: a body can take 30 s to arrive, in which a membership or a
- * token may end. Takes the organization's row lock, which every end of a right takes too. Throws 403 for a permission
- * or a token that has ended, 404 for a membership or an organization that has ended, as a fresh request gets, and 409
- * conflict for an organization that is being deleted.
+ * Authorizes once more, in the transaction of the change, for a right may end in the 30 s that a body can take. Locks the
+ * organization's row, as every end of a right does. Throws 403 for a permission or token that has ended, 404 for a membership
+ * or an organization that has ended, and 409 conflict for an organization that is being deleted.
  */
 export async function confirmAccess(
   control: Pick<AccessControl, "lockMembership">,

@@ -28,9 +28,9 @@ import type { TenantSlot } from "./tenant-slot.ts";
 export interface Caller<C = unknown> {
   author: Author;
   /**
-   * Confirms the right to this request: as the first statement of the transaction of its change, whose lock on the
-   * organization's row it holds until the end, or without a transaction right before an effect outside of Postgres. Throws
-   * what `confirmAccess` throws.
+   * Confirms the right to this request, as the first statement of its change's transaction, which then holds the lock of the
+   * organization's row, or right before an effect outside of Postgres. Throws what `confirmAccess` throws. Of an operation
+   * outside an organization it confirms nothing: the credential was checked when it came.
    */
   confirm: (tx: Queryable) => Promise<C>;
   /** Undefined for what was authorized before: it waits for no request. */

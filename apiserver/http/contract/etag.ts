@@ -30,10 +30,9 @@ export function readPreconditions(c: Context): Preconditions {
 }
 
 /**
- * Refuses with 412 when If-Match names another version than `tag` (undefined: there is no such record yet), or
- * If-None-Match names this one or any (`*`). Of If-Match only the part before the first `-` counts: of a custom
- * resource that is the generation, so that a change of status never fails a write. A weak tag never matches it (section
- * 13.1.1).
+ * Refuses with 412 when If-Match names another version than `tag` (undefined: there is no such record yet), or If-None-Match
+ * this one or any (`*`). Only the part of If-Match before the first `-` counts, of a custom resource the generation: a change
+ * of status fails no write. A weak tag never matches (section 13.1.1).
  */
 export function requireMatch(preconditions: Preconditions | undefined, tag: string | undefined): void {
   const { ifMatch, ifNoneMatch } = preconditions ?? {};

@@ -23,7 +23,7 @@ export function kindOf({ kind }: Pick<WriteIntent, "kind">): Kind<KubeObject> {
   return KINDS[kind] as unknown as Kind<KubeObject>;
 }
 
-/** The served form of an object that was written; undefined for an access, which is not projected. */
+/** The projected form of an object that was written; undefined for an access, which is not projected. */
 export function projectWritten(
   { kind, orgId, scope }: Pick<WriteIntent, "kind" | "orgId" | "scope">,
   object: KubeObject,
@@ -55,7 +55,7 @@ export interface Collection<T extends KubeObject, P extends ObjectRef> {
   takenNameCode: "already_exists" | "validation_failed";
   /** The wire name of each setting, by its path inside `spec`. */
   wireNames: Readonly<Record<string, string>>;
-  /** Converts the object to its served form. */
+  /** Converts the object to its projected form. */
   project: (object: T) => P;
   /** Brings the projection up to date with what was read or written. */
   save: (tx: Queryable, observation: ObservedObject<P>, config: AuditEventsConfig) => Promise<unknown>;

@@ -51,17 +51,14 @@ interface CreateRequest<T extends KubeObject, P, E>
   /** What is created before the object, and is no use without it. */
   parts?: readonly NewObject[];
   created: Omit<NewObject<T>, "collection">;
-  /** The served record of the object, for a repeated request. */
+  /** The object as it is served now, for a repeated request; undefined = it is deleted. */
   findServed: (db: Queryable) => Promise<P | undefined>;
 }
 
 /**
- * Creates a custom resource, after its parts, exactly once. The intents, which reserve names and quotas, are committed
- * before any object is written; the object is created last: once it exists, the create will be completed. Then
- * projection and audit row are committed together. Safe to repeat with the same id, also after a crash at any point:
- * what an earlier attempt has begun is completed as that one has fixed it. Throws 422 for what the Kubernetes API
- * refuses, what `caller.confirm`, `check` and `requireFreeName` throw, 409 conflict when the object was deleted since,
- * or its object name belongs to another one, and the KubeError of a write that is not confirmed.
+ * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes
+ * what it began. Throws what `caller.confirm`, `check` and `requireFreeName` throw, 422 for what Kubernetes refuses, 409 conflict
+ * when the object was deleted since or another has its object name, and the KubeError of a write that is not confirmed.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,
@@ -70,6 +67,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   request: CreateRequest<T, P, E>,
 ): Promise<WriteResult<P, E>> {
   if (request.dryRun === true) return dryRunCreate(deps, caller, collection, request);
+  // They reserve names and quotas before any object is written; the object comes last, and once it exists all is completed.
   const intents = await openCreate(deps, caller, collection, request);
   if (intents === undefined) {
     const served = await request.findServed(deps.db);

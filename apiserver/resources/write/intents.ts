@@ -70,10 +70,9 @@ export async function insertIntents(
 type Named = Pick<Collection<never, never>, "noun" | "parent" | "takenNameCode">;
 
 /**
- * Throws unless a name is free in the parent, letter case aside, for an object that is about to take it: 409
- * already_exists or 422 validation_failed, as the collection says, when another object has it, and 409
- * operation_in_progress while another one is being written with it. Under the organization's row lock, to the end of
- * which the caller inserts the intent. An earlier write of the same object gives the name up.
+ * Throws unless a name, letter case aside, is free in the parent for this object: 409 already_exists or 422 (`takenNameCode`) when
+ * another one has it, 409 operation_in_progress while another one is being written with it. An earlier write of the same object
+ * gives the name up. Call it, and insert the intent, under the lock of the organization's row.
  */
 export async function requireFreeName(
   tx: Queryable,
@@ -144,7 +143,7 @@ export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<v
   if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.author, intent.entry);
 }
 
-/** The write that made the version which this one builds on. */
+/** The write that made the version which this one builds on: none that builds on that version itself, also of the same request. */
 function isBefore({ objectId, uid, previousRequestId, resourceVersion }: WriteIntent): SQL | undefined {
   if (uid === null || previousRequestId === null || resourceVersion === null) return undefined;
   return and(

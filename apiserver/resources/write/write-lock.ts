@@ -11,10 +11,9 @@ const MAX_WAITING = 50;
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Runs a write of a custom resource when all writes of it that came before to this process have ended, in the order in
- * which they came; a write by another replica makes the patch fail, and it is tried again. A caller that waits holds no
- * slot of its tenant, and stops waiting when the client disconnects. What was authorized before, such as a revocation,
- * does not wait. Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
+ * Runs a write of a custom resource after all that came to this process before it, in their order. Who waits holds no slot of
+ * the tenant, and stops when the client disconnects; what was authorized before, such as a revocation, does not wait.
+ * Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,

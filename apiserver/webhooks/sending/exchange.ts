@@ -24,10 +24,9 @@ const MAX_INFORMATIONAL = 20;
 export class StaleConnectionError extends Error {}
 
 /**
- * Sends one request and reads its response. The status and the headers decide: what happens to the body after them, also
- * the deadline and the caller's abort, only shortens it. Rejects with the error of the connection, with an AttemptError
- * of class `timeout` or `protocol`, or with the reason of the signal. The connection is closed unless the whole response
- * was read.
+ * Sends one request and reads its response. Once status and headers are there, a failure, the deadline or the abort only shortens
+ * the body; before, it rejects with the connection's error, an AttemptError `timeout` or `protocol`, or the signal's reason.
+ * The connection is closed unless the whole response was read.
  */
 export function exchange(options: RequestOptions, limits: ExchangeOptions): Promise<ReceivedResponse> {
   const { body, deadline, maxBodyBytes, signal } = limits;

@@ -137,14 +137,9 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const ADDRESS_TIMEOUT_MS = 1000;
 
 /**
- * Creates what sends webhooks, by POST and HTTP/1.1 over TLS. No redirect is followed, and no body is decompressed.
- *
- * The host of the URL is checked at every new connection: an address itself, of a name all its addresses, one refused
- * address refuses them all, and only those that were checked are connected to. A kept connection goes to an address
- * that was checked when it was opened, so a name that points elsewhere since then cannot lead to a refused address; it
- * is followed with the next new connection, after `maxAgeMs` at the latest.
- *
- * A kept connection that the server has closed meanwhile is replaced by another within the same attempt.
+ * Creates what sends webhooks, by POST and HTTP/1.1 over TLS; no redirect is followed, no body decompressed. At every new
+ * connection all addresses of the URL's host are checked, one that is refused refuses them all, and only a checked one is
+ * connected to. A name that points elsewhere by now is followed after `maxAgeMs` at the latest, by the next connection.
  */
 export function createWebhookSender(options: SenderOptions): Sender {
   const { guard, resolver, timeoutMs = TIMEOUT_MS, maxBodyBytes = MAX_BODY_BYTES } = options;
@@ -187,7 +182,10 @@ export function createWebhookSender(options: SenderOptions): Sender {
   };
 }
 
-/** Ends, because each stale connection has left the pool, and by the deadline. */
+/**
+ * Replaces a kept connection that the server has closed meanwhile by another. Ends, because each of them has left the pool, and by
+ * the deadline.
+ */
 async function exchangeOnOpenConnection(
   request: Parameters<typeof exchange>[0],
   limits: ExchangeOptions,
