@@ -1,6 +1,7 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
 import type { Deps } from "../deps.ts";
@@ -38,26 +39,30 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Dependencies that work until an object is written: the next transaction is rejected. */
-function dieAfterWrite(deps: Deps): Deps {
-  let isDead = false;
-  const kube: Deps["kube"] = {
-    ...deps.kube,
-    create: async (kind, object, options) => {
-      const written = await deps.kube.create(kind, object, options);
-      isDead = true;
+/** Runs it after each write that the Kubernetes API has made. */
+function afterWrites(kube: Deps["kube"], run: () => void): Deps["kube"] {
+  return {
+    ...kube,
+    create: async (...args) => {
+      const written = await kube.create(...args);
+      run();
       return written;
     },
     jsonPatch: async (...args) => {
-      const written = await deps.kube.jsonPatch(...args);
-      isDead = true;
+      const written = await kube.jsonPatch(...args);
+      run();
       return written;
     },
-    delete: async (...args) => {
-      await deps.kube.delete(...args);
-      isDead = true;
-    },
+    delete: (...args) => kube.delete(...args).then(run),
   };
+}
+
+/** Dependencies that work until an object is written: the next transaction is rejected. */
+function dieAfterWrite(deps: Deps): Deps {
+  let isDead = false;
+  const kube = afterWrites(deps.kube, () => {
+    isDead = true;
+  });
   const transaction: Deps["db"]["transaction"] = (...args) => {
     if (!isDead) return deps.db.transaction(...args);
     isDead = false;
@@ -149,6 +154,46 @@ describe("a process killed between the object and its audit row", () => {
     expect((await auditOf(cluster.id)).at(-1)).toEqual(["cluster.delete", "killed-5", undefined]);
     expect(await pending()).toEqual([]);
   });
+});
+
+test.each([
+  ["504 of kube-apiserver, whose store goes on", 504],
+  ["500 of its store", 500],
+  ["503 of a load balancer", 503],
+  ["no response", 0],
+])("a write that was made has one audit row although its answer is an error: %s", async (_answer, status) => {
+  const { cluster, pool: other } = await make();
+  const lost = new KubeError({ status, reason: "Lost", kubeMessage: "etcdserver: request timed out" });
+  const lose = () => {
+    throw lost;
+  };
+  const losing = { ...api.deps, kube: afterWrites(api.deps.kube, lose) };
+  const id = createId();
+  const spec = { ...other.object.spec, displayName: "lost" };
+  await createNodePool(losing, callerOf("lost-1"), cluster, { id, objectName: `lost-${id.slice(-5)}`, spec });
+  const { object } = await updateNodePool(losing, callerOf("lost-2"), other, change(2));
+  expect(object.object.spec.desiredNodes).toBe(2);
+  await expect(deleteNodePool(losing, callerOf("lost-3"), object)).rejects.toBe(lost);
+  await sweep();
+  await sweep();
+  expect(await auditOf(id)).toEqual([["node_pool.create", "lost-1", 1]]);
+  expect(await auditOf(other.id)).toEqual([
+    ["node_pool.update", "lost-2", 2],
+    ["node_pool.delete", "lost-3", undefined],
+  ]);
+});
+
+test("a deletion is accepted and has its audit row although its result cannot be read", async () => {
+  const { pool } = await make();
+  let isDeleted = false;
+  const kube = afterWrites(api.deps.kube, () => {
+    isDeleted = true;
+  });
+  const get: Deps["kube"]["get"] = (...args) => (isDeleted ? Promise.reject(unread) : kube.get(...args));
+  const unread = new KubeError({ status: 504, reason: "Timeout", kubeMessage: "no response" });
+  const { object } = await deleteNodePool({ ...api.deps, kube: { ...kube, get } }, callerOf("unread"), pool);
+  expect(object.object.metadata.deletionTimestamp).toBeDefined();
+  expect(await auditOf(pool.id)).toEqual([["node_pool.delete", "unread", undefined]]);
 });
 
 describe("a write that had no effect leaves no audit row and no intent", () => {

@@ -92,16 +92,19 @@ export class KubeError extends Error {
     return this.status === 0 && this.reason === "Aborted";
   }
 
+  /** A webhook of admission could not be called: nothing was stored. */
+  get isWebhookUnavailable(): boolean {
+    return this.status === 500 && this.kubeMessage.includes("failed calling webhook");
+  }
+
   /**
-   * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called (500 "failed calling
-   * webhook"), no right to the request: an API server that has just started grants none until it has read the roles; or
+   * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called, no right to the request: an API server that has just started grants none until it has read the roles; or
    * a ResourceQuota that kube-controller-manager has not counted yet.
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;
     if (this.status === 403) return NOT_READY.some((form) => form.test(this.kubeMessage));
-    if (this.status === 500) return this.kubeMessage.includes("failed calling webhook");
-    return [429, 502, 503, 504].includes(this.status);
+    return this.isWebhookUnavailable || [429, 502, 503, 504].includes(this.status);
   }
 }
 

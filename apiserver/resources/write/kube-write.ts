@@ -34,7 +34,7 @@ export async function createOrAdopt<T extends KubeObject>(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.isAlreadyExists) return adopt(kube, kind, object);
-    if (dryRun || !error.isUnavailable || isNotApplied(error)) throw error;
+    if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
     if (idOf(found) !== idOf(object)) throw error;
     return found;
@@ -62,7 +62,7 @@ export async function patchLive<T extends KubeObject>(
     if (error.isConflict || error.isNotFound) return undefined;
     // A failed `test` of a JSON Patch is 422 Invalid, like a field that is refused: a read tells them apart.
     if (error.isInvalid && (await hasChanged(kube, kind, live))) return undefined;
-    if (dryRun || !error.isUnavailable || isNotApplied(error)) throw error;
+    if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, live.metadata, error);
     if (requestIdOf(found) === patch.requestId) return found;
     throw error;
@@ -96,7 +96,9 @@ export async function deleteLive<T extends KubeObject>(
     if (!isStale) throw error;
   });
   if (dryRun) return isStale ? undefined : { object: asDeleting(live, now), deleted: false };
-  const left = await kube.get(kind, namespace, name);
+  const read = kube.get(kind, namespace, name, { timeoutMs: READ_BACK_MS });
+  // A deletion that was accepted is answered although its result cannot be read.
+  const left = await read.catch(() => (isStale ? live : asDeleting(live, now)));
   const deleted = left === undefined || left.metadata.uid !== uid;
   if (deleted) return { object: asDeleting(live, now), deleted };
   return isStale && left.metadata.deletionTimestamp === undefined ? undefined : { object: left, deleted };
@@ -134,9 +136,14 @@ async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, obje
   });
 }
 
-/** Whether a failed write certainly changed nothing: it was refused, or it was never sent. */
+/**
+ * Whether a failed write certainly changed nothing: it was refused or never sent. After a 5xx it may be made all the same, for
+ * kube-apiserver ends a request while its store goes on, and a load balancer loses responses.
+ */
 export function isNotApplied(error: unknown): boolean {
-  return error instanceof KubeError && (error.status !== 0 || wasNeverSent(error));
+  if (!(error instanceof KubeError)) return false;
+  const isRefused = error.status > 0 && error.status < 500;
+  return isRefused || error.isWebhookUnavailable || wasNeverSent(error);
 }
 
 /**
@@ -160,18 +167,12 @@ export function toRefusal(error: unknown, wireNames: Readonly<Record<string, str
 /** Those that exceed the organization's quotas, and those that are being deleted, count in a Namespace. */
 function objectQuotaExceeded(cause: KubeError): ApiError {
   const isPool = cause.details?.kind === nodePoolKind.plural;
-  const noun = isPool ? "node pools" : "clusters";
+  const [noun, field] = isPool ? ["node pools", "node_pools"] : ["clusters", "clusters"];
   return new ApiError(
     "quota_exceeded",
     `The organization has as many ${noun} as it may, those that wait for a quota and those that are being deleted included. Delete unused ones, or ask the platform's operator for a higher quota.`,
     {
-      details: [
-        {
-          field: isPool ? "node_pools" : "clusters",
-          code: "out_of_range",
-          message: `there are as many ${noun} as there may be`,
-        },
-      ],
+      details: [{ field, code: "out_of_range", message: `there are as many ${noun} as there may be` }],
       cause,
     },
   );

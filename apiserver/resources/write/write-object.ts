@@ -61,8 +61,8 @@ interface DeleteRequest<P, E> extends WriteRequest {
 }
 
 /**
- * A last attempt that begins then ends within the 55 s of a request, and the 60 s lease of its Idempotency-Key: one
- * Kubernetes write takes at most 25 s, and a read after it 5 s.
+ * A last attempt that begins then ends within the 55 s of a request, and the 60 s lease of its Idempotency-Key: a Kubernetes
+ * write takes at most 25 s, and a read after it 5 s. What a slow read before it delays is completed by `write-intents`.
  */
 const RETRY_FOR_MS = 25_000;
 
@@ -73,7 +73,7 @@ const RETRY_CAP_MS = 200;
 
 /**
  * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as its
- * spec is the one that was read. Changes of one process are made in the order in which they came. A change by another
+ * spec is the one that was read. Requests of one process are made in the order in which they came. A change by another
  * process or client leads to another read and decision, for at most 25 s, then 409.
  * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and
  * `writeObject` throw.
