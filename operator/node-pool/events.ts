@@ -9,6 +9,7 @@ import { findLongWait } from "../events/long-wait.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { describeLeavingMachine } from "./deletion.ts";
 import type { ObservedPool } from "./observe.ts";
+import { composeId } from "./status.ts";
 
 /** What the operator does to a pool, as the `action` of its Events. */
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "ReplaceNode" | "Delete";
@@ -61,12 +62,14 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
 
 /** One Event about a pool, with the labels by which it is found by pool and by cluster. */
 export function composePoolEvent(
-  { pool, cluster, candidateId }: ObservedPool,
+  observed: ObservedPool,
   { type, reason, action, message }: PoolEvent,
 ): RecordedEvent {
+  const { pool, cluster } = observed;
+  const id = idOf(pool) ?? composeId(observed).id;
   const labels = {
     [LABEL_SOURCE]: "operator",
-    [LABEL_NODE_POOL_ID]: idOf(pool) ?? candidateId,
+    ...(id !== undefined && { [LABEL_NODE_POOL_ID]: id }),
     ...(cluster?.id !== undefined && { [LABEL_CLUSTER_ID]: cluster.id }),
   };
   const note = `Node pool ${displayNameOf(pool)}: ${message}`;

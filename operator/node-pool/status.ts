@@ -113,8 +113,8 @@ export function findPoolIdentityProblem({
   return findIdentityProblem(organization, olderDuplicate, readIdentity(pool, capi !== undefined));
 }
 
-/** The id, once it is accepted. */
-function composeId(observed: ObservedPool): { id?: string } {
+/** The id, once it is accepted: of a pool with another one's identity it is none. */
+export function composeId(observed: ObservedPool): { id?: string } {
   const { pool } = observed;
   const known = pool.status?.id;
   if (known !== undefined) return { id: known };

@@ -98,8 +98,8 @@ export interface PlanContext<T extends KubeObject> {
 
 /**
  * Applies a plan: metadata, apply, remove, status, events, ended conditions, finalizer. Stops at the first failure: a
- * StepError for a step, a KubeError for the object itself, a conflict where the status was decided on an old state. A
- * plan for a missing object does nothing. Applying the same plan again is safe.
+ * StepError for a step, a KubeError for the object itself, a conflict where the status was decided on an old state. Ends
+ * without an error when the object is missing, though its steps may have been made. Applying the same plan again is safe.
  */
 export async function applyPlan<T extends KubeObject, Status>(
   context: PlanContext<T>,
@@ -166,8 +166,9 @@ async function releaseFinalizer<T extends KubeObject>(context: PlanContext<T>, o
     { op: "test", path, value: context.finalizer },
     { op: "remove", path },
   ];
-  const { fieldManager, signal } = context;
-  await context.client.jsonPatch(context.kind, namespace, name, operations, { fieldManager, signal });
+  const { client, kind, fieldManager, signal } = context;
+  const written = await client.jsonPatch(kind, namespace, name, operations, { fieldManager, signal });
+  context.onWritten(kind, written.metadata.resourceVersion ?? "");
 }
 
 async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: Step): Promise<void> {
