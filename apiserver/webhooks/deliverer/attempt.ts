@@ -25,7 +25,7 @@ export interface AttemptParts {
   signal: AbortSignal;
 }
 
-/** Makes one attempt of a delivery. Never rejects: a fault of Marina's own postpones the delivery. */
+/** Makes one attempt of a delivery. Never rejects: a fault of Marina's own pauses the queue of its webhook for a minute. */
 export async function attempt(
   { send, signerOf, now, log, signal }: AttemptParts,
   delivery: ClaimedDelivery,

@@ -47,7 +47,7 @@ export interface Completion {
   outcome: Attempted | Postponed | Released;
 }
 
-/** What became of a completion: `lost` when its claim had ended and another process may have taken the delivery. */
+/** What became of a completion: `lost` when its claim is no longer in the queue. */
 export type CompletionResult = "delivered" | "retried" | "failed" | "postponed" | "released" | "lost";
 
 interface LockedQueue extends EndpointHealth {
@@ -65,8 +65,8 @@ interface DeliveryChange {
 
 /**
  * Writes attempts, what becomes of their deliveries and the health of the endpoints, in one transaction, and ends the
- * claims. A completion whose claim another process has taken over changes nothing: that process writes its own attempt.
- * Returns the result of each completion, in order.
+ * claims. A completion whose claim is no longer in the queue changes nothing: the process that has taken the delivery
+ * writes its own attempt. Returns the result of each completion, in order.
  */
 export async function completeDeliveries(
   db: Database,

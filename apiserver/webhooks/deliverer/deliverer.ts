@@ -15,11 +15,11 @@ import type { DeliveryMetrics } from "./metrics.ts";
 const POLL_MS = 1000;
 /** Between two claims: so that one takes many deliveries when many are due. */
 const MIN_CLAIM_INTERVAL_MS = 10;
-/** With fewer free slots than this part, the next claim waits for more of them, for `BUSY_POLL_MS` at most. */
+/** With fewer free slots than this part, the next claim waits for more of them, for about `BUSY_POLL_MS`. */
 const CLAIM_SHARE = 0.25;
 /** Deliveries that wait for their completion to be written, for each attempt at once; more are not claimed. */
 const MAX_UNWRITTEN_PER_ATTEMPT = 2;
-/** While something is due that may not be taken: another process holds its queue, or its organization has no capacity. */
+/** While something may be due that is not taken: another process holds its queue, its organization has no capacity, or few slots are free. */
 const BUSY_POLL_MS = 100;
 const GATHER_COMPLETIONS_MS = 10;
 const COMPLETION_BATCH = 400;
@@ -132,9 +132,12 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
 
   async function claimAndAttempt(): Promise<number> {
     const claimed = hasCapacity() ? await claim() : [];
-    await attemptAll(claimed);
-    if (claimed.length > 0) return MIN_CLAIM_INTERVAL_MS;
-    return hasCapacity() ? toWaitMs(await findNextDueMs(db)) : POLL_MS;
+    if (claimed.length > 0) {
+      await attemptAll(claimed);
+      return MIN_CLAIM_INTERVAL_MS;
+    }
+    if (hasCapacity()) return toWaitMs(await findNextDueMs(db));
+    return slots.free() > 0 ? BUSY_POLL_MS : POLL_MS;
   }
 
   async function run(): Promise<void> {

@@ -12,7 +12,7 @@ const MIN_INTERVAL_MS = 10;
 
 /**
  * Makes the deliveries of events until the signal aborts. When a batch fails, each of its events is tried alone: one
- * that fails, because the queue of its webhook is locked, delays no other.
+ * that fails, because the queue of its webhook is locked for a second, delays those after it by that second.
  */
 export async function runFanOut(
   { db, log, onFannedOut }: { db: Database; log: Logger; onFannedOut: () => void },

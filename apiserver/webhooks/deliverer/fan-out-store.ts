@@ -78,7 +78,7 @@ async function insertDeliveries(tx: Queryable, events: readonly PendingEvent[]):
     from json_to_recordset(${JSON.stringify(input)}::text::json)
       as input(id uuid, event_id uuid, webhook_id uuid)
     join webhook_events event on event.id = input.event_id
-    join webhooks webhook on webhook.id = input.webhook_id
+    join webhooks webhook on webhook.id = input.webhook_id and webhook.org_id = event.org_id
       and (webhook.deleted_at is null or webhook.deleted_at > now())
     on conflict do nothing
     returning webhook_id as "webhookId"`);
