@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isPastEnd, isSameEnd } from "../../shared/crd/expiry.ts";
+import { isPastEnd, isSameEnd } from "../../shared/crd/fields.ts";
 import type { VersionCatalogue } from "../../shared/crd/kubernetes-version.ts";
 import type { Labels } from "../../shared/crd/labels.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";

@@ -11,11 +11,13 @@ import {
   type TenantDeadlines,
 } from "../../shared/tenant/connect.ts";
 import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
+import { readUpgradeChecks } from "../../shared/tenant/upgrade/read-checks.ts";
 import type { Deps } from "../deps.ts";
 import type { Membership } from "../http/authorization/permissions.ts";
 import { ApiError } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { readAdminSecret, requireAccessible } from "./credentials/admin-kubeconfig.ts";
+import type { UpgradeChecks } from "./upgrade-decision.ts";
 
 /** What the API server of a cluster did not say, and why. */
 export interface Unknown {
@@ -41,6 +43,17 @@ export function presentTo<T>({ rights }: Pick<Membership, "rights">, read: T | U
 /** The reader for a caller with this membership. */
 export function readerFor(reader: TenantReader, { rights }: Pick<Membership, "rights">): TenantReader {
   return rights.has("clusters:access") ? reader : WITHOUT_ACCESS;
+}
+
+/** What an upgrade to each of the targets finds in the cluster itself, blocking checks first; nothing is read without one. */
+export async function readChecks(
+  reader: TenantReader,
+  cluster: ProjectedCluster,
+  targets: readonly string[],
+): Promise<(target: string) => UpgradeChecks> {
+  if (targets.length === 0) return () => [];
+  const found = await reader.read(cluster, (client) => readUpgradeChecks(client, targets));
+  return (target) => ("unknown" in found ? found : (found.get(target) ?? []));
 }
 
 /** The waits for the slots and for the kubeconfig count. `limits` for tests, which have less time. */

@@ -2,8 +2,8 @@ import diagnostics from "node:diagnostics_channel";
 import { readFileSync } from "node:fs";
 import { runForTenant } from "../../shared/program/tenant-context.ts";
 import { readLeftovers } from "./leftovers.ts";
+import { readChecks } from "./tenant-reader.ts";
 import { aCluster, createReader } from "./testing-tenant.ts";
-import { readChecks } from "./upgrade-checks.ts";
 
 /** With the deadline that requests have. */
 const DEADLINE_MS = 5_000;

@@ -1,14 +1,16 @@
 export { checkPoolRules, type NewNodePool, type ObjectPlace } from "./collection.ts";
 export { conditionsField } from "./conditions-schema.ts";
-export { deletionFields, deletionSettings, refusePastEnd } from "./deletion-schema.ts";
 export { effectsOfCreate, effectsOfDelete, effectsOfUpgrade, sumEffects, toBilledPool } from "./effects.ts";
 export { MAX_LEFTOVERS, type TenantObject, upgradeChecksField } from "./effects-schema.ts";
 export { EXAMPLE_EFFECTS } from "./examples.ts";
 export { presentConditions, protectionStateOf } from "./present.ts";
 export {
   createNodePoolBody,
+  deletionFields,
+  deletionSettings,
   type Effects,
   effectsRecord,
+  refusePastEnd,
   toNodePoolSpec,
 } from "./schema.ts";
 export {

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { isSameEnd } from "../../shared/crd/expiry.ts";
+import { isSameEnd } from "../../shared/crd/fields.ts";
 import type { NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { NODE_POOL_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
 import { findImmutableChanges } from "../http/contract/fields.ts";

@@ -20,7 +20,6 @@ import {
   requireNotSuspended,
 } from "../resources/write/index.ts";
 import { checkPoolRules } from "./collection.ts";
-import { refusePastEnd } from "./deletion-schema.ts";
 import { exampleDeletedNodePool, exampleNewNodePool, exampleNodePoolDryRun } from "./examples.ts";
 import { addNodeRoutes } from "./nodes/routes.ts";
 import { presentNodePool } from "./present.ts";
@@ -29,6 +28,7 @@ import {
   nodePoolListQuery,
   nodePoolPage,
   nodePoolRecord,
+  refusePastEnd,
   toNodePoolChange,
   toNodePoolSpec,
   updateNodePoolBody,

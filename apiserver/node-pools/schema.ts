@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
+import { isPastEnd, MAX_NODES_PER_POOL } from "../../shared/crd/fields.ts";
 import { MAX_NODE_TAINTS, nodeTaintSchema, taintsOf } from "../../shared/crd/node-metadata.ts";
 import { type NodePoolSpec, nodePoolSpecSchema } from "../../shared/crd/node-pool.ts";
 import { costEffectRecord } from "../billing/index.ts";
@@ -10,18 +10,53 @@ import {
   nameField,
   readOnlyField,
   textField,
+  timeSchema,
   timestampField,
 } from "../http/contract/fields.ts";
 import { labelSelectorQuery, replacedLabelsSchema } from "../http/contract/label-selector.ts";
 import { pageQuery, pageSchema } from "../http/contract/page.ts";
-import { MAX_DETAILS } from "../http/errors.ts";
+import { type ErrorDetail, MAX_DETAILS } from "../http/errors.ts";
 import { quotaEffectsField } from "../quotas/index.ts";
 import { NODE_POOL_STATUSES } from "../resources/project/index.ts";
 import { conditionsField } from "./conditions-schema.ts";
-import { deletionFields, deletionSettings } from "./deletion-schema.ts";
 import { tenantEffects, warningRecord } from "./effects-schema.ts";
 import { EXAMPLE_EFFECTS, exampleNodePool } from "./examples.ts";
 import type { NodePoolChange } from "./merge-update.ts";
+
+const END =
+  "When it is deleted by itself; null: never. A deletion_protection that is true then holds it back. Events of the cluster announce it 7 days, 24 hours and 1 hour before.";
+
+/** Of clusters and node pools: what holds a deletion back, and when it happens by itself. */
+export const deletionFields = {
+  deletion_protection: z.boolean().openapi({
+    description: "Whether a deletion is refused, by REST and by every other way. Set it to false first.",
+    example: false,
+  }),
+  deletion_protection_state: z.enum(["off", "pending", "on"]).openapi({
+    description:
+      "Whether deletion_protection holds in every way: pending until the place where the platform keeps it is protected too, which takes moments; for good where that place is being deleted already.",
+    example: "off",
+  }),
+  expires_at: timestampField(END).nullable(),
+};
+
+/** The same in a body. */
+export const deletionSettings = {
+  deletion_protection: deletionFields.deletion_protection.optional(),
+  expires_at: timeSchema
+    .nullish()
+    .openapi({ type: ["string", "null"], format: "date-time", description: END, example: null }),
+};
+
+/** Refuses an end date that would delete at once: that is what DELETE is for. */
+export function refusePastEnd(
+  expiresAt: string | null | undefined,
+  now: Date,
+  field = "expires_at",
+): ErrorDetail[] {
+  if (!isPastEnd({ expiresAt: expiresAt ?? undefined }, now)) return [];
+  return [{ field, code: "out_of_range", message: "must be in the future" }];
+}
 
 const MAX_NODES = 1_000_000;
 

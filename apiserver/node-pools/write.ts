@@ -27,11 +27,10 @@ import {
   type WriteResult,
 } from "../resources/write/index.ts";
 import { type NewNodePool, nodePoolsOf, type ObjectPlace, toNodePoolObject } from "./collection.ts";
-import { refusePastEnd } from "./deletion-schema.ts";
 import { effectsOfCreate, effectsOfDelete, effectsOfUpdate, toBilledPool } from "./effects.ts";
 import { mergeNodePoolUpdate, type NodePoolChange } from "./merge-update.ts";
 import { auditNodePool } from "./present.ts";
-import type { CreateNodePoolBody, Effects, NodeEffects } from "./schema.ts";
+import { type CreateNodePoolBody, type Effects, type NodeEffects, refusePastEnd } from "./schema.ts";
 
 /** A pool of a cluster before and after a request; undefined while there is none. */
 interface PoolChange {

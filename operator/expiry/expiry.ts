@@ -1,8 +1,7 @@
 import type { NewCondition, Problem } from "../../shared/controller/conditions.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { EXPIRED } from "../../shared/crd/conditions.ts";
-import { isPastEnd, isRestoredAfterEnd } from "../../shared/crd/expiry.ts";
-import { isProtected } from "../../shared/crd/fields.ts";
+import { isPastEnd, isProtected, isRestoredAfterEnd } from "../../shared/crd/fields.ts";
 import { ANNOTATION_HOLD, LABEL_PROTECTED } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";

@@ -3,10 +3,10 @@ import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { authorizedCIDRsSchema } from "./cidr.ts";
 import { clusterNetworkSchema, clusterNetworkTransitionRule } from "./cluster-network.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
-import { expiresAt } from "./expiry.ts";
 import {
   deletionProtection,
   displayNameSchema,
+  expiresAt,
   integer,
   kubernetesVersion,
   MAX_TRANSITIONS,

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
-import { expiresAt } from "./expiry.ts";
 import {
   deletionProtection,
   displayNameSchema,
+  expiresAt,
   integer,
   kubernetesVersion,
   MAX_GONE_MACHINES,

@@ -218,8 +218,9 @@ async function attemptRequest(
     request.method === "GET" || request.method === "DELETE" || request.contentType === APPLY_PATCH;
   try {
     const response = await send();
-    const retryAfterMs = readRetryAfterMs(response.headers["retry-after"]);
-    return { idempotent, status: response.status, retryAfterMs, response };
+    const { status, headers } = response;
+    const retryAfterMs = status < 300 ? undefined : readRetryAfterMs(headers["retry-after"]);
+    return { idempotent, status, retryAfterMs, response };
   } catch (error) {
     return { idempotent, status: 0, error: call.toError(error, describe(request)) };
   }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import { EXPIRED } from "../../../shared/crd/conditions.ts";
-import { isPastEnd } from "../../../shared/crd/expiry.ts";
+import { isPastEnd } from "../../../shared/crd/fields.ts";
 import { findRestoredAt, identityOf } from "../../../shared/crd/identity.ts";
 import type { NewSystemEvent } from "../../events/feed.ts";
 import type { ProjectedObject } from "../../resources/project/index.ts";

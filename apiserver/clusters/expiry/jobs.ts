@@ -1,4 +1,4 @@
-import { isSameEnd } from "../../../shared/crd/expiry.ts";
+import { isSameEnd } from "../../../shared/crd/fields.ts";
 import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";

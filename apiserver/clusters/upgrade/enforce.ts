@@ -4,8 +4,7 @@ import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { Membership } from "../../http/authorization/permissions.ts";
 import { type ProjectedCluster, toProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
-import { presentTo, readerFor, type TenantReader } from "../tenant-reader.ts";
-import { readChecks } from "../upgrade-checks.ts";
+import { presentTo, readChecks, readerFor, type TenantReader } from "../tenant-reader.ts";
 import {
   CHANGED,
   type CheckedUpgrade,

@@ -1,8 +1,8 @@
 import type { RequestListener } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { createTestServers } from "../../../shared/tenant/testing-server.ts";
+import { readChecks } from "../tenant-reader.ts";
 import { aCluster, aKubeconfig, createReader, json, listOf, manyKeys } from "../testing-tenant.ts";
-import { readChecks } from "../upgrade-checks.ts";
 
 const { authority, serve, stopAll } = await createTestServers();
 afterEach(stopAll);

@@ -4,8 +4,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
 import { createTestServers } from "../../../shared/tenant/testing-server.ts";
 import { readRemovedApis } from "../../../shared/tenant/upgrade/removed-api-checks.ts";
+import { readChecks } from "../tenant-reader.ts";
 import { aCluster, aKubeconfig, createReader, json, large, listOf, slowBytes } from "../testing-tenant.ts";
-import { readChecks } from "../upgrade-checks.ts";
 
 const { authority, serve, connect, stopAll } = await createTestServers();
 afterEach(stopAll);

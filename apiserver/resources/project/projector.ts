@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
-import type { Protectable } from "../../../shared/crd/fields.ts";
+import { changesProtection, type Protectable } from "../../../shared/crd/fields.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
@@ -18,7 +18,6 @@ import { runLoop } from "../../work/loop.ts";
 import { createVersionLog, type VersionLog } from "./audit-versions.ts";
 import { type Caches, findConfirmedId } from "./caches.ts";
 import { keyOf, projectBatch, type Work } from "./project-batch.ts";
-import { changesProtection } from "./protection-changes.ts";
 import { projectionWatches } from "./table.ts";
 
 const BATCH_SIZE = 100;

@@ -13,10 +13,10 @@ import { findHelperFiles, measure } from "./measures.ts";
 const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
-  apiserver: 484,
+  apiserver: 480,
   operator: 125,
-  shared: 84,
-  smallFiles: 102,
+  shared: 83,
+  smallFiles: 92,
   repeatedBlocks: 0,
   lines: 244_900,
 };
