@@ -92,6 +92,11 @@ describe.concurrent("what is stuck says so", () => {
     await engineer.createCluster("waiting", {});
     await engineer.createPool("workers", "waiting", { desiredNodes: 0 });
     await waitForCluster(engineer, "waiting");
+    // A wait that began before has its Event already, which names no machine.
+    await waitFor(
+      "the empty pool",
+      async () => (await engineer.getPool("workers")).status?.phase === "Ready",
+    );
     // A machine does not start without the Secret with its bootstrap data.
     await createQuota(engineer, "count/secrets=0");
     await engineer.patchPool("workers", { spec: { desiredNodes: 1 } });

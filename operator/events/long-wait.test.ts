@@ -24,13 +24,6 @@ test.each([
     reason: "WaitingForNodes",
   },
   { name: "that is reported already", last: waiting, next: waiting, reason: undefined },
-  {
-    name: "whose cause was found after it was reported",
-    last: waiting,
-    next: waiting,
-    isCauseNew: true,
-    reason: "WaitingForNodes",
-  },
   { name: "that has only begun", last: undefined, next: short, reason: undefined },
   { name: "that is slow by nature", last: short, next: aStatus("False", "RollingOut"), reason: undefined },
   { name: "for a deletion", last: short, next: aStatus("False", "Deleting"), reason: undefined },
@@ -47,8 +40,8 @@ test.each([
     next: aStatus("True", "Provisioning"),
     reason: "Provisioning",
   },
-])("a wait $name", ({ last, next, isCauseNew = false, reason }) => {
-  expect(findLongWait(last, next, { isDeletionHeld: false, isCauseNew })?.reason).toBe(reason);
+])("a wait $name", ({ last, next, reason }) => {
+  expect(findLongWait(last, next, { isDeletionHeld: false })?.reason).toBe(reason);
 });
 
 test.each([

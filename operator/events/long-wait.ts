@@ -11,13 +11,12 @@ const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
  * progress when an object becomes ready is not one: it has only just become the reason. Nor is a deletion that nothing
- * holds up; one that something begins to hold up, or something else, is one each time, for its reason stays the same. So is
- * one whose cause was found only after it was reported.
+ * holds up; one that something begins to hold up, or something else, is one each time, for its reason stays the same.
  */
 export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
-  { isDeletionHeld, isCauseNew = false }: { isDeletionHeld: boolean; isCauseNew?: boolean },
+  { isDeletionHeld }: { isDeletionHeld: boolean },
 ): Problem | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
@@ -26,7 +25,7 @@ export function findLongWait(
   const before = findCondition(last?.conditions, "Reconciling");
   const { reason, message } = reconciling;
   const isOtherHold = reason === "Deleting" && isDeletionHeld && last?.message !== message;
-  const isReported = last?.message !== undefined && before?.reason === reason && !isOtherHold && !isCauseNew;
+  const isReported = last?.message !== undefined && before?.reason === reason && !isOtherHold;
   const isProgress =
     SLOW_REASONS.has(reason) ||
     (reason === "Provisioning" && !isReady(next)) ||

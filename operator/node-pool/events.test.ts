@@ -14,32 +14,21 @@ test("a pool created just before its cluster raises no Event; one that waits for
   expect(reported.status?.message).toMatch(/no cluster .* create it/);
 });
 
-const late = { name: "late", uid: "late", node: undefined, waitsFor: "no capacity", unhealthy: undefined };
-const withLateMachine = (pool: ReturnType<typeof aPool>) =>
-  pool.with({
-    machines: aPool()
-      .withUnhealthyNode()
-      .observed.machines.map((machine) => ({ ...machine, ...late })),
-  });
-
-test.each([
-  { when: "before the wait is reported", atFirst: withLateMachine, afterSeconds: 0 },
-  {
-    when: "after a wait without one was reported",
-    atFirst: (pool: ReturnType<typeof aPool>) => pool,
-    afterSeconds: 60,
-  },
-])(
-  "a machine that does not join, made $when, is reported once, with what it waits for and whom to ask",
-  ({ atFirst, afterSeconds }) => {
-    const pool = aPool({ desiredNodes: 1 }).reconciled().withCapi({ desired: 1, nodes: 1, ready: 0 });
-    const reported = withLateMachine(atFirst(pool).after(afterSeconds).reconciled()).after(61);
-    const message = /Machine late has not joined: no capacity\. If this lasts, ask the platform's operator/;
-    expect(reported.plan().status?.message).toMatch(message);
-    expect(reported.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(message) }]);
-    expect(reported.reconciled().after(30).plan().events).toEqual([]);
-  },
-);
+test("a machine that does not join is reported once, with what it waits for and whom to ask", () => {
+  const machine = { name: "late", uid: "late", node: undefined, waitsFor: "no capacity" };
+  const [sample] = aPool().withUnhealthyNode().observed.machines;
+  if (sample === undefined) throw new Error("no machine");
+  const machines = [{ ...sample, ...machine, unhealthy: undefined }];
+  const pool = aPool({ desiredNodes: 1 })
+    .withCapi({ desired: 1, nodes: 1, ready: 0 })
+    .with({ machines })
+    .reconciled();
+  const reported = pool.after(55);
+  const message = /Machine late has not joined: no capacity\. If this lasts, ask the platform's operator/;
+  expect(reported.plan().status?.message).toMatch(message);
+  expect(reported.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(message) }]);
+  expect(reported.reconciled().after(30).plan().events).toEqual([]);
+});
 
 test("the same text about a later change is another Event, and about the same change it is the same", () => {
   const ready = aPool().withNodes(2).reconciled();

@@ -54,8 +54,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   const held = findCondition(next.conditions, "ExpiryHeld");
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
-  const isDeletionHeld = describeLeavingMachine(observed) !== "";
-  const wait = findLongWait(last, next, { isDeletionHeld, isCauseNew: isLateMachineNew(last, next) });
+  const wait = findLongWait(last, next, { isDeletionHeld: describeLeavingMachine(observed) !== "" });
   if (wait !== undefined) record({ type: "Warning", action, ...wait });
   return events;
 }
@@ -79,13 +78,6 @@ export function composePoolEvent(
 function findNewTransitions(last: NodePoolStatus | undefined, next: NodePoolStatus) {
   const known = last?.transitions?.at(-1)?.sequence ?? 0;
   return (next.transitions ?? []).filter(({ sequence }) => sequence > known);
-}
-
-/** A pool may wait for long before its first machine exists, which the message names from then on. */
-function isLateMachineNew(last: NodePoolStatus | undefined, next: NodePoolStatus): boolean {
-  const hasLate = (status?: NodePoolStatus) =>
-    (status?.machines ?? []).some(({ node }) => node === undefined);
-  return hasLate(next) && !hasLate(last);
 }
 
 /** The action of which these Events report the progress or the failure. */
