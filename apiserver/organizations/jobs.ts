@@ -12,7 +12,7 @@ import type { Kind, KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { toKey } from "../../shared/kube/object.ts";
 import { recordSystemAudits } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../work/periodic.ts";
+import { collectErrors, type PeriodicJob, throwFirst } from "../work/periodic.ts";
 import {
   applyObjectQuota,
   endNamespace,
@@ -88,24 +88,6 @@ async function ensureObjectQuotas(
     return quota === undefined || !hasLimits(quota, counts);
   });
   return collectErrors(outdated, signal, ({ counts, ...place }) => applyObjectQuota(kube, place, counts));
-}
-
-/** Does one after the other until `signal` aborts, and resolves to the errors: one that fails delays no other. */
-async function collectErrors<T>(
-  items: readonly T[],
-  signal: AbortSignal,
-  handle: (item: T) => Promise<unknown>,
-): Promise<unknown[]> {
-  const errors: unknown[] = [];
-  for (const item of items) {
-    if (signal.aborted) break;
-    await handle(item).catch((error: unknown) => errors.push(error));
-  }
-  return errors;
-}
-
-function throwFirst(errors: readonly unknown[]): void {
-  if (errors.length > 0) throw errors[0];
 }
 
 const LABEL_ORG_ID_FIELD = `f:${LABEL_ORG_ID}`;

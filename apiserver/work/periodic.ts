@@ -34,3 +34,21 @@ async function repeat(job: PeriodicJob, log: Logger, signal: AbortSignal): Promi
     return nextMs();
   });
 }
+
+/** Does one after the other until `signal` aborts, and resolves to the errors: one that fails delays no other. */
+export async function collectErrors<T>(
+  items: readonly T[],
+  signal: AbortSignal,
+  handle: (item: T) => Promise<unknown>,
+): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  for (const item of items) {
+    if (signal.aborted) break;
+    await handle(item).catch((error: unknown) => errors.push(error));
+  }
+  return errors;
+}
+
+export function throwFirst(errors: readonly unknown[]): void {
+  if (errors.length > 0) throw errors[0];
+}

@@ -68,7 +68,7 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
 ): Promise<WriteResult<P, E>> {
   if (request.dryRun === true) return dryRunCreate(deps, caller, collection, request);
   // They reserve names and quotas before any object is written; the object comes last, and once it exists all is completed.
-  const intents = await openCreate(deps, caller, collection, request);
+  const { intents, isResumed } = await openCreate(deps, caller, collection, request);
   if (intents === undefined) {
     const served = await request.findServed(deps.db);
     if (served !== undefined) return { object: served, effects: undefined };
@@ -81,7 +81,9 @@ export async function createObject<T extends KubeObject, P extends ProjectedObje
   try {
     objects = await createAll(deps.kube, intents, { dryRun: false });
   } catch (error) {
-    if (isNotApplied(error) || error instanceof ApiError) await undo(deps, intents);
+    // What an earlier attempt wrote may exist, although this one did not get so far: the sweep finds out.
+    const isWithoutEffect = isNotApplied(error) || error instanceof ApiError;
+    if (isWithoutEffect && !isResumed) await undo(deps, intents);
     throw toRefusal(error, collection.wireNames);
   }
   await completeCreate(deps, intents, objects);
@@ -98,7 +100,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   caller: Caller,
   collection: Collection<T, P>,
   request: CreateRequest<T, P, E>,
-): Promise<WriteIntent[] | undefined> {
+): Promise<{ intents: WriteIntent[] | undefined; isResumed: boolean }> {
   const { action, after, parts = [], created, check } = request;
   const { orgId, targetKind } = collection;
   const entry: AuditEntry = {
@@ -110,9 +112,9 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   };
   return transactAs(db, caller, async (tx) => {
     if (await hasRecord(tx, targetKind === "node_pool" ? targetKind : "cluster", orgId, created.id))
-      return undefined;
+      return { intents: undefined, isResumed: false };
     const earlier = await resumeCreate(tx, created.id);
-    if (earlier.length > 0) return earlier;
+    if (earlier.length > 0) return { intents: earlier, isResumed: true };
     await check?.(tx);
     await requireFreeName(tx, collection, created.name, created.id);
     const toWrite = (one: NewObject, own: AuditEntry | null) => ({
@@ -122,10 +124,11 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
       metadata: one.object.metadata,
       entry: own,
     });
-    return insertIntents(tx, caller.author, [
+    const intents = await insertIntents(tx, caller.author, [
       ...parts.map((part) => toWrite(part, null)),
       toWrite({ ...created, collection }, entry),
     ]);
+    return { intents, isResumed: false };
   });
 }
 

@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, isNotNull, ne, or, type SQL, sql } from "drizzle-orm";
+import { and, asc, eq, gt, inArray, isNotNull, isNull, ne, or, type SQL, sql } from "drizzle-orm";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import { NO_AMOUNTS, type QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
@@ -128,7 +128,8 @@ export async function recordCreate(tx: Queryable, intents: readonly WriteIntent[
 
 /**
  * Removes the intent of a change or deletion that has had its effect, and those that its write built on, and writes
- * their audit rows. Each row is written once: the transaction that removes an intent writes its row.
+ * their audit rows. Each row is written once: the transaction that removes an intent writes its row. An object is deleted
+ * once: other intents to delete it end without one.
  */
 export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
   const removed = await tx
@@ -136,11 +137,18 @@ export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<v
     .where(or(eq(writeIntents.id, intent.id), isBefore(intent)))
     .returning();
   const isOwn = ({ id }: WriteIntent) => id === intent.id;
+  if (intent.verb === "delete" && removed.some(isOwn))
+    await tx.delete(writeIntents).where(isSameDeletion(intent));
   for (const earlier of removed.filter((one) => !isOwn(one))) {
     await recordWrite(tx, earlier);
     if (earlier.entry !== null) await recordAudit(tx, earlier.author, earlier.entry);
   }
   if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.author, intent.entry);
+}
+
+function isSameDeletion({ objectId, uid }: WriteIntent): SQL | undefined {
+  const isOfObject = uid === null ? isNull(writeIntents.uid) : eq(writeIntents.uid, uid);
+  return and(eq(writeIntents.verb, "delete"), eq(writeIntents.objectId, objectId), isOfObject);
 }
 
 /** The write that made the version which this one builds on: none that builds on that version itself, also of the same request. */
@@ -193,17 +201,17 @@ function inOrder(rows: readonly WriteIntent[]): WriteIntent[] {
   return rows.toSorted((left, right) => (left.id < right.id ? -1 : 1));
 }
 
-/** Intents of writes that no request can be working on any more, the oldest first; of a create the last object's. */
+/** Intents of writes that no request can be working on any more, after this id, by id; of a create the last object's. */
 export async function listStaleIntents(
   db: Queryable,
   olderThanSeconds: number,
-  limit: number,
+  { afterId, limit }: { afterId: string; limit: number },
 ): Promise<WriteIntent[]> {
   return db
     .select()
     .from(writeIntents)
-    .where(and(isStale(olderThanSeconds), isNotNull(writeIntents.entry)))
-    .orderBy(asc(writeIntents.startedAt))
+    .where(and(isStale(olderThanSeconds), isNotNull(writeIntents.entry), gt(writeIntents.id, afterId)))
+    .orderBy(asc(writeIntents.id))
     .limit(limit);
 }
 

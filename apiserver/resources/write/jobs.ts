@@ -1,9 +1,10 @@
 import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
+import { NIL_ID } from "../../../shared/program/id.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
-import type { PeriodicJob } from "../../work/periodic.ts";
+import { collectErrors, type PeriodicJob, throwFirst } from "../../work/periodic.ts";
 import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import { kindOf, projectWritten } from "./collection.ts";
@@ -24,18 +25,32 @@ export function writeIntentJobs(deps: Deps): PeriodicJob[] {
   return [{ name: "write-intents", everyMs: EVERY_MS, run: (signal) => sweepIntents(deps, signal) }];
 }
 
+/** One object that fails delays no other. Throws the first error. */
 async function sweepIntents(deps: Deps, signal: AbortSignal): Promise<void> {
-  const stale = await listStaleIntents(deps.db, STALE_SECONDS, BATCH_SIZE);
+  const errors: unknown[] = [];
+  let afterId: string | undefined = NIL_ID;
+  while (afterId !== undefined && !signal.aborted) {
+    const stale = await listStaleIntents(deps.db, STALE_SECONDS, { afterId, limit: BATCH_SIZE });
+    errors.push(...(await sweepBatch(deps, stale, signal)));
+    afterId = stale.length < BATCH_SIZE ? undefined : stale.at(-1)?.id;
+  }
+  throwFirst(errors);
+}
+
+async function sweepBatch(
+  deps: Deps,
+  stale: readonly WriteIntent[],
+  signal: AbortSignal,
+): Promise<unknown[]> {
   const byObject = Map.groupBy(
     stale,
     ({ verb, kind, namespace, name }) => `${verb === "create"} ${kind} ${namespace}/${name}`,
   );
-  for (const intents of byObject.values()) {
-    if (signal.aborted) return;
+  return collectErrors([...byObject.values()], signal, async (intents) => {
     const [first] = intents;
     if (first?.verb === "create") await sweepCreate(deps, first);
     else await completeIntents(deps, intents);
-  }
+  });
 }
 
 /**

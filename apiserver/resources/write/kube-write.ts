@@ -97,11 +97,15 @@ export async function deleteLive<T extends KubeObject>(
   });
   if (dryRun) return isStale ? undefined : { object: asDeleting(live, now), deleted: false };
   const read = kube.get(kind, namespace, name, { timeoutMs: READ_BACK_MS });
-  // A deletion that was accepted is answered although its result cannot be read.
-  const left = await read.catch(() => (isStale ? live : asDeleting(live, now)));
-  const deleted = left === undefined || left.metadata.uid !== uid;
-  if (deleted) return { object: asDeleting(live, now), deleted };
-  return isStale && left.metadata.deletionTimestamp === undefined ? undefined : { object: left, deleted };
+  const left = await read.catch(() => {
+    // A conflict may be with the first of two attempts, which was made; what was accepted is answered unread.
+    if (isStale) throw new KubeError({ status: 0, reason: "Unreachable", kubeMessage: "not confirmed" });
+    return asDeleting(live, now);
+  });
+  if (left?.metadata.uid !== uid) return { object: asDeleting(live, now), deleted: true };
+  return isStale && left.metadata.deletionTimestamp === undefined
+    ? undefined
+    : { object: left, deleted: false };
 }
 
 /** The object as the Kubernetes API marks one that is being deleted: that is a new generation. */

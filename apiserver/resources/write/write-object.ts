@@ -274,8 +274,9 @@ async function resultWithoutWrite<T extends KubeObject, P extends ObjectRef, E>(
   live: T,
   { dryRun = false, effects }: Pick<Write<T, E>, "dryRun" | "effects">,
 ): Promise<WriteResult<P, E>> {
-  if (dryRun || !isProtected(live)) await caller.confirm(deps.db);
-  else await transactAs(deps.db, caller, () => keepNamespaceProtected(deps.kube, live));
+  await transactAs(deps.db, caller, async () => {
+    if (!dryRun && isProtected(live)) await keepNamespaceProtected(deps.kube, live);
+  });
   return { object: collection.project(live), effects: dryRun ? await effects?.(deps.db) : undefined };
 }
 

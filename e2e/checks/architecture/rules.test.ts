@@ -13,12 +13,12 @@ import { findHelperFiles, measure } from "./measures.ts";
 const root = join(import.meta.dirname, "..", "..", "..");
 const LIMITS = {
   // With room for a slice that is added.
-  apiserver: 480,
+  apiserver: 485,
   operator: 125,
   shared: 83,
-  smallFiles: 92,
+  smallFiles: 95,
   repeatedBlocks: 0,
-  lines: 244_900,
+  lines: 245_100,
 };
 
 const NO_THROW = { throwIfNoEntry: false };

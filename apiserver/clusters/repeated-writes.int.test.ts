@@ -1,0 +1,130 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { createId } from "../../shared/program/id.ts";
+import { auditLog } from "../audit/table.ts";
+import type { Deps } from "../deps.ts";
+import { asAuthorized, type Caller } from "../http/contract/caller.ts";
+import { createNodePool, deleteNodePool, updateNodePool } from "../node-pools/write.ts";
+import { findCluster, findNodePool } from "../resources/project/index.ts";
+import { writeIntents } from "../resources/table.ts";
+import { writeIntentJobs } from "../resources/write/index.ts";
+import { startTestClusters } from "../testing/service.ts";
+import { author } from "./create/testing.ts";
+
+const POOL = { vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1, max_nodes: 9 };
+const NO_RESPONSE = new KubeError({ status: 504, reason: "Timeout", kubeMessage: "no response" });
+const NOT_SENT = Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" });
+const REFUSED_CONNECTION = new KubeError({
+  status: 0,
+  reason: "Unreachable",
+  kubeMessage: "not sent",
+  cause: NOT_SENT,
+});
+
+let service: Awaited<ReturnType<typeof startTestClusters>>;
+let count = 0;
+
+beforeAll(async () => {
+  service = await startTestClusters();
+});
+afterAll(() => service.api.close());
+
+const callerOf = (requestId: string): Caller => asAuthorized({ ...author, requestId });
+
+async function make() {
+  const { api, orgId, clusters } = service;
+  count += 1;
+  const body = {
+    name: `Repeated ${count}`,
+    k8s_version: "1.34",
+    plan: "scale",
+    node_pools: [{ ...POOL, name: "workers" }],
+  };
+  const { body: created } = await api.request("POST", clusters, { body });
+  const { body: pools } = await api.request("GET", `${clusters}/${created.id}/nodepools`);
+  const cluster = await findCluster(api.deps.db, orgId, created.id);
+  const pool = await findNodePool(api.deps.db, orgId, created.id, pools.items[0].id);
+  if (cluster === undefined || pool === undefined) throw new Error("not created");
+  return { cluster, pool };
+}
+
+/** The service with a Kubernetes API of which some calls are replaced. */
+function withKube(replace: (kube: Deps["kube"]) => Partial<Deps["kube"]>): Deps {
+  const { deps } = service.api;
+  return { ...deps, kube: { ...deps.kube, ...replace(deps.kube) } };
+}
+
+async function sweep(): Promise<void> {
+  const { deps } = service.api;
+  await deps.sql`update write_intents set started_at = now() - interval '61 seconds'`;
+  for (const job of writeIntentJobs(deps)) await job.run(new AbortController().signal);
+}
+
+async function auditOf(id: string) {
+  const rows = await service.api.deps.db
+    .select()
+    .from(auditLog)
+    .where(eq(auditLog.targetId, id))
+    .orderBy(auditLog.id);
+  return rows.map(({ action, requestId }) => [action, requestId]);
+}
+
+test("a creation that was made keeps its audit row although its repetition is never sent", async () => {
+  const { cluster, pool: other } = await make();
+  const id = createId();
+  const pool = {
+    id,
+    objectName: `again-${id.slice(-5)}`,
+    spec: { ...other.object.spec, displayName: "again" },
+  };
+  const lost = withKube((kube) => ({
+    create: async (...args) => {
+      await kube.create(...args);
+      throw NO_RESPONSE;
+    },
+    get: () => Promise.reject(NO_RESPONSE),
+  }));
+  await expect(createNodePool(lost, callerOf("made"), cluster, pool)).rejects.toBe(NO_RESPONSE);
+  const unreachable = withKube(() => ({ create: () => Promise.reject(REFUSED_CONNECTION) }));
+  await expect(createNodePool(unreachable, callerOf("repeated"), cluster, pool)).rejects.toBe(
+    REFUSED_CONNECTION,
+  );
+  await sweep();
+  expect(await auditOf(id)).toEqual([["node_pool.create", "made"]]);
+});
+
+test("an object is deleted once: a deletion that is repeated after an error has one audit row", async () => {
+  const { pool } = await make();
+  const failing = withKube(() => ({ delete: () => Promise.reject(NO_RESPONSE) }));
+  await expect(deleteNodePool(failing, callerOf("failed"), pool)).rejects.toBe(NO_RESPONSE);
+  await deleteNodePool(service.api.deps, callerOf("repeated"), pool);
+  await sweep();
+  expect(await auditOf(pool.id)).toEqual([["node_pool.delete", "repeated"]]);
+});
+
+test("writes that were left pending are completed although the object of another one cannot be read", async () => {
+  const [{ pool: unreadable }, { pool }] = [await make(), await make()];
+  const { deps } = service.api;
+  const losing = withKube((kube) => ({
+    jsonPatch: async (...args) => {
+      await kube.jsonPatch(...args);
+      throw new Error("killed");
+    },
+  }));
+  const change = { settings: { desiredNodes: 2 }, fixed: {} };
+  for (const one of [unreadable, pool])
+    await expect(updateNodePool(losing, callerOf(one.id), one, change)).rejects.toThrow("killed");
+  await deps.sql`update write_intents set started_at = now() - interval '61 seconds'`;
+  const partly = withKube((kube) => ({
+    get: (kind, namespace, name, options) =>
+      name === unreadable.name ? Promise.reject(NO_RESPONSE) : kube.get(kind, namespace, name, options),
+  }));
+  const [job] = writeIntentJobs(partly);
+  await expect(job?.run(new AbortController().signal)).rejects.toBe(NO_RESPONSE);
+  expect(await auditOf(pool.id)).toEqual([["node_pool.update", pool.id]]);
+  expect(await auditOf(unreadable.id)).toEqual([]);
+  await sweep();
+  expect(await auditOf(unreadable.id)).toEqual([["node_pool.update", unreadable.id]]);
+  expect(await deps.db.select().from(writeIntents)).toEqual([]);
+});
