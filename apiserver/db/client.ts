@@ -13,6 +13,9 @@ export type Queryable = Pick<
   "_" | "select" | "selectDistinctOn" | "insert" | "update" | "delete" | "execute"
 >;
 
+/** An open transaction; the database itself is none. */
+export type Transaction = Parameters<Parameters<Database["transaction"]>[0]>[0];
+
 /** No request waits longer for one statement; slow jobs use the other pool with their own limit. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 /**
@@ -97,7 +100,7 @@ export async function probeDatabase(sql: Sql): Promise<boolean> {
 class Rollback extends Error {}
 
 /** Runs `work` with all its checks in a transaction that is rolled back. Throws what `work` throws. */
-export async function runThenRollBack<T>(db: Database, work: (tx: Queryable) => Promise<T>): Promise<T> {
+export async function runThenRollBack<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
   let result: { value: T } | undefined;
   try {
     await db.transaction(async (tx) => {

@@ -81,6 +81,22 @@ async function pushImage(orgId: string): Promise<{ digest: string; scan: string 
 const criticals = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ id: `CVE-${n}`, package: "zlib", severity: "Critical" }));
 
+test("a request for a scan that is repeated with its Idempotency-Key starts no other one", async () => {
+  const orgId = await api.createOrganization();
+  const { digest, scan } = await pushImage(orgId);
+  const headers = { "Idempotency-Key": digest };
+  const { status, body } = await api.request("POST", scan, { headers });
+  expect(status).toBe(202);
+  harbor.scans.set(digest, { status: "Success", vulnerabilities: [] });
+  expect(await api.request("POST", scan, { headers })).toMatchObject({ status, body });
+  expect(harbor.scans.get(digest)).toMatchObject({ status: "Success" });
+  const { body: log } = await api.request(
+    "GET",
+    `/api/v1/organizations/${orgId}/audit-log?action=registry_scan.request`,
+  );
+  expect(log.items).toHaveLength(1);
+});
+
 test("while Harbor scans again, a tenant reads the last report, also of a scan that it only asked for again", async () => {
   const orgId = await api.createOrganization();
   const { digest, scan } = await pushImage(orgId);

@@ -1,6 +1,7 @@
-import { recordAudit } from "../audit/index.ts";
+import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
+import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { isNotModified, readPreconditions, requireMatch } from "../http/contract/etag.ts";
 import { cutPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
@@ -95,20 +96,18 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, caller, params: { repoName } }) => {
+    async (c, { orgId, caller, params: { repoName } }) => {
       const repository = requireRepositoryName(orgId, repoName);
+      const entry = {
+        action: "repository.delete",
+        orgId,
+        target: { kind: "repository", id: repoName },
+      } as const;
       await useRegistry(async (backend) => {
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
-        await caller.confirm(deps.db);
-        await deleteImages(backend, repository, tags);
-      });
-      await recordAudit(deps.db, author, {
-        action: "repository.delete",
-        orgId,
-        target: { kind: "repository", id: repoName },
-        result: "done",
+        await deleteRecorded(deps, caller, entry, () => deleteImages(backend, repository, tags));
       });
       return c.body(null, 204);
     },
@@ -161,25 +160,40 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
       responses: { 204: { description: "Deleted." } },
       errors: ["precondition_failed"],
     },
-    async (c, { orgId, author, caller, params }) => {
+    async (c, { orgId, caller, params }) => {
       const repository = requireRepositoryName(orgId, params.repoName);
       const reference = requireTagName(params.tag);
+      const target = { kind: "repository_tag", id: `${params.repoName}:${params.tag}` } as const;
       await useRegistry(async (backend) => {
         const digest = await backend.findDigest(repository, reference);
         if (digest === undefined) throw notFound("tag");
         requireMatch(readPreconditions(c), toTagVersion(digest));
-        await caller.confirm(deps.db);
-        if (!(await backend.deleteTag(repository, reference))) throw notFound("tag");
-      });
-      await recordAudit(deps.db, author, {
-        action: "repository_tag.delete",
-        orgId,
-        target: { kind: "repository_tag", id: `${params.repoName}:${params.tag}` },
-        result: "done",
+        await deleteRecorded(deps, caller, { action: "repository_tag.delete", orgId, target }, async () => {
+          if (!(await backend.deleteTag(repository, reference))) throw notFound("tag");
+        });
       });
       return c.body(null, 204);
     },
   );
+}
+
+/**
+ * Deletes in the registry what its audit row says, which is committed first, with the confirmation of the caller's right: what a
+ * crash interrupts is recorded too. A deletion that fails has a second row.
+ */
+async function deleteRecorded(
+  { db }: Pick<Deps, "db">,
+  caller: Caller,
+  entry: Omit<AuditEntry, "result">,
+  effect: () => Promise<void>,
+): Promise<void> {
+  await transactAs(db, caller, (tx) => recordAudit(tx, caller.author, { ...entry, result: "done" }));
+  try {
+    await effect();
+  } catch (error) {
+    await recordAudit(db, caller.author, { ...entry, result: "failed" });
+    throw error;
+  }
 }
 
 /** The entity tag of a tag: what it names, in 128 of 256 bits. */

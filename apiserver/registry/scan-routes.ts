@@ -1,16 +1,18 @@
 import { recordAudit } from "../audit/index.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import type { Caller } from "../http/contract/caller.ts";
+import { transactAs } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
 import type { UseRegistry } from "./backend/access.ts";
-import type { RegistryBackend } from "./backend/backend.ts";
+import type { OwnScans, RegistryBackend } from "./backend/backend.ts";
 import { repositoryParam, requireRepositoryName, requireTagName, tagParam } from "./names.ts";
 import { presentScan, scanTag } from "./present.ts";
+import type { ImageScan } from "./report.ts";
 import { keepReport } from "./scans/record-report.ts";
-import { findScan, PRIORITIES, requestScan } from "./scans/store.ts";
+import { findScan, PRIORITIES, requestScan, type ScannedImage } from "./scans/store.ts";
 import { scanRecord } from "./schema.ts";
 
 const tag = "Registry";
@@ -28,19 +30,14 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       const own = await backend.ownScans.find(repository, digest);
       return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
     });
-  /** Requests a scan of the registry itself; undefined for one that has no scanner. */
-  const requestOwnScan = (orgId: string, names: ImageNames, caller: Caller) =>
-    useRegistry(async (backend) => {
-      const { repository, digest } = await requireImage(backend, orgId, names);
-      if (backend.ownScans === undefined) return { digest, own: undefined };
-      const image = { orgId, digest, repository: names.repoName };
-      await caller.confirm(deps.db);
-      // The registry forgets its report when it scans again.
-      const last = await backend.ownScans.find(repository, digest);
-      if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
-      const own = await backend.ownScans.request(repository, digest);
-      return { digest, own: await keepReport(deps.db, image, own, deps.now()) };
-    });
+  /** Requests a scan of the registry itself. */
+  const requestOwnScan = async (ownScans: OwnScans, image: ScannedImage, repository: string) => {
+    // The registry forgets its report when it scans again.
+    const last = await ownScans.find(repository, image.digest);
+    if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
+    const own = await ownScans.request(repository, image.digest);
+    return keepReport(deps.db, image, own, deps.now());
+  };
 
   addRoute(
     router,
@@ -87,24 +84,33 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
         },
       },
     },
-    async (c, { orgId, author, caller, params, transact }) => {
-      const { digest, own } = await requestOwnScan(orgId, params, caller);
-      return transact(
-        async (tx) => {
-          const request = { orgId, digest, repository: params.repoName, priority: PRIORITIES.requested };
-          const scan = own ?? (await requestScan(tx, { ...request, at: deps.now() }));
-          await recordAudit(tx, author, {
-            action: "registry_scan.request",
-            orgId,
-            target: { kind: "image", id: digest },
-            after: { repository: params.repoName, tag: params.tag },
-            result: "done",
-          });
-          return scan;
-        },
-        (scan) =>
-          c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS }),
-      );
+    async (c, { orgId, author, caller, params, transact, runOnce }) => {
+      const { repository, digest, ownScans } = await useRegistry(async (backend) => ({
+        ...(await requireImage(backend, orgId, params)),
+        ownScans: backend.ownScans,
+      }));
+      const image = { orgId, digest, repository: params.repoName };
+      const record = (tx: Queryable) =>
+        recordAudit(tx, author, {
+          action: "registry_scan.request",
+          orgId,
+          target: { kind: "image", id: digest },
+          after: { repository: params.repoName, tag: params.tag },
+          result: "done",
+        });
+      const respond = (scan: ImageScan | undefined) =>
+        c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
+      if (ownScans !== undefined)
+        return runOnce({}, async () => {
+          await transactAs(deps.db, caller, record);
+          return respond(await useRegistry(() => requestOwnScan(ownScans, image, repository)));
+        });
+      return transact(async (tx) => {
+        const request = { ...image, priority: PRIORITIES.requested, at: deps.now() };
+        const scan = await requestScan(tx, request);
+        await record(tx);
+        return scan;
+      }, respond);
     },
   );
 }

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { Database, Queryable } from "../../db/client.ts";
+import type { Database, Queryable, Transaction } from "../../db/client.ts";
 import { sendTogether } from "../../db/statement.ts";
 import { type Author, type Principal, principalKey } from "../authentication/principal.ts";
 import {
@@ -29,10 +29,10 @@ export interface Caller<C = unknown> {
   author: Author;
   /**
    * Confirms the right to this request, as the first statement of its change's transaction, which then holds the lock of the
-   * organization's row, or right before an effect outside of Postgres. Throws what `confirmAccess` throws. Of an operation
-   * outside an organization it confirms nothing: the credential was checked when it came.
+   * organization's row. Throws what `confirmAccess` throws. Of an operation outside an organization it confirms nothing: the
+   * credential was checked when it came.
    */
-  confirm: (tx: Queryable) => Promise<C>;
+  confirm: (tx: Transaction) => Promise<C>;
   /** Undefined for what was authorized before: it waits for no request. */
   slot: TenantSlot | undefined;
 }
