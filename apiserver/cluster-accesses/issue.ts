@@ -66,8 +66,10 @@ export async function issueKubeconfig(
   const adminKubeconfig = await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(author.principal.userId, request.id);
   const object = toAccessObject(author, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
+  let isCreated = false;
   try {
     const created = await createAccess(deps, object);
+    isCreated = true;
     const access = await waitForCertificate(deps, created);
     const { subject } = access.spec;
     const kubeconfig = composeAccessKubeconfig(cluster.name, adminKubeconfig, {
@@ -86,7 +88,7 @@ export async function issueKubeconfig(
     );
     return { access, kubeconfig };
   } catch (error) {
-    if (!isNotApplied(error)) await discard(deps, object);
+    if (isCreated || !isNotApplied(error)) await discard(deps, object);
     throw error;
   }
 }

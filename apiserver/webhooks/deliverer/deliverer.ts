@@ -131,13 +131,11 @@ export function startDeliverer(options: DelivererOptions, signal: AbortSignal): 
   }
 
   async function claimAndAttempt(): Promise<number> {
-    const claimed = hasCapacity() ? await claim() : [];
-    if (claimed.length > 0) {
-      await attemptAll(claimed);
-      return MIN_CLAIM_INTERVAL_MS;
-    }
-    if (hasCapacity()) return toWaitMs(await findNextDueMs(db));
-    return slots.free() > 0 ? BUSY_POLL_MS : POLL_MS;
+    if (!hasCapacity()) return slots.free() > 0 ? BUSY_POLL_MS : POLL_MS;
+    const claimed = await claim();
+    if (claimed.length === 0) return toWaitMs(await findNextDueMs(db));
+    await attemptAll(claimed);
+    return MIN_CLAIM_INTERVAL_MS;
   }
 
   async function run(): Promise<void> {
