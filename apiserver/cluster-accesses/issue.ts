@@ -17,7 +17,7 @@ import {
   MANAGER_APISERVER,
 } from "../../shared/crd/names.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
+import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { recordAudit } from "../audit/index.ts";
@@ -27,7 +27,7 @@ import type { Author, TokenPrincipal, UserPrincipal } from "../http/authenticati
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable, describeExcess } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { createObjectName, isNotApplied } from "../resources/write/index.ts";
+import { createObjectName } from "../resources/write/index.ts";
 import { summarize } from "./present.ts";
 
 /** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */

@@ -4,11 +4,11 @@ import { LABEL_ORG_ID, LABEL_PROTECTED, MANAGER_APISERVER } from "../../shared/c
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient, PatchOptions } from "../../shared/kube/client.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
+import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
 import { sleep } from "../../shared/kube/sleep.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
-import { isNotApplied, isProtectionIntended } from "../resources/write/index.ts";
+import { isProtectionIntended } from "../resources/write/index.ts";
 import { findKnownOrganizations, lockOrganization } from "./store.ts";
 
 /** For all calls under the lock. With the wait after it a change in the organization waits 5 s: a statement may take 10 s. */

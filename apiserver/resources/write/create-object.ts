@@ -3,6 +3,7 @@ import type { Protectable } from "../../../shared/crd/fields.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
+import { isNotApplied } from "../../../shared/kube/errors.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
 import { type AuditEntry, recordAudit } from "../../audit/index.ts";
@@ -29,7 +30,7 @@ import {
   requireFreeName,
   resumeCreate,
 } from "./intents.ts";
-import { createOrAdopt, isNotApplied, toRefusal } from "./kube-write.ts";
+import { createOrAdopt, toRefusal } from "./kube-write.ts";
 import { protectNamespace } from "./protection.ts";
 
 type CreateDeps = Pick<Deps, "config" | "db" | "kube" | "log">;

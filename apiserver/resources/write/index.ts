@@ -9,7 +9,6 @@ export {
 export { createObject, createObjectName } from "./create-object.ts";
 export { hasPendingCreates, isProtectionIntended, isWriteIntended } from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
-export { isNotApplied } from "./kube-write.ts";
 export {
   dryRunQuery,
   RETRY_AFTER,

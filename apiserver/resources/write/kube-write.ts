@@ -3,7 +3,7 @@ import { ANNOTATION_REQUEST_ID, MANAGER_APISERVER } from "../../../shared/crd/na
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
-import { KubeError, wasNeverSent } from "../../../shared/kube/errors.ts";
+import { isNotApplied, KubeError } from "../../../shared/kube/errors.ts";
 import type { Kind, KubeObject, ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../../http/errors.ts";
 
@@ -82,7 +82,10 @@ function requestIdOf({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[ANNOTATION_REQUEST_ID];
 }
 
-/** Deletes an object and returns its state after that. Undefined when it has changed since it was read, and is not being deleted. */
+/**
+ * Deletes an object and returns its state after that, as far as it can be read. Undefined when it has changed since it was read and
+ * is not being deleted. Throws the KubeError of a deletion that is refused or not confirmed.
+ */
 export async function deleteLive<T extends KubeObject>(
   kube: KubeClient,
   kind: Kind<T>,
@@ -102,10 +105,9 @@ export async function deleteLive<T extends KubeObject>(
     if (isStale) throw new KubeError({ status: 0, reason: "Unreachable", kubeMessage: "not confirmed" });
     return asDeleting(live, now);
   });
-  if (left?.metadata.uid !== uid) return { object: asDeleting(live, now), deleted: true };
-  return isStale && left.metadata.deletionTimestamp === undefined
-    ? undefined
-    : { object: left, deleted: false };
+  const deleted = left === undefined || left.metadata.uid !== uid;
+  if (deleted) return { object: asDeleting(live, now), deleted };
+  return isStale && left.metadata.deletionTimestamp === undefined ? undefined : { object: left, deleted };
 }
 
 /** The object as the Kubernetes API marks one that is being deleted: that is a new generation. */
@@ -138,16 +140,6 @@ async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, obje
   throw new ApiError("conflict", `The object name ${object.metadata.name} is taken; try again.`, {
     retryAfterSeconds: 1,
   });
-}
-
-/**
- * Whether a failed write certainly changed nothing: it was refused or never sent. After a 5xx it may be made all the same, for
- * kube-apiserver ends a request while its store goes on, and a load balancer loses responses.
- */
-export function isNotApplied(error: unknown): boolean {
-  if (!(error instanceof KubeError)) return false;
-  const isRefused = error.status > 0 && error.status < 500;
-  return isRefused || error.isWebhookUnavailable || wasNeverSent(error);
 }
 
 /**

@@ -1,5 +1,6 @@
 import { isProtected } from "../../../shared/crd/fields.ts";
 import type { QuotaAmounts } from "../../../shared/crd/quota.ts";
+import { isNotApplied } from "../../../shared/kube/errors.ts";
 import type { KubeObject, ObjectMeta } from "../../../shared/kube/kind.ts";
 import { fullJitterMs, sleep } from "../../../shared/kube/sleep.ts";
 import { currentTenant } from "../../../shared/program/tenant-context.ts";
@@ -12,14 +13,7 @@ import { ApiError, notFound } from "../../http/errors.ts";
 import type { WriteIntent } from "../table.ts";
 import type { Collection, ObjectRef, WriteDecision, WriteRequest, WriteResult } from "./collection.ts";
 import { insertIntents, recordWrite, removeIntents, requireFreeName } from "./intents.ts";
-import {
-  deleteLive,
-  isNotApplied,
-  type ObjectPatch,
-  patchLive,
-  requireUnmanaged,
-  toRefusal,
-} from "./kube-write.ts";
+import { deleteLive, type ObjectPatch, patchLive, requireUnmanaged, toRefusal } from "./kube-write.ts";
 import { keepNamespaceProtected, protectForChange } from "./protection.ts";
 import { beingChanged, withWriteLock } from "./write-lock.ts";
 
