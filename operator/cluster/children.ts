@@ -12,6 +12,7 @@ import {
 } from "../../shared/crd/names.ts";
 import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
+import { listNames } from "../../shared/program/wording.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
 import type { CapiState } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
@@ -177,11 +178,10 @@ function lacksTaints({ taintsRejected, capi }: ObservedCluster, { pool }: Observ
 
 /** Why pools are left out although the rest is applied; undefined = none is. */
 function findTaintsProblem(observed: ObservedCluster): Problem | undefined {
-  const names = observed.pools
-    .filter((one) => lacksTaints(observed, one))
-    .map(({ pool }) => displayNameOf(pool));
-  if (names.length === 0) return undefined;
-  const message = `The platform cannot set taints of nodes, so these node pools are not created: ${names.join(", ")}. Create them again without taints, or ask the platform's operator to enable them in Cluster API (MachineTaintPropagation).`;
+  const left = observed.pools.filter((one) => lacksTaints(observed, one));
+  if (left.length === 0) return undefined;
+  const names = listNames(left.map(({ pool }) => displayNameOf(pool)));
+  const message = `The platform cannot set taints of nodes, so these node pools are not created: ${names}. Create them again without taints, or ask the platform's operator to enable them in Cluster API (MachineTaintPropagation).`;
   return { reason: TAINTS_UNAVAILABLE, message };
 }
 

@@ -7,6 +7,7 @@ import {
 import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluster.ts";
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import { listNames } from "../../shared/program/wording.ts";
 import { readVariable } from "../capi/cluster-state.ts";
 import { explainRejection } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
@@ -135,7 +136,7 @@ function decideWorkers({ observed: { cluster, capi, pools: all }, pools }: Facts
 function describeNoPools(all: ObservedCluster["pools"]): string {
   const left = all.filter(({ pool }) => pool.metadata.deletionTimestamp === undefined);
   if (left.length === 0) return "The cluster has no node pools.";
-  const names = left.map(({ pool }) => displayNameOf(pool)).join(", ");
+  const names = listNames(left.map(({ pool }) => displayNameOf(pool)));
   return `No node pool of the cluster is made yet; look at the message of each for what it waits for: ${names}.`;
 }
 
@@ -146,7 +147,7 @@ function describeOpenPools(open: readonly ClusterPool[]): string {
     late === undefined
       ? "Look at the message of each for what it waits for."
       : `Machine ${late.name} has not joined: ${late.waitsFor}. ${ADVICE}`;
-  return `Node pools that do not have all their nodes as specified: ${open.map(({ name }) => name).join(", ")}. ${next}`;
+  return `Node pools that do not have all their nodes as specified: ${listNames(open.map(({ name }) => name))}. ${next}`;
 }
 
 function decideEndpoint(observed: ObservedCluster): ClusterCondition {

@@ -4,6 +4,7 @@ import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import { listNames } from "../../shared/program/wording.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { displayNameOf } from "../identity/identity.ts";
 import { markCapiUid } from "../subnets/lock.ts";
@@ -84,7 +85,7 @@ function describeLoss(observed: ObservedCluster): string | undefined {
   if (capi.state.deleting) return "Cluster API is deleting the cluster, although it was not deleted here.";
   return lostParts.length === 0
     ? undefined
-    : `Of the cluster, this was there before and is lost: ${lostParts.join(", ")}.`;
+    : `Of the cluster, this was there before and is lost: ${listNames(lostParts)}.`;
 }
 
 function isBeingLost({ capi, lostParts }: ObservedCluster): boolean {

@@ -1,5 +1,6 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { listNames } from "../../shared/program/wording.ts";
 import { explain } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import {
@@ -127,7 +128,7 @@ function describeDeletion(observed: ObservedCluster): string {
   if (capi === undefined) {
     return left.length === 0
       ? "Cluster API has deleted the cluster."
-      : `Cluster API has deleted the cluster; remaining node pools: ${left.join(", ")}.`;
+      : `Cluster API has deleted the cluster; remaining node pools: ${listNames(left)}.`;
   }
   const { deletion } = capi.state;
   if (observed.applyFailure !== undefined) return `Deletion waits. ${UNAVAILABLE}`;

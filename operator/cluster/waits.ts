@@ -3,7 +3,7 @@ import type { Step } from "../../shared/controller/plan.ts";
 import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
-import { count } from "../../shared/program/wording.ts";
+import { count, listNames } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isAdopted } from "../identity/identity.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
@@ -56,7 +56,7 @@ export function findMissingPools(observed: ObservedCluster): string[] {
 /** Explains what a restored cluster waits for. */
 export function composeMissingPools(names: readonly string[]): Problem {
   const pools = count(names.length, "node pool");
-  const message = `Cluster API runs ${pools} missing here: ${names.join(", ")}.`;
+  const message = `Cluster API runs ${pools} missing here: ${listNames(names)}.`;
   return { reason: "NodePoolsMissing", message: `${message} ${ADVICE_BY_REASON.NodePoolsMissing.kubectl}` };
 }
 

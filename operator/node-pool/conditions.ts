@@ -3,7 +3,7 @@ import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
-import { count } from "../../shared/program/wording.ts";
+import { count, listNames } from "../../shared/program/wording.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
 import { describeLeavingMachine } from "./deletion.ts";
@@ -63,7 +63,7 @@ export function poolCondition(
 }
 
 export function describeUnhealthyNodes(names: readonly string[]): string {
-  return `Unhealthy nodes: ${names.join(", ")}. Cluster API replaces them if its health checks cover them; otherwise replace them by hand.`;
+  return `Unhealthy nodes: ${listNames(names)}. Cluster API replaces them if its health checks cover them; otherwise replace them by hand.`;
 }
 
 function decideReconciling(change: PoolCondition | undefined, stalled: Problem | undefined): PoolCondition {

@@ -4,6 +4,7 @@ import { INFRASTRUCTURE_LOST, TAINTS_UNAVAILABLE } from "../../shared/crd/condit
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
+import { listNames } from "../../shared/program/wording.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";
 import { displayNameOf } from "../identity/identity.ts";
@@ -215,6 +216,6 @@ export function findUnpropagatedLabels({ pool, syncedNodeLabels }: ObservedPool)
   const keys = Object.keys(pool.spec.nodeLabels ?? {});
   const blocked = keys.filter((key) => !isAlwaysPropagated(key) && !syncedNodeLabels.test(key));
   if (blocked.length === 0) return undefined;
-  const message = `The platform does not propagate these labels of the node pool ${displayNameOf(pool)} to its nodes: ${blocked.join(", ")}. Leave them out, or ask the platform's operator to have them synchronized.`;
+  const message = `The platform does not propagate these labels of the node pool ${displayNameOf(pool)} to its nodes: ${listNames(blocked)}. Leave them out, or ask the platform's operator to have them synchronized.`;
   return { reason: "LabelsNotPropagated", message };
 }

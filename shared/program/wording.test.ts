@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { count, findNearest, suggestNearest } from "./wording.ts";
+import { count, findNearest, listNames, suggestNearest } from "./wording.ts";
 
 const FIELDS = ["name", "k8s_version", "node_pools", "vcpus", "memory_gb", "min_nodes", "max_nodes", "plan"];
 
@@ -48,4 +48,13 @@ test.each([
 
 test("a noun with a plural of its own is given it", () => {
   expect(count(2, "entry", "entries")).toBe("2 entries");
+});
+
+test.each([
+  [[], ""],
+  [["a"], "a"],
+  [["a", "b", "c", "d", "e", "f"], "a, b, c, d, e, f"],
+  [["a", "b", "c", "d", "e", "f", "g", "h"], "a, b, c, d, e, f, and 2 more"],
+])("of the names %j a sentence has %j", (names, expected) => {
+  expect(listNames(names)).toBe(expected);
 });

@@ -5,6 +5,16 @@ export function count(amount: number, noun: string, plural = `${noun}s`): string
   return `${amount} ${amount === 1 ? noun : plural}`;
 }
 
+/** Of the names in a sentence: the rest of it, with the next step, is shorter than a message may be. */
+const MAX_LISTED = 6;
+
+/** Names in a sentence: "a, b", or the first six and how many more there are. */
+export function listNames(names: readonly string[]): string {
+  const more = names.length - MAX_LISTED;
+  const listed = names.slice(0, MAX_LISTED).join(", ");
+  return more > 0 ? `${listed}, and ${more} more` : listed;
+}
+
 /** At most so many suggestions are named. */
 const MAX_NAMES = 3;
 /** Nothing has a longer name; the work of a comparison grows with its square. */

@@ -1,6 +1,6 @@
 import { ADVICE_BY_REASON } from "../../crd/rest-words.ts";
 import { copyClipped, KubeError } from "../../kube/errors.ts";
-import { count } from "../../program/wording.ts";
+import { count, listNames } from "../../program/wording.ts";
 import { describeTenantError } from "../connect.ts";
 
 /** What an upgrade finds: the kinds of checks. */
@@ -38,8 +38,6 @@ export function isBlocking({ severity }: Pick<UpgradeCheck, "severity">): boolea
   return severity === "blocking";
 }
 
-/** Of the objects that a sentence names: the rest of it is shorter than a message may be. */
-const MAX_NAMED = 6;
 const MAX_NAME_LENGTH = 80;
 
 /** Why an upgrade is held, with the objects that block it, for kubectl; REST says it in its own words (`toRestWords`). */
@@ -62,9 +60,7 @@ export function describeCheck(check: UpgradeCheck): string {
 }
 
 function nameObjects(checks: readonly UpgradeCheck[]): string {
-  const names = checks.slice(0, MAX_NAMED).map((check) => `${nameObject(check)} (${check.check})`);
-  const more = checks.length - names.length;
-  return `${names.join(", ")}${more === 0 ? "" : `, and ${more} more`}`;
+  return listNames(checks.map((check) => `${nameObject(check)} (${check.check})`));
 }
 
 function nameObject({ object: { kind, namespace, name } }: UpgradeCheck): string {
