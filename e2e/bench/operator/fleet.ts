@@ -17,6 +17,7 @@ const IDLE_SAMPLE_MS = 60_000;
 const CHANGED = 100;
 const STORM_PAUSE_MS = 60;
 const RESYNC_SECONDS = 45;
+const DETAILS_REST_MS = 25_000;
 const MS_PER_SECOND = 1000;
 
 /**
@@ -131,6 +132,8 @@ async function measureResync(fleet: FleetCluster, clusters: number): Promise<Fig
   const often = fleet.createOperator("operator", { MARINA_RESYNC_SECONDS: String(RESYNC_SECONDS) });
   await often.part.start();
   await waitUntilIdle(often.metricsUrl);
+  // Details of the changes before are written when they have rested for 20 s.
+  await sleep(DETAILS_REST_MS);
   const from = endOf(fleet.auditLog);
   const controllers = [
     { controller: "cluster", objects: clusters },
