@@ -94,6 +94,30 @@ test("a creation that was made keeps its audit row although its repetition is ne
   expect(await auditOf(id)).toEqual([["node_pool.create", "made"]]);
 });
 
+test("a repeated creation finds its object in a Namespace that is full, and another one is refused", async () => {
+  const { cluster, pool: other } = await make();
+  const { namespace } = other;
+  const full = new KubeError({ status: 403, reason: "Forbidden", kubeMessage: "exceeded quota: objects" });
+  const refusing = withKube(() => ({ create: () => Promise.reject(full) }));
+  const lost = withKube((kube) => ({
+    create: async (...args) => {
+      await kube.create(...args);
+      throw NO_RESPONSE;
+    },
+    get: () => Promise.reject(NO_RESPONSE),
+  }));
+  const newPool = (displayName: string) => {
+    const id = createId();
+    return { id, objectName: `full-${id.slice(-5)}`, spec: { ...other.object.spec, displayName } };
+  };
+  const made = newPool("made");
+  await expect(createNodePool(lost, callerOf("made"), cluster, made)).rejects.toBe(NO_RESPONSE);
+  const { object } = await createNodePool(refusing, callerOf("repeated"), cluster, made);
+  expect(object).toMatchObject({ id: made.id, namespace });
+  const refused = createNodePool(refusing, callerOf("refused"), cluster, newPool("refused"));
+  await expect(refused).rejects.toMatchObject({ code: "quota_exceeded" });
+});
+
 test("an object is deleted once: a deletion that is repeated after an error has one audit row", async () => {
   const { pool } = await make();
   const failing = withKube(() => ({ delete: () => Promise.reject(NO_RESPONSE) }));

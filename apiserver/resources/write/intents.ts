@@ -132,6 +132,7 @@ export async function recordCreate(tx: Queryable, intents: readonly WriteIntent[
  * once: other intents to delete it end without one.
  */
 export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<void> {
+  if (intent.verb === "delete") await lockDeletions(tx, intent);
   const removed = await tx
     .delete(writeIntents)
     .where(or(eq(writeIntents.id, intent.id), isBefore(intent)))
@@ -144,6 +145,16 @@ export async function recordWrite(tx: Queryable, intent: WriteIntent): Promise<v
     if (earlier.entry !== null) await recordAudit(tx, earlier.author, earlier.entry);
   }
   if (removed.some(isOwn) && intent.entry !== null) await recordAudit(tx, intent.author, intent.entry);
+}
+
+/** In the order of their ids: two processes may record deletions of one object at once. */
+async function lockDeletions(tx: Queryable, intent: WriteIntent): Promise<void> {
+  await tx
+    .select({ id: writeIntents.id })
+    .from(writeIntents)
+    .where(isSameDeletion(intent))
+    .orderBy(asc(writeIntents.id))
+    .for("update");
 }
 
 function isSameDeletion({ objectId, uid }: WriteIntent): SQL | undefined {

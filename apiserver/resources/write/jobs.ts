@@ -126,7 +126,9 @@ export function findWritten(
   intents: readonly WriteIntent[],
   { live, lastSeen }: { live: KubeObject | undefined; lastSeen: KubeObject | undefined },
 ): WriteIntent[] {
-  const written = intents.filter((intent) => {
+  // Of several deletions the latest is the likeliest to have been made, and gets the audit row.
+  const latestFirst = intents.toSorted((left, right) => (left.id < right.id ? 1 : -1));
+  const written = latestFirst.filter((intent) => {
     if (intent.verb === "delete")
       return live?.metadata.uid !== intent.uid || live?.metadata.deletionTimestamp !== undefined;
     if (intent.verb === "change") return false;

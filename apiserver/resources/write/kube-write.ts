@@ -34,6 +34,9 @@ export async function createOrAdopt<T extends KubeObject>(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.isAlreadyExists) return adopt(kube, kind, object);
+    // A full Namespace is refused before its objects are looked at, and this one may be among them.
+    if (error.isQuotaExceeded && !dryRun)
+      return await adopt(kube, kind, object).catch(() => Promise.reject(error));
     if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
     if (idOf(found) !== idOf(object)) throw error;
