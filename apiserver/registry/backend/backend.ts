@@ -12,6 +12,8 @@ export interface StoredManifest {
   mediaType: string;
   /** The size of the manifest itself. */
   sizeBytes: number;
+  /** As it is stored. */
+  text: string;
   /** The JSON that it holds. */
   content: unknown;
 }

@@ -68,6 +68,7 @@ export function createOciMethods(call: CallOci): OciMethods {
         digest: requireDigest(response),
         mediaType: String(response.headers["content-type"] ?? ""),
         sizeBytes: Buffer.byteLength(response.text),
+        text: response.text,
         content: parseResponse(z.unknown(), response),
       };
     },

@@ -77,5 +77,34 @@ test.each<[string, unknown, object]>([
     unsupported,
   ],
 ])("what is scanned of %s", (_what, manifest, expected) => {
-  expect(findScanTarget(manifest)).toEqual(expected);
+  expect(findScanTarget(JSON.stringify(manifest))).toEqual(expected);
+});
+
+const urls = ["http://10.0.0.1/"];
+const text = (value: unknown) => JSON.stringify(value);
+
+// Each is read by Go as a manifest whose layer has URLs, or another size.
+test.each([
+  [
+    "a layer with URLs under a name with a long s",
+    text({ config, layers: [{ ...layer, "url\u017f": urls }] }),
+  ],
+  [
+    "layers under a name with a long s",
+    text({ config, layers: [layer], "layer\u017f": [{ ...layer, urls }] }),
+  ],
+  ["a size under two names that differ in case", text({ config, layers: [{ ...layer, SIZE: 1e18 }] })],
+  [
+    "layers twice, of which the first has URLs",
+    `{"config":${text(config)},"layers":${text([{ ...layer, urls }])},"layers":${text([layer])}}`,
+  ],
+  ["a name twice in a layer", `{"config":${text(config)},"layers":[{"urls":${text(urls)},"urls":null}]}`],
+  ["no JSON", "{"],
+])("nothing is scanned of a manifest with %s", (_what, manifest) => {
+  expect(findScanTarget(manifest)).toEqual(unsupported);
+});
+
+test("an image with annotations in any language is scanned", () => {
+  const annotations = { größe: "groß", "org.opencontainers.image.title": "url\u017f" };
+  expect(findScanTarget(text({ ...image, annotations }))).toEqual({ kind: "image" });
 });

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { parseJson } from "../../http/contract/json-text.ts";
+import { ApiError } from "../../http/errors.ts";
 
 /** What of an image is scanned: its own layers, or those of the images that it lists. */
 export type ScanTarget =
@@ -41,15 +43,14 @@ const indexManifest = z.object({
 });
 
 /**
- * What to scan of a manifest (OCI image specification 1.1, or Docker schema 2). Signatures, attestations and other
- * attached artifacts are no images, nor is one that no builder makes.
+ * What to scan of the text of a manifest (OCI image specification 1.1, or Docker schema 2). Signatures, attestations and other
+ * attached artifacts are no images, nor is one that no builder makes, or that the scanner may read otherwise than we do.
  */
-export function findScanTarget(manifest: unknown): ScanTarget {
-  if (typeof manifest === "object" && manifest !== null) {
-    if (hasNamesTwice(manifest)) return { kind: "unsupported", reason: "the manifest has a field twice" };
-    if (namesUrls(manifest))
-      return { kind: "unsupported", reason: "the manifest names URLs for its contents" };
-  }
+export function findScanTarget(text: string): ScanTarget {
+  const manifest = parseManifest(text);
+  if (manifest === undefined || hasAmbiguousNames(manifest))
+    return { kind: "unsupported", reason: "the fields of the manifest are ambiguous, or too many" };
+  if (namesUrls(manifest)) return { kind: "unsupported", reason: "the manifest names URLs for its contents" };
   const index = indexManifest.safeParse(manifest);
   if (index.success) return toIndexTarget(index.data.manifests);
   const image = imageManifest.safeParse(manifest);
@@ -68,7 +69,8 @@ export function findScanTarget(manifest: unknown): ScanTarget {
  * Whether any descriptor has `urls`, whatever its media type: a scanner would fetch them (OCI image specification 1.1,
  * descriptor.md), and they may be addresses inside the platform.
  */
-function namesUrls(manifest: object): boolean {
+function namesUrls(manifest: unknown): boolean {
+  if (typeof manifest !== "object" || manifest === null) return false;
   const descriptors = Object.entries(manifest)
     .filter(([key]) => key.toLowerCase() !== "annotations")
     .flatMap(([, value]: [string, unknown]) => value)
@@ -82,10 +84,32 @@ function isEmpty(urls: unknown): boolean {
   return urls === null || (Array.isArray(urls) && urls.length === 0);
 }
 
-/** Go, in which the scanner is written, reads names in any case: of `layers` and `Layers` it takes the last. */
-function hasNamesTwice(manifest: object): boolean {
-  const names = Object.keys(manifest);
-  return new Set(names.map((name) => name.toLowerCase())).size < names.length;
+/** Undefined for a text with a name twice in one object: Go, in which the scanner is written, joins what stands under both. */
+function parseManifest(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Go reads names in any case, and by Unicode's folding: of `layers` and `Layers` it takes the last, and "url\u017f" is `urls`.
+ * Those of annotations are data.
+ */
+function hasAmbiguousNames(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(hasAmbiguousNames);
+  const names = Object.keys(value);
+  if (new Set(names.map((name) => name.toLowerCase())).size < names.length) return true;
+  return Object.entries(value).some(
+    ([name, inner]) => !isASCII(name) || (name.toLowerCase() !== "annotations" && hasAmbiguousNames(inner)),
+  );
+}
+
+function isASCII(text: string): boolean {
+  return Buffer.byteLength(text) === text.length;
 }
 
 function toIndexTarget(manifests: z.output<typeof indexManifest>["manifests"]): ScanTarget {

@@ -211,7 +211,7 @@ async function scanImage(
 async function findTarget(backend: ScanSteps["backend"], repository: string, digest: string) {
   const manifest = await backend.findManifest(repository, digest);
   if (manifest === undefined) throw new ScanError("image_gone", `${digest} is not in the registry`);
-  return findScanTarget(manifest.content);
+  return findScanTarget(manifest.text);
 }
 
 /** Scans images until the signal aborts; nothing happens where no scanner is configured. */

@@ -12,7 +12,7 @@ function registryOf(manifests: Record<string, unknown>, sizes: Record<string, nu
     findManifest: async (_repository: string, digest: string): Promise<StoredManifest | undefined> =>
       manifests[digest] === undefined
         ? undefined
-        : { digest, mediaType: "", sizeBytes: MANIFEST_BYTES, content: manifests[digest] },
+        : { digest, mediaType: "", sizeBytes: MANIFEST_BYTES, text: "", content: manifests[digest] },
     findBlobSize: async (_repository: string, digest: string) => {
       asked.push(digest);
       return sizes[digest];
