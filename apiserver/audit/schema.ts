@@ -59,7 +59,10 @@ export const auditEntryRecord = z
       "The X-Request-Id that the client sent; any text of its choice.",
     ).nullable(),
     source_address: textField(64, "IP address of the client.").nullable(),
-    result: z.enum(["done", "failed"]).openapi({ description: "Whether it succeeded." }),
+    result: z.enum(["done", "failed"]).openapi({
+      description:
+        "Whether it was done. What is done outside of the database has an entry when it begins, and a second one if it fails.",
+    }),
   })
   .openapi("AuditEntry", {
     example: {

@@ -1,3 +1,4 @@
+import { messageOf } from "../../shared/program/errors.ts";
 import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
@@ -107,7 +108,7 @@ export function addRepositoryRoutes(router: Router, deps: Deps, useRegistry: Use
         const tags = await listTagNames(backend, repository);
         if (tags.length === 0) throw notFound("repository");
         requireMatch(readPreconditions(c), repositoryTag(tags));
-        await deleteRecorded(deps, caller, entry, () => deleteImages(backend, repository, tags));
+        await doRecorded(deps, caller, entry, () => deleteImages(backend, repository, tags));
       });
       return c.body(null, 204);
     },
@@ -168,7 +169,7 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
         const digest = await backend.findDigest(repository, reference);
         if (digest === undefined) throw notFound("tag");
         requireMatch(readPreconditions(c), toTagVersion(digest));
-        await deleteRecorded(deps, caller, { action: "repository_tag.delete", orgId, target }, async () => {
+        await doRecorded(deps, caller, { action: "repository_tag.delete", orgId, target }, async () => {
           if (!(await backend.deleteTag(repository, reference))) throw notFound("tag");
         });
       });
@@ -178,20 +179,22 @@ export function addTagRoutes(router: Router, deps: Deps, useRegistry: UseRegistr
 }
 
 /**
- * Deletes in the registry what its audit row says, which is committed first, with the confirmation of the caller's right: what a
- * crash interrupts is recorded too. A deletion that fails has a second row.
+ * Does in the registry what its audit row says, which is committed first, with the confirmation of the caller's right: what a
+ * crash interrupts is recorded too. What fails has a second row. Throws what `confirm` and `effect` throw.
  */
-async function deleteRecorded(
-  { db }: Pick<Deps, "db">,
+export async function doRecorded<T>(
+  { db, log }: Pick<Deps, "db" | "log">,
   caller: Caller,
   entry: Omit<AuditEntry, "result">,
-  effect: () => Promise<void>,
-): Promise<void> {
+  effect: () => Promise<T>,
+): Promise<T> {
   await transactAs(db, caller, (tx) => recordAudit(tx, caller.author, { ...entry, result: "done" }));
   try {
-    await effect();
+    return await effect();
   } catch (error) {
-    await recordAudit(db, caller.author, { ...entry, result: "failed" });
+    await recordAudit(db, caller.author, { ...entry, result: "failed" }).catch((failure: unknown) =>
+      log.error({ action: entry.action, message: messageOf(failure) }, "a failure has no audit row"),
+    );
     throw error;
   }
 }

@@ -1,8 +1,6 @@
 import { recordAudit } from "../audit/index.ts";
-import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { transactAs } from "../http/contract/caller.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
@@ -11,6 +9,7 @@ import type { OwnScans, RegistryBackend } from "./backend/backend.ts";
 import { repositoryParam, requireRepositoryName, requireTagName, tagParam } from "./names.ts";
 import { presentScan, scanTag } from "./present.ts";
 import type { ImageScan } from "./report.ts";
+import { doRecorded } from "./repository-routes.ts";
 import { keepReport } from "./scans/record-report.ts";
 import { findScan, PRIORITIES, requestScan, type ScannedImage } from "./scans/store.ts";
 import { scanRecord } from "./schema.ts";
@@ -90,25 +89,23 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
         ownScans: backend.ownScans,
       }));
       const image = { orgId, digest, repository: params.repoName };
-      const record = (tx: Queryable) =>
-        recordAudit(tx, author, {
-          action: "registry_scan.request",
-          orgId,
-          target: { kind: "image", id: digest },
-          after: { repository: params.repoName, tag: params.tag },
-          result: "done",
-        });
+      const entry = {
+        action: "registry_scan.request",
+        orgId,
+        target: { kind: "image", id: digest },
+        after: { repository: params.repoName, tag: params.tag },
+      } as const;
       const respond = (scan: ImageScan | undefined) =>
         c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
       if (ownScans !== undefined)
         return runOnce({}, async () => {
-          await transactAs(deps.db, caller, record);
-          return respond(await useRegistry(() => requestOwnScan(ownScans, image, repository)));
+          const request = () => useRegistry(() => requestOwnScan(ownScans, image, repository));
+          return respond(await doRecorded(deps, caller, entry, request));
         });
       return transact(async (tx) => {
         const request = { ...image, priority: PRIORITIES.requested, at: deps.now() };
         const scan = await requestScan(tx, request);
-        await record(tx);
+        await recordAudit(tx, author, { ...entry, result: "done" });
         return scan;
       }, respond);
     },
