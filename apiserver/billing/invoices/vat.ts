@@ -83,7 +83,7 @@ const EXCLUDED: readonly Territory[] = [
   // Livigno and Campione d'Italia.
   { country: "IT", postalCode: /^(?:23041|22061)$/ },
   // Mount Athos.
-  { country: "GR", postalCode: /^630 ?86$/ },
+  { country: "GR", postalCode: /^63086$/ },
 ];
 
 /** Transactions with these are treated as those with the country: Art. 7 of Directive 2006/112/EC. */
@@ -95,7 +95,8 @@ const TREATED_AS: Readonly<Record<string, string>> = { MC: "FR", IM: "GB" };
  * the Windsor Framework.
  */
 export function vatCountryOf({ country, postalCode }: Address): string | undefined {
-  const code = (postalCode ?? "").trim();
+  // People write "E-35001", "35 001" and "FI-22100".
+  const code = (postalCode ?? "").replace(/^[\s-]*[a-z]{1,3}[\s-]*(?=\d)/i, "").replaceAll(/[\s.-]/g, "");
   if (EXCLUDED.some((part) => part.country === country && part.postalCode.test(code))) return undefined;
   return TREATED_AS[country] ?? country;
 }
