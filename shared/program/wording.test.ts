@@ -58,3 +58,8 @@ test.each([
 ])("of the names %j a sentence has %j", (names, expected) => {
   expect(listNames(names)).toBe(expected);
 });
+
+test("of long names a sentence has fewer than six", () => {
+  const [one, other, third] = ["a", "b", "c"].map((letter) => letter.repeat(317));
+  expect(listNames([one, other, third].map(String))).toBe(`${one}, ${other}, and 1 more`);
+});

@@ -7,12 +7,14 @@ export function count(amount: number, noun: string, plural = `${noun}s`): string
 
 /** Of the names in a sentence: the rest of it, with the next step, is shorter than a message may be. */
 const MAX_LISTED = 6;
+const MAX_LISTED_LENGTH = 640;
 
-/** Names in a sentence: "a, b", or the first six and how many more there are. */
+/** Names in a sentence: "a, b", or the first six, fewer where they are long, and how many more there are. */
 export function listNames(names: readonly string[]): string {
-  const more = names.length - MAX_LISTED;
-  const listed = names.slice(0, MAX_LISTED).join(", ");
-  return more > 0 ? `${listed}, and ${more} more` : listed;
+  const listed = names.slice(0, MAX_LISTED);
+  while (listed.length > 1 && listed.join(", ").length > MAX_LISTED_LENGTH) listed.pop();
+  const more = names.length - listed.length;
+  return more > 0 ? `${listed.join(", ")}, and ${more} more` : listed.join(", ");
 }
 
 /** At most so many suggestions are named. */
