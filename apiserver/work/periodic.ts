@@ -49,6 +49,7 @@ export async function collectErrors<T>(
   return errors;
 }
 
+/** Throws the first of these errors; without one it returns. */
 export function throwFirst(errors: readonly unknown[]): void {
   if (errors.length > 0) throw errors[0];
 }

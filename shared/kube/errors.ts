@@ -98,8 +98,9 @@ export class KubeError extends Error {
   }
 
   /**
-   * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called, no right to the request: an API server that has just started grants none until it has read the roles; or
-   * a ResourceQuota that kube-controller-manager has not counted yet.
+   * A later retry may succeed: no response, 429, 502, 503, 504, a webhook that could not be called, no right to the request
+   * (an API server that has just started grants none until it has read the roles), or a ResourceQuota that
+   * kube-controller-manager has not counted yet.
    */
   get isUnavailable(): boolean {
     if (this.status === 0) return !this.isAborted;

@@ -33,10 +33,8 @@ export async function createOrAdopt<T extends KubeObject>(
     return { ...created, metadata: { ...created.metadata, resourceVersion } };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    if (error.isAlreadyExists) return adopt(kube, kind, object);
     // A full Namespace is refused before its objects are looked at, and this one may be among them.
-    if (error.isQuotaExceeded && !dryRun)
-      return await adopt(kube, kind, object).catch(() => Promise.reject(error));
+    if (error.isAlreadyExists || (error.isQuotaExceeded && !dryRun)) return adopt(kube, kind, object, error);
     if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, object.metadata, error);
     if (idOf(found) !== idOf(object)) throw error;
@@ -137,12 +135,17 @@ async function readBack<T extends KubeObject>(
   return found;
 }
 
-async function adopt<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, object: T): Promise<T> {
-  const found = await kube.get(kind, object.metadata.namespace, object.metadata.name);
+async function adopt<T extends KubeObject>(
+  kube: KubeClient,
+  kind: Kind<T>,
+  object: T,
+  refusal: KubeError,
+): Promise<T> {
+  const { namespace, name } = object.metadata;
+  const found = await kube.get(kind, namespace, name);
   if (found !== undefined && idOf(found) === idOf(object)) return found;
-  throw new ApiError("conflict", `The object name ${object.metadata.name} is taken; try again.`, {
-    retryAfterSeconds: 1,
-  });
+  if (refusal.isQuotaExceeded) throw refusal;
+  throw new ApiError("conflict", `The object name ${name} is taken; try again.`, { retryAfterSeconds: 1 });
 }
 
 /**

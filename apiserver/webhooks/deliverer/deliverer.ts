@@ -19,7 +19,10 @@ const MIN_CLAIM_INTERVAL_MS = 10;
 const CLAIM_SHARE = 0.25;
 /** Deliveries that wait for their completion to be written, for each attempt at once; more are not claimed. */
 const MAX_UNWRITTEN_PER_ATTEMPT = 2;
-/** While something may be due that is not taken: another process holds its queue, its organization has no capacity, or few slots are free. */
+/**
+ * While something may be due that is not taken: another process holds its queue, its organization has no capacity, or few
+ * slots are free.
+ */
 const BUSY_POLL_MS = 100;
 const GATHER_COMPLETIONS_MS = 10;
 const COMPLETION_BATCH = 400;
