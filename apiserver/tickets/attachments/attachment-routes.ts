@@ -93,7 +93,6 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
       const scope = ticketScopeOf(membership);
       const before = await requireTicket(deps.db, scope, params.ticketID);
       const seen = attachmentScope(author, before, "tenant");
-      store.requireConfigured();
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
         await moveUpload(store.use, announced);
@@ -222,7 +221,6 @@ function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void 
     async (c, { author, caller, params, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
-      store.requireConfigured();
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
       return runOnce({}, async () => {
         await moveUpload(store.use, announced);
