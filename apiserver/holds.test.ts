@@ -17,8 +17,9 @@ const HEAD = `# What a caller can make a process and its stores hold
 One request of each operation, with the default limits; [deployment.md](deployment.md) says how they are set. Made by
 \`vitest run --project unit apiserver/holds.test.ts -u\`; an operation or another route without its row fails that test.
 
-Whatever the operations, the bytes of all bodies and unread responses of one user are bounded, and of one organization, address and
-process. Besides its records, a change adds a row to the audit log, and a POST with an Idempotency-Key one that is kept for
+Whatever the operations, the bytes of all bodies and unread responses of one user are bounded, and of one organization, address,
+process and of all callers without a valid credential together. While the bytes of a process are used up, each caller still has a
+1,024th of them. A body counts until it is its turn; 512 requests of an organization wait for theirs. Besides its records, a change adds a row to the audit log, and a POST with an Idempotency-Key one that is kept for
 24 hours. Seconds are those in which a request arrives, is worked on and its response is read.
 
 \`GET /api/v1/organizations/{orgID}/quotas\` shows every bound of an organization and what of it is in use.

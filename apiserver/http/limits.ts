@@ -32,7 +32,7 @@ export interface RequestLimits {
   /** Peers (addresses or CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxBodyBytes: number;
-  /** The limit for all bodies of one process that have begun to arrive and are not yet parsed. */
+  /** The limit for all bodies of one process that have begun to arrive, until they are parsed and it is their turn. */
   maxPendingBodyBytes: number;
   /**
    * The limit for all responses of one process that clients have not read yet; those of streams have limits of their

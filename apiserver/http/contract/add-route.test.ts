@@ -1,5 +1,5 @@
 import { OpenAPIHono, z } from "@hono/zod-openapi";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createLogger } from "../../../shared/program/log.ts";
 import { Registry } from "../../../shared/program/metrics.ts";
 import { makeMembership } from "../../testing/membership.ts";
@@ -135,4 +135,57 @@ test("the handler of a POST must return the response of transact or runOnce", ()
   // @ts-expect-error A response that was made without an Idempotency-Key does not compile.
   addRoute(router, operation, async (c) => c.json({ name: "a thing" }, 201));
   expect(router.operations).toHaveLength(2);
+});
+
+test("a body counts among those of its user until it is its turn, and no longer", async () => {
+  const limits = { ...DEFAULT_REQUEST_LIMITS, maxConcurrentWrites: 1 };
+  const router: Router = {
+    ...createRouter("admin", []),
+    tenantLimits: createTenantLimits(limits),
+    // Of a user 1000.
+    bodies: createByteBudget({ maxBytes: 8000, what: "bodies" }),
+  };
+  const path = "/api/v1/organizations/{orgID}/things";
+  const turns: PromiseWithResolvers<void>[] = [];
+  addRoute(
+    router,
+    {
+      method: "put",
+      path,
+      operationId: "replaceThings",
+      tag: "Things",
+      summary: "Replace all things",
+      access: "clusters:create",
+      body: things,
+      responses: { 200: { description: "The thing.", body: things } },
+    },
+    async (c, { readBody }) => {
+      const thing = await readBody();
+      const turn = Promise.withResolvers<void>();
+      turns.push(turn);
+      await turn.promise;
+      return c.json(thing, 200);
+    },
+  );
+  const send = async (bytes: number) => {
+    const body = JSON.stringify({ name: "a".repeat(bytes - 11) });
+    const headers = {
+      authorization: "Bearer good",
+      "content-type": "application/json",
+      "content-length": String(bytes),
+    };
+    const sent = router.app.request(path.replace("{orgID}", ORG_ID), { method: "PUT", headers, body });
+    return (await sent).status;
+  };
+  const first = send(900);
+  await vi.waitFor(() => expect(turns).toHaveLength(1));
+  const waiting = send(900);
+  expect(await send(200)).toBe(429);
+  turns[0]?.resolve();
+  await vi.waitFor(() => expect(turns).toHaveLength(2));
+  const last = send(900);
+  turns[1]?.resolve();
+  await vi.waitFor(() => expect(turns).toHaveLength(3));
+  turns[2]?.resolve();
+  expect(await Promise.all([first, waiting, last])).toEqual([200, 200, 200]);
 });

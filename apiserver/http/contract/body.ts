@@ -17,6 +17,8 @@ const SMALL_BYTES = 4096;
 interface BodyLimits {
   maxBytes: number;
   budget: ByteBudget;
+  /** What the parsed body waits for before it is used: until then its bytes count. */
+  waitForTurn?: () => Promise<void>;
 }
 
 interface ReadBody<T> {
@@ -43,16 +45,20 @@ export async function readJsonBody<S extends z.ZodType>(
 
 /**
  * Reads a body of any media type as UTF-8 and parses it within the budget. Call it once the credential was accepted, so
- * that no byte is kept for a client without one. Throws 413, 429, 503, 400 as readJsonBody, and what `parse` throws.
+ * that no byte is kept for a client without one. Throws 413, 429, 503, 400 as readJsonBody, and what `parse` and
+ * `waitForTurn` throw.
  */
 export async function readText<T>(
   c: Context<HttpEnv>,
-  { maxBytes, budget }: BodyLimits,
+  { maxBytes, budget, waitForTurn }: BodyLimits,
   parse: (text: string) => T,
 ): Promise<T> {
   const account = budget.open(findHolders(c));
   try {
-    return parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, account));
+    const parsed = parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, account));
+    account.complete();
+    await waitForTurn?.();
+    return parsed;
   } finally {
     account.close();
   }

@@ -1,6 +1,8 @@
+import type { Context } from "hono";
 import { expect, test } from "vitest";
+import type { HttpEnv } from "../env.ts";
 import { ApiError } from "../errors.ts";
-import { type ByteHolder, createByteBudget } from "./byte-budget.ts";
+import { type ByteHolder, createByteBudget, findHolders } from "./byte-budget.ts";
 
 const holder = (name: string, part = 1): ByteHolder => ({ key: name, name: `this ${name}`, part });
 const refusal = (status: number, message: string) =>
@@ -36,6 +38,43 @@ test("bytes of one holder beyond its share are 429, and take nothing from anothe
     refusal(429, "for this organization"),
   );
   budget.open([holder("third", 0.25)]).add(25);
+});
+
+test("while eight users have all that they may, another one still has what is guaranteed, and no more", () => {
+  const budget = create(1_048_576);
+  for (let n = 0; n < 8; n++) budget.open([holder(`user ${n}`, 1 / 8)]).add(131_072);
+  const another = [holder("another", 1 / 8)];
+  budget.requireCapacity(another);
+  budget.open(another).add(1024);
+  expect(() => budget.open(another).add(1)).toThrow(refusal(503, "Too many bodies at once"));
+});
+
+test("callers without a credential have a quarter together, from however many addresses", () => {
+  const budget = create(1_048_576);
+  const from = (sourceAddress: string) =>
+    findHolders({
+      get: (name: string) => (name === "sourceAddress" ? sourceAddress : undefined),
+    } as Context<HttpEnv>);
+  budget.open(from("192.0.2.1")).add(131_072);
+  expect(() => budget.open(from("192.0.2.1")).add(1)).toThrow(refusal(429, "for this address"));
+  budget.open(from("192.0.2.2")).add(131_072);
+  expect(() => budget.open(from("192.0.2.3")).add(1)).toThrow(
+    refusal(429, "for callers without a valid credential"),
+  );
+  budget.open([holder("user", 1 / 8)]).add(131_072);
+});
+
+test("an account that is complete makes room for another one, and its bytes count until it is closed", () => {
+  const budget = create(100, 1);
+  const user = holder("user");
+  const first = budget.open([user]);
+  first.add(60);
+  first.complete();
+  const second = budget.open([user]);
+  expect(() => second.add(41)).toThrow(refusal(429, "for this user"));
+  expect(() => budget.open([user])).toThrow(refusal(429, "for this user"));
+  first.close();
+  second.add(100);
 });
 
 test("a holder has so many accounts at once, and another is 429 until one is closed", () => {

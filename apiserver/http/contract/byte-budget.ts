@@ -14,7 +14,10 @@ export interface ByteHolder {
 
 /** Counts the bytes that this process keeps for its callers, each within its share. */
 export interface ByteBudget {
-  /** Throws 429 with Retry-After while a holder has its whole share, 503 while the budget is used up. */
+  /**
+   * Throws 429 with Retry-After while a holder has its whole share, and 503 while the budget is used up and the first
+   * holder, who calls, has more than is guaranteed to each.
+   */
   requireCapacity(holders: readonly ByteHolder[]): void;
   /** The most bytes that the accounts of these holders can have together, however long a caller waits. */
   findShare(holders: readonly ByteHolder[]): number;
@@ -24,12 +27,14 @@ export interface ByteBudget {
 
 export interface ByteAccount {
   /**
-   * Counts bytes before they are kept. Throws 429 with Retry-After when those of a holder exceed its share, and 503
-   * when all together exceed the budget.
+   * Counts bytes before they are kept. Throws as requireCapacity when those of a holder would exceed its share, or all
+   * together the budget.
    */
   add(bytes: number): void;
   /** Counts bytes that are kept in any case. */
   force(bytes: number): void;
+  /** The account no longer counts among those that a holder may have at once; its bytes do until it is closed. */
+  complete(): void;
   /** Gives back what was counted. */
   close(): void;
 }
@@ -47,6 +52,13 @@ export const CALLER_PART = 1 / 8;
 /** The most that a response to a GET has by default, unless it is a stream. */
 export const MAX_READ_BYTES = DEFAULT_REQUEST_LIMITS.maxUnreadBytes * CALLER_PART;
 const ORGANIZATION_PART = 1 / 4;
+/** All callers without a valid credential together, whatever number of addresses they have. */
+const ANONYMOUS_PART = 1 / 4;
+/**
+ * What every caller has while others use up the budget: 128 KiB of responses by default, so that small reads and the
+ * responses to writes are never refused for what others leave unread.
+ */
+const GUARANTEED_PART = 1 / 1024;
 
 interface Use {
   bytes: number;
@@ -73,7 +85,9 @@ export function createByteBudget({
   function requireCapacity(holders: readonly ByteHolder[], bytes: number): void {
     const full = holders.find((holder) => useOf(holder).bytes + bytes > maxBytes * holder.part);
     if (full !== undefined) throw busy(full.name);
-    if (total + bytes > maxBytes) throw busy();
+    const [caller] = holders;
+    const guaranteed = caller === undefined ? 0 : maxBytes * GUARANTEED_PART - useOf(caller).bytes;
+    if (total + bytes > maxBytes && bytes > guaranteed) throw busy();
   }
 
   function count(holders: readonly ByteHolder[], { bytes, accounts }: Use): void {
@@ -82,7 +96,7 @@ export function createByteBudget({
       const use = useOf(holder);
       use.bytes += bytes;
       use.accounts += accounts;
-      if (use.accounts === 0) uses.delete(holder.key);
+      if (use.accounts === 0 && use.bytes === 0) uses.delete(holder.key);
       else uses.set(holder.key, use);
     }
   }
@@ -95,10 +109,15 @@ export function createByteBudget({
       if (full !== undefined) throw busy(full.name);
       count(holders, { bytes: 0, accounts: 1 });
       let own = 0;
+      let isArriving = true;
       let isOpen = true;
       const force = (bytes: number) => {
         own += bytes;
         count(holders, { bytes, accounts: 0 });
+      };
+      const complete = () => {
+        if (isArriving) count(holders, { bytes: 0, accounts: -1 });
+        isArriving = false;
       };
       return {
         add(bytes) {
@@ -106,10 +125,12 @@ export function createByteBudget({
           force(bytes);
         },
         force,
+        complete,
         close() {
           if (!isOpen) return;
           isOpen = false;
-          count(holders, { bytes: -own, accounts: -1 });
+          complete();
+          count(holders, { bytes: -own, accounts: 0 });
         },
       };
     },
@@ -121,7 +142,10 @@ export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
   const principal = c.get("principal");
   if (principal === undefined) {
     const address = c.get("sourceAddress") ?? "";
-    return [{ key: `address ${toAddressKey(address)}`, name: "this address", part: CALLER_PART }];
+    return [
+      { key: `address ${toAddressKey(address)}`, name: "this address", part: CALLER_PART },
+      { key: "anonymous", name: "callers without a valid credential", part: ANONYMOUS_PART },
+    ];
   }
   const orgId = c.get("membership")?.orgId;
   return [

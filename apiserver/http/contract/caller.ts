@@ -211,9 +211,9 @@ function createSignedInCall<C>(
     query,
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
-      const limits = { maxBytes: router.limits.maxBodyBytes, budget: router.bodies };
+      const { maxBodyBytes: maxBytes } = router.limits;
+      const limits = { maxBytes, budget: router.bodies, waitForTurn: () => slot.acquire() };
       body = await readJsonBody(c, operation.body, limits);
-      await slot.acquire();
       return body.value;
     },
     author: caller.author,

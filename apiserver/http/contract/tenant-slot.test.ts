@@ -56,6 +56,17 @@ test.each([
   expect((await Promise.all(responses)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });
 
+test("512 requests of a tenant wait, and the next one is refused at once, while another tenant's are served", async () => {
+  const waiting = Array.from({ length: 1 + 512 }, () => send("/a/dry-run"));
+  await settle();
+  expect((await send("/a/dry-run")).status).toBe(429);
+  void send("/b/dry-run");
+  await settle();
+  expect(running.map(({ tenant }) => tenant)).toEqual(["a", "b"]);
+  running[0]?.end();
+  expect((await waiting[0])?.status).toBe(200);
+});
+
 test("reads wait for nothing", async () => {
   for (let n = 0; n < 5; n++) void send("/a/read");
   await settle();

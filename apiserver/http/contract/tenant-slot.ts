@@ -8,6 +8,8 @@ import type { RequestLimits } from "../limits.ts";
 
 /** How long a request waits for the others of its tenant. */
 const SLOT_WAIT_MS = 20_000;
+/** How many requests of one tenant wait in each queue: as many as its parallel clients have, within some megabytes. */
+const MAX_WAITING = 512;
 
 /** What one tenant may have under way at once, in one replica. */
 export interface TenantLimits {
@@ -27,8 +29,8 @@ export type RequestKind = "read" | "write" | "dry run";
 /** The slot of a request among those of its tenant; a read needs none. */
 export interface TenantSlot {
   /**
-   * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429. Called once the whole
-   * request has arrived, so that no slow sender holds a slot, and again after a release.
+   * Waits for a slot among the writes or dry runs of the tenant, at most 20 s. Throws 429, at once where 512 others
+   * wait. Called once the whole request has arrived, so that no slow sender holds a slot, and again after a release.
    */
   acquire(): Promise<void>;
   /** Gives the slot to another request, while this one waits. */
@@ -107,13 +109,18 @@ function createContext(
 async function takeSlot(slots: KeyedSlots, tenant: string, disconnected: AbortSignal): Promise<() => void> {
   const free = disconnected.aborted ? undefined : slots.tryTake(tenant);
   if (free !== undefined) return free;
+  if (slots.countWaiting(tenant) >= MAX_WAITING) throw tooMany();
   const tooLong = AbortSignal.timeout(SLOT_WAIT_MS);
   try {
     return await slots.take(tenant, AbortSignal.any([disconnected, tooLong]));
   } catch (error) {
     if (!tooLong.aborted) throw clientDisconnected(error);
-    throw new ApiError("rate_limited", "Too many requests of this organization are under way; try again.", {
-      retryAfterSeconds: 1,
-    });
+    throw tooMany();
   }
+}
+
+function tooMany(): ApiError {
+  return new ApiError("rate_limited", "Too many requests of this organization are under way; try again.", {
+    retryAfterSeconds: 1,
+  });
 }
