@@ -203,7 +203,10 @@ async function reportFailure(
   const outcome = composeFailure(access, part, error);
   if (outcome === undefined) return undefined;
   const status = composeAccessStatus(access, outcome, deps.now());
-  await apply(deps.throttle(objectKey(access), ownAccessStatus(access.status), composePlan({ status })));
+  const key = objectKey(access);
+  const plan = deps.throttle.limit(key, ownAccessStatus(access.status), composePlan({ status }));
+  await apply(plan);
+  deps.throttle.noteApplied(key, plan);
   return outcome;
 }
 

@@ -98,7 +98,7 @@ export async function runCluster(
   };
   // At most five passes: each failure sets one of four fields, and a second failure of a step is thrown.
   for (;;) {
-    const plan = deps.throttle(
+    const plan = deps.throttle.limit(
       key,
       ownClusterStatus(observed.cluster.status),
       reconcileCluster(current, now),
@@ -114,6 +114,7 @@ export async function runCluster(
         current = { ...current, nameTakenElsewhere: true };
         continue;
       }
+      deps.throttle.noteApplied(key, plan);
       if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
       // The cache does not show who has the name, and so not when it is free again.
       const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;

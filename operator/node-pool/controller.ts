@@ -30,12 +30,13 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   const now = deps.now();
   const observed = observePool(deps.caches, deps.settings, key);
   if (observed === undefined) return undefined;
-  const plan = deps.throttle(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
+  const plan = deps.throttle.limit(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
   await applyPlan(
     { ...context, kind: nodePoolKind, conditionTypes: nodePoolConditionTypes },
     observed.pool,
     plan,
   );
+  deps.throttle.noteApplied(key, plan);
   if (plan.releaseFinalizer && observed.capi !== undefined) {
     deps.log.warn({ pool: key }, describeRemainingDeployment(observed));
   }

@@ -39,12 +39,19 @@ const withNewMessage: Status = {
 const status = "True" as const;
 
 let nowMs: number;
-let throttle: StatusThrottle;
+let statuses: StatusThrottle;
 
 beforeEach(() => {
   nowMs = 1_000;
-  throttle = createStatusThrottle({ counters: ["pools"], nowMs: () => nowMs });
+  statuses = createStatusThrottle({ counters: ["pools"], nowMs: () => nowMs });
 });
+
+/** What is left of the plan, once it was applied. */
+function throttle(key: string, last: Status | undefined, plan: Plan<Status>): Plan<Status> {
+  const limited = statuses.limit(key, last, plan);
+  statuses.noteApplied(key, limited);
+  return limited;
+}
 
 function planOf(status: Status | undefined, requeueAfterMs?: number): Plan<Status> {
   return {
@@ -85,6 +92,11 @@ describe("a new message", () => {
     throttle("a", undefined, planOf(written));
     const plan = { ...planOf(withNewMessage, 300), releaseFinalizer: true };
     expect(throttle("a", written, plan)).toEqual({ ...plan, status: undefined });
+  });
+
+  test("does not wait for a status that could not be written", () => {
+    expect(statuses.limit("a", undefined, planOf(written)).status).toBe(written);
+    expect(statuses.limit("a", written, planOf(withNewMessage)).status).toBe(withNewMessage);
   });
 
   test("of one object does not wait for another's", () => {

@@ -14,7 +14,10 @@ const DETAILS_EVERY_MS = 20_000;
  * one by one.
  */
 const COUNTERS_WITHIN_MS = 40_000;
-/** A creation that takes no longer than this is not explained: `message` is absent, and no Event reports a wait. */
+/**
+ * Why a creation lasts is written no more often than this while its status has no message, which begins after
+ * MARINA_REPORT_WAIT_AFTER_SECONDS. An object that was not touched for so long is forgotten.
+ */
 const CAUSES_EVERY_MS = 60_000;
 
 /** The phase of every kind that is created in steps. */
@@ -38,12 +41,12 @@ interface StatusLike {
   transitions?: readonly unknown[] | undefined;
 }
 
-/** The plan for the object `key` with the status `last`, as it may be applied now. */
-export type StatusThrottle = <Status extends StatusLike>(
-  key: string,
-  last: Status | undefined,
-  plan: Plan<Status>,
-) => Plan<Status>;
+export interface StatusThrottle {
+  /** The plan for the object `key` with the status `last`, as it may be applied now. */
+  limit<Status extends StatusLike>(key: string, last: Status | undefined, plan: Plan<Status>): Plan<Status>;
+  /** To be called once such a plan was applied: a status that could not be written delays no other one. */
+  noteApplied(key: string, plan: Pick<Plan<unknown>, "status">): void;
+}
 
 export interface StatusThrottleOptions {
   /** Fields of the status that count other objects, and so change whenever one of these does. */
@@ -86,20 +89,25 @@ export function createStatusThrottle({
     return memory;
   }
 
-  return (key, last, plan) => {
-    const known = memories.get(key);
-    if (plan.status === undefined) {
-      if (known !== undefined) known.resting = undefined;
-      return plan;
-    }
-    const now = nowMs();
-    const memory = recall(key, now);
-    const waitMs = last === undefined ? 0 : findWaitMs(memory, last, plan as Plan<StatusLike>, counters, now);
-    if (waitMs === 0) {
-      Object.assign(memory, { writtenAtMs: now, resting: undefined });
-      return plan;
-    }
-    return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
+  return {
+    limit(key, last, plan) {
+      const known = memories.get(key);
+      if (plan.status === undefined) {
+        if (known !== undefined) known.resting = undefined;
+        return plan;
+      }
+      const now = nowMs();
+      const memory = recall(key, now);
+      const waitMs =
+        last === undefined ? 0 : findWaitMs(memory, last, plan as Plan<StatusLike>, counters, now);
+      if (waitMs === 0) return plan;
+      return { ...plan, status: undefined, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
+    },
+    noteApplied(key, { status }) {
+      if (status === undefined) return;
+      const now = nowMs();
+      Object.assign(recall(key, now), { writtenAtMs: now, resting: undefined });
+    },
   };
 }
 
