@@ -235,21 +235,21 @@ describe("a completion", () => {
     expect(await complete(await claim({ endpointConcurrency: 2 }), gone)).toEqual(["failed", "failed"]);
     expect(await claim()).toEqual([]);
     const [webhook] = await store.db.execute(sql`select * from webhooks where id = ${webhookId}`);
-    expect(webhook).toMatchObject({
-      enabled: false,
-      disabled_reason: "gone",
-      disabled_at: expect.anything(),
-    });
-    const audits = await store.db.execute(
-      sql`select actor, action, after from audit_log where target_id = ${webhookId}`,
-    );
+    const after = { enabled: false, disabled_reason: "gone" };
+    expect(webhook).toMatchObject({ ...after, disabled_at: expect.anything() });
+    const own = sql`target_id = ${webhookId}`;
+    const audits = await store.db.execute(sql`select actor, action, after from audit_log where ${own}`);
     expect([...audits]).toEqual([
-      {
-        actor: { kind: "system", name: "webhooks" },
-        action: "webhook.disable",
-        after: { enabled: false, disabled_reason: "gone" },
-      },
+      { actor: { kind: "system", name: "webhooks" }, action: "webhook.disable", after },
     ]);
+  });
+
+  test("of 410 to what is still sent after the organization was deleted keeps nothing back", async () => {
+    await store.addDeliveries(webhookId, 2);
+    const later = sql`now() + interval '1 day'`;
+    await store.db.execute(sql`update webhooks set deleted_at = ${later} where id = ${webhookId}`);
+    await complete(await claim({ endpointConcurrency: 1 }), { ...FAILURE, statusCode: 410 });
+    expect(await claim()).toHaveLength(1);
   });
 
   test("of 410 to a test does not disable", async () => {

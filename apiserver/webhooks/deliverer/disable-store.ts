@@ -1,14 +1,14 @@
 import { and, eq, sql } from "drizzle-orm";
 import { type AuditEntry, recordSystemAudits } from "../../audit/index.ts";
 import type { Database, Queryable } from "../../db/client.ts";
-import { webhookQueues, webhooks } from "../table.ts";
+import { type DISABLED_REASONS, webhookQueues, webhooks } from "../table.ts";
 import { classifyFailure } from "./endpoint-health.ts";
 
-type DisabledReason = "gone" | "failing";
+type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 /**
  * Disables webhooks, in the transaction that has locked them; each is in the audit log. `gone`: the endpoint responded with
- * 410; `failing`: it has failed for five days.
+ * 410; `failing`: it has failed for five days. One that is deleted already is left out: what waits for it is sent.
  */
 export async function disableWebhooks(
   tx: Queryable,
@@ -21,9 +21,10 @@ export async function disableWebhooks(
     where id in (select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::text::json))
       and enabled and deleted_at is null
     returning id, org_id`);
+  const stopped = JSON.stringify(disabled.map(({ id }) => id));
   await tx.execute(sql`
     update webhook_queues set due_at = null
-    where webhook_id in (select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::text::json))`);
+    where webhook_id in (select value::uuid from json_array_elements_text(${stopped}::text::json))`);
   const after = { enabled: false, disabled_reason: reason };
   await recordWebhookAudits(
     tx,
