@@ -14,7 +14,11 @@ import { createChecksReader, createUpgradeChecker } from "./cluster/upgrade-chec
 import { watchClusters } from "./cluster/watch.ts";
 import { runAccess } from "./cluster-access/run.ts";
 import { watchAccesses } from "./cluster-access/watch.ts";
-import { type ControllersDeps, createOperatorController } from "./create-controller.ts";
+import {
+  type ControllersDeps,
+  createOperatorController,
+  createTenantController,
+} from "./create-controller.ts";
 import { runEvent, watchClusterEvents } from "./events/controller.ts";
 import { INDEX_NAMESPACE } from "./indexes.ts";
 import { runPool, watchNodePools } from "./node-pool/controller.ts";
@@ -125,10 +129,10 @@ export function createControllers(deps: ControllersDeps): Controllers {
     () => caches.clusters.keys(),
   );
   // No resync: it checks each tenant's API at its own interval.
-  const tenantBindings = createOperatorController(deps, "tenant-bindings", (key, context) =>
+  const tenantBindings = createTenantController(deps, "tenant-bindings", (key, context) =>
     runTenantBindings(bindingsDeps, key, context),
   );
-  const accesses = createOperatorController(
+  const accesses = createTenantController(
     deps,
     "cluster-access",
     (key, context) => runAccess(accessDeps, key, context),

@@ -36,6 +36,28 @@ export function createOperatorController(
   run: Run,
   resyncKeys?: () => Iterable<string>,
 ): Controller {
+  return createWithWorkers(deps, { workers: deps.config.workersPerKind }, { name, run, resyncKeys });
+}
+
+/**
+ * As createOperatorController, for what connects to tenants: it has many workers, few for each organization, so that a
+ * tenant's API server that responds slowly delays its own organization only.
+ */
+export function createTenantController(
+  deps: ControllersDeps,
+  name: string,
+  run: Run,
+  resyncKeys?: () => Iterable<string>,
+): Controller {
+  const { tenantWorkers: workers, tenantWorkersPerNamespace: maxPerNamespace } = deps.config;
+  return createWithWorkers(deps, { workers, maxPerNamespace }, { name, run, resyncKeys });
+}
+
+function createWithWorkers(
+  deps: ControllersDeps,
+  workers: { workers: number; maxPerNamespace?: number },
+  { name, run, resyncKeys }: { name: string; run: Run; resyncKeys: (() => Iterable<string>) | undefined },
+): Controller {
   const { client, recorder } = deps;
   const controller: Controller = createController({
     name,
@@ -54,19 +76,10 @@ export function createOperatorController(
       }),
     resyncKeys,
     resyncEveryMs: deps.config.resyncSeconds * 1000,
-    ...workersOf(deps.config, name),
+    ...workers,
     leadership: deps.leadership,
     log: deps.log,
     metrics: deps.metrics,
   });
   return controller;
-}
-
-/**
- * What connects to tenants has many workers, few for each organization: a tenant's API server that responds slowly
- * delays its own organization only.
- */
-function workersOf(config: Config, name: string): { workers: number; maxPerNamespace?: number } {
-  if (name !== "tenant-bindings" && name !== "cluster-access") return { workers: config.workersPerKind };
-  return { workers: config.tenantWorkers, maxPerNamespace: config.tenantWorkersPerNamespace };
 }

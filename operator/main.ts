@@ -147,7 +147,6 @@ function elect(parts: ElectionParts): LeaderElection {
     ...parts,
     name: LEASE,
     fieldManager: MANAGER_OPERATOR,
-    onStarted: () => undefined,
     onLost: () => {
       parts.log.fatal("leadership lost, exiting");
       process.exit(1);

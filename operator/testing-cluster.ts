@@ -56,7 +56,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     probe: undefined,
     infrastructure: undefined,
     addOns: [],
-    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], found: {} },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenant: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

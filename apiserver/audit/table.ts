@@ -41,7 +41,7 @@ export const auditPositions = pgSequence("audit_log_position_seq");
 
 /**
  * Append-only: a trigger refuses every change of a row but the assignment of its position. Partitioned by the month of
- * `at` in UTC; the partitions are in the schema `audit_log_partitions`, see partitions.ts.
+ * `at` in UTC; the partitions are in the schema `audit_log_partitions`, see addAuditPartitions in store.ts.
  */
 export const auditLog = pgTable(
   "audit_log",

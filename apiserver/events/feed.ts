@@ -40,7 +40,7 @@ export type StoredEvent = Pick<EventRow, "id" | "clusterId" | "nodePoolId" | "ki
  * one is skipped, and its id is not given again. Writers are serialized from here to their commit, so that ids become
  * visible in order: call it last in a transaction, after every other lock is taken.
  */
-export async function appendEvents(tx: Queryable, events: readonly NewFeedEvent[]): Promise<void> {
+export async function appendFeedEvents(tx: Queryable, events: readonly NewFeedEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.execute(sql`select pg_advisory_xact_lock(hashtextextended('marina system-events', 0))`);
   const inserted = await tx
@@ -224,7 +224,7 @@ function isOf(orgId: string | SQL): SQL {
 }
 
 /** Deletes events that are older than the retention. */
-export async function purgeLogEvents(db: Queryable, retentionDays: number): Promise<void> {
+export async function purgeFeedEvents(db: Queryable, retentionDays: number): Promise<void> {
   await db
     .delete(systemEvents)
     .where(sql`${systemEvents.recordedAt} < now() - make_interval(days => ${retentionDays})`);

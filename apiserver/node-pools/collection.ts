@@ -25,7 +25,7 @@ export function nodePoolsOf(orgId: string, clusterId: string): Collection<NodePo
     orgId,
     parent: { noun: "cluster", id: clusterId },
     takenNameCode: "validation_failed",
-    wireNames: NODE_POOL_WIRE_NAMES,
+    wireNames: { ...NODE_POOL_WIRE_NAMES, nodeTaints: "node_taints" },
     project(object) {
       const projected = toProjectedNodePool(object, orgId, clusterId);
       if (projected === undefined) throw new Error(`node pool ${object.metadata.name} has lost its id`);

@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectDatabase } from "../db/client.ts";
-import { appendEvents, type FeedKey, type NewStatusEvent } from "../events/feed.ts";
+import { appendFeedEvents, type FeedKey, type NewStatusEvent } from "../events/feed.ts";
 
 const EVERY_MS = 50;
 const BACKLOG_BATCH = 500;
@@ -23,7 +23,7 @@ async function main(databaseUrl: string): Promise<void> {
   let stop = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  const append = (events: NewStatusEvent[]) => database.db.transaction((tx) => appendEvents(tx, events));
+  const append = (events: NewStatusEvent[]) => database.db.transaction((tx) => appendFeedEvents(tx, events));
 
   async function run(
     { orgId, clusterIds, perSecond }: Extract<Order, { do: "run" }>,

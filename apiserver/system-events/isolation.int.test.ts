@@ -20,7 +20,7 @@ import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { appendEvents, listEventsAfter } from "../events/feed.ts";
+import { appendFeedEvents, listEventsAfter } from "../events/feed.ts";
 import { systemEvents } from "../events/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { clusterRecords, nodePoolRecords, transitions } from "../resources/project/table.ts";
@@ -227,7 +227,7 @@ test("nor among its objects, in its audit log, its records or its transitions", 
 test("an event that is stored for another organization under the id of a cluster is not read by its tenant", async () => {
   const [own, other] = sides;
   const foreign = aStatus({ orgId: other.orgId, clusterId: own.clusterId }, "foreign");
-  await api.deps.db.transaction((tx) => appendEvents(tx, [foreign]));
+  await api.deps.db.transaction((tx) => appendFeedEvents(tx, [foreign]));
   expect((await readFeed(own)).join("\n")).not.toContain("foreign");
   const stored = await listEventsAfter(api.deps.db, { orgId: other.orgId, clusterId: own.clusterId }, 0, 100);
   expect(stored).toHaveLength(1);

@@ -1,5 +1,5 @@
 import type { Deps } from "../deps.ts";
-import { purgeLogEvents } from "../events/feed.ts";
+import { purgeFeedEvents } from "../events/feed.ts";
 import type { PeriodicJob } from "../work/periodic.ts";
 import { purgeTickets } from "./store.ts";
 
@@ -13,7 +13,7 @@ export function systemEventJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
     {
       name: "purge-system-events",
       everyMs: PURGE_EVENTS_EVERY_MS,
-      run: () => purgeLogEvents(db, RETENTION_DAYS),
+      run: () => purgeFeedEvents(db, RETENTION_DAYS),
     },
     { name: "purge-stream-tickets", everyMs: PURGE_TICKETS_EVERY_MS, run: () => purgeTickets(db) },
   ];

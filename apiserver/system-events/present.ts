@@ -11,7 +11,7 @@ export type PresentedEvent = z.output<typeof eventRecord>;
 /** The wire form of one event. */
 export function presentEvent(row: StoredEvent): PresentedEvent {
   const subject = { id: row.id, cluster_id: row.clusterId, node_pool_id: row.nodePoolId };
-  // The kind of a row determines its payload: both are written only by appendEvents.
+  // The kind of a row determines its payload: both are written only by appendFeedEvents.
   if (row.kind === "status")
     return { event: "status", data: { ...subject, ...presentStatus(row.payload as StatusPayload) } };
   return {

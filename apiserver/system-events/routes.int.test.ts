@@ -5,7 +5,7 @@ import { readStack } from "../../e2e/platform/stack/testing.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
-import { appendEvents, findEventRanges, listEventsAfter, purgeLogEvents } from "../events/feed.ts";
+import { appendFeedEvents, findEventRanges, listEventsAfter, purgeFeedEvents } from "../events/feed.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";
@@ -36,7 +36,7 @@ const pathOf = (clusterId: string) => `/api/v1/organizations/${orgId}/clusters/$
 
 function append(clusterId: string, ...statuses: string[]) {
   const events = statuses.map((status) => aStatus({ orgId, clusterId }, status));
-  return api.deps.db.transaction((tx) => appendEvents(tx, events));
+  return api.deps.db.transaction((tx) => appendFeedEvents(tx, events));
 }
 
 /** Opens a stream of alice's and reads it as long as it lasts. */
@@ -196,7 +196,7 @@ describe("the history of the stream", () => {
     await append(clusterId, "old");
     await api.deps
       .sql`update system_events set recorded_at = now() - interval '8 days' where cluster_id = ${clusterId}`;
-    await purgeLogEvents(api.deps.db, 7);
+    await purgeFeedEvents(api.deps.db, 7);
     expect(await listEventsAfter(api.deps.db, { orgId, clusterId }, 0, 10)).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
-import { appendEvents } from "../events/feed.ts";
+import { appendFeedEvents } from "../events/feed.ts";
 import type { TestApp } from "../testing/app.ts";
 import type { Person } from "../testing/issuer.ts";
 import { aStatus, eventsOf, type FeedTest, startFeedTest } from "./testing.ts";
@@ -37,7 +37,7 @@ describe("a ticket for the stream", () => {
     expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(31_000);
     const stream = await feed.open(other, { ticket });
     expect(stream.status).toBe(200);
-    await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "seen")]));
+    await other.deps.db.transaction((tx) => appendFeedEvents(tx, [aStatus({ orgId, clusterId }, "seen")]));
     await expect.poll(() => stream.messages.at(-1)?.data.status).toBe("seen");
     for (const api of [one, other]) {
       const again = await api.request("GET", `${path}?ticket=${ticket}`, { as: null });

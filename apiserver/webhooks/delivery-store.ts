@@ -87,7 +87,7 @@ export async function planWithoutNestedLoops(tx: Queryable): Promise<void> {
 }
 
 /**
- * Events since then to which a webhook subscribes and of which it has neither got a delivery nor is to get one; the
+ * Events since then to which a webhook subscribes and that were neither delivered to it nor wait to be; the
  * oldest first, at most `limit`.
  */
 export async function listMissedEvents(

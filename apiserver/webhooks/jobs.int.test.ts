@@ -60,10 +60,10 @@ describe("what is pending", () => {
   test("for a disabled webhook is cancelled after 72 hours", async () => {
     const [old] = await store.addDeliveries(webhookId, 1, { createdAt: ago(73 * HOUR_MS) });
     await store.addDeliveries(webhookId, 1, { createdAt: ago(71 * HOUR_MS) });
-    await run("cancel-held-deliveries");
+    await run("cancel-deliveries-of-disabled-webhooks");
     expect(await countByStatus()).toEqual({ pending: 2 });
     await store.setWebhook(webhookId, { enabled: false, disabledAt: new Date() });
-    await run("cancel-held-deliveries");
+    await run("cancel-deliveries-of-disabled-webhooks");
     expect((await store.findDeliveries(webhookId)).map(({ id, status }) => [id === old, status])).toEqual([
       [true, "cancelled"],
       [false, "pending"],

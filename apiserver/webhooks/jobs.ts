@@ -32,7 +32,7 @@ export function webhookJobs(deps: Pick<Deps, "config" | "db" | "log">): Periodic
 }
 
 /**
- * Cancel what is pending for deleted webhooks, or for disabled ones since 72 hours; disable what has failed for five
+ * Cancel what is pending for deleted webhooks, and for disabled ones what is older than 72 hours; disable what has failed for five
  * days; delete deliveries, events and deleted webhooks after 30 days. All in batches.
  */
 export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
@@ -42,7 +42,11 @@ export function deliveryJobs({ db }: Pick<Deps, "db">): PeriodicJob[] {
       everyMs: MINUTE_MS,
       run: (signal) => cancelForDeleted(db, signal),
     },
-    { name: "cancel-held-deliveries", everyMs: MINUTE_MS, run: (signal) => cancelForDisabled(db, signal) },
+    {
+      name: "cancel-deliveries-of-disabled-webhooks",
+      everyMs: MINUTE_MS,
+      run: (signal) => cancelForDisabled(db, signal),
+    },
     { name: "review-failing-webhooks", everyMs: MINUTE_MS, run: () => reviewFailing(db) },
     { name: "purge-webhook-deliveries", everyMs: HOUR_MS, run: (signal) => purgeDeliveries(db, signal) },
     { name: "purge-webhook-events", everyMs: HOUR_MS, run: (signal) => purgeWebhookEvents(db, signal) },

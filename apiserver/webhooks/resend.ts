@@ -69,8 +69,8 @@ export interface Recovery {
 }
 
 /**
- * Delivers to a locked webhook, with all attempts, the events since then of which it has neither got a delivery nor is
- * to get one: at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
+ * Delivers to a locked webhook, with all attempts, the events since then that were neither delivered to it nor wait to be:
+ * at most 30 days back, not before its creation, the oldest first and at most MAX_RECOVERED.
  */
 export async function recover(
   tx: Queryable,

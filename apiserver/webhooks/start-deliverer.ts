@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Config } from "../config.ts";
+import { toStorable } from "../db/statement.ts";
 import type { Deps } from "../deps.ts";
 import type { SendRequest } from "./deliverer/attempt.ts";
 import { type Deliverer, startDeliverer } from "./deliverer/deliverer.ts";
@@ -73,7 +74,7 @@ function toSendRequest(sender: Sender, now: Deps["now"]): SendRequest {
         retryAfterSeconds: retryAfterMs === undefined ? undefined : retryAfterMs / 1000,
       };
     }
-    const errorMessage = toStorable(result.message);
+    const errorMessage = toStorable(result.message.toWellFormed());
     return {
       durationMs,
       errorClass,
@@ -83,9 +84,4 @@ function toSendRequest(sender: Sender, now: Deps["now"]): SendRequest {
       responseBody: null,
     };
   };
-}
-
-/** PostgreSQL stores neither U+0000 nor half a surrogate pair. */
-function toStorable(text: string): string {
-  return text.toWellFormed().replaceAll("\0", "\uFFFD");
 }

@@ -108,7 +108,7 @@ const CLUSTERS: State[] = [
     "whose kubeconfigs cannot be issued",
     clusterOf(
       ready()
-        .with({ access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], found: {} } })
+        .with({ access: { attempts: { kubeconfig: notIssued, bindings: {} }, failures: [], tenant: {} } })
         .after(61),
     ),
     "wanted",

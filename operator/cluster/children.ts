@@ -36,7 +36,7 @@ import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observ
 import { composeUnknownPlan, findPackageProblem } from "./package.ts";
 import { chooseRequested, findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 import { chooseVersion, type VersionChoice } from "./version.ts";
-import { findCapiPoolReadinessWait } from "./waits.ts";
+import { findPoolRemovalWait } from "./waits.ts";
 
 /** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
 export type Decision =
@@ -76,9 +76,9 @@ export function decideChildren(
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   const plan = known ?? retainPlan(observed);
-  const unknownPlan = known === undefined ? composeUnknownPlan(observed, planName) : undefined;
   if (plan === undefined)
     return { ok: false, problem: composeUnknownPlan(observed, planName), target: undefined };
+  const unknownPlan = known === undefined ? composeUnknownPlan(observed, planName) : undefined;
   if (observed.nameTaken)
     return { ok: false, problem: composeNameTaken(cluster.metadata.name), target: undefined };
   if (observed.capi === undefined && observed.blocker !== undefined)
@@ -151,7 +151,7 @@ function fail(reason: string, message: string, target?: string): Decision {
 function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
   const { metadata } = one.pool;
   const mustStay =
-    metadata.deletionTimestamp === undefined || findCapiPoolReadinessWait(observed, one, now) !== undefined;
+    metadata.deletionTimestamp === undefined || findPoolRemovalWait(observed, one, now) !== undefined;
   return mustStay && isAdopted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
 }
 

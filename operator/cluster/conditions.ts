@@ -191,7 +191,7 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
     const message = "Whether the network rules are in force is not known.";
     return clusterCondition(type, "Unknown", problem.reason, message);
   }
-  const isInForce = isStillInForce(facts, type) || (facts.applied && isEnforced(observed));
+  const isInForce = isStillInForce(facts, type) || (facts.applied && areRulesInForce(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
   if (problem !== undefined)
@@ -211,7 +211,7 @@ function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
  * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and no machine of a
  * rollout lacks the rate limit, which a class may write on the control plane; without rules there is nothing to enforce.
  */
-function isEnforced({ cluster, capi, infrastructure }: ObservedCluster): boolean {
+function areRulesInForce({ cluster, capi, infrastructure }: ObservedCluster): boolean {
   if (!hasRules(cluster)) return true;
   if (capi === undefined || infrastructure?.isSettled !== true) return false;
   if (cluster.spec.network?.apiServerRateLimit !== undefined && !capi.state.converged) return false;

@@ -125,7 +125,7 @@ export interface ObservedAccessHealth {
   /** Why a ClusterAccess waits for its tenant's API server, for each that does. */
   failures: readonly TenantFailure[];
   /** What this process knows of its bindings. */
-  found: TenantRecord;
+  tenant: TenantRecord;
 }
 
 /** What this process keeps of a cluster in memory. */
@@ -140,7 +140,7 @@ export interface ProcessState {
 export function observeCluster(
   caches: Caches,
   settings: ClusterSettings,
-  found: ProcessState,
+  processState: ProcessState,
   key: string,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
@@ -172,13 +172,13 @@ export function observeCluster(
     catalogue: caches.readCatalogue(),
     packages: caches.readPackages(),
     locks: observeLocks(caches, idOf(cluster), cluster.status?.workerSubnet),
-    probe: found.probe,
+    probe: processState.probe,
     infrastructure: undefined,
-    addOns: observeAddOnStates(caches, key, capi, found.addOnObstacles),
+    addOns: observeAddOnStates(caches, key, capi, processState.addOnObstacles),
     access: {
-      attempts: found.attempts,
+      attempts: processState.attempts,
       failures: listTenantFailures(caches, key),
-      found: found.tenant,
+      tenant: processState.tenant,
     },
     applyFailure: undefined,
     upgradeRejection: undefined,

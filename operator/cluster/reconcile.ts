@@ -30,10 +30,10 @@ import { decideUpgrade } from "./upgrade-hold.ts";
 import {
   adoptRestored,
   composeMissingPools,
-  findCapiClusterReadinessWait,
-  findCapiPoolReadinessWait,
+  findClusterDeletionWait,
   findHandledRequests,
   findMissingPools,
+  findPoolRemovalWait,
   findPoolWait,
   isTakenOver,
 } from "./waits.ts";
@@ -68,8 +68,9 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const isSent = decision.ok ? isListSent(observed, decision.capiCluster) : undefined;
-  const isHeld = observed.applyFailure !== undefined || (isSent === false && isReportedInForce(observed));
-  const toApply = isHeld ? NO_STEPS : steps;
+  const isApplyDeferred =
+    observed.applyFailure !== undefined || (isSent === false && isReportedInForce(observed));
+  const toApply = isApplyDeferred ? NO_STEPS : steps;
   const wait = !decision.ok && decision.isWait ? decision.problem : undefined;
   const decided = rejection.problem ?? (wait === undefined ? decision.problem : undefined);
   const input: StatusInput = {
@@ -97,7 +98,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       plan.requeueAfterMs,
       rejection.requeueAfterMs,
       steps.waitMs,
-      ...observed.pools.map((pool) => findCapiPoolReadinessWait(observed, pool, now)),
+      ...observed.pools.map((pool) => findPoolRemovalWait(observed, pool, now)),
     ]),
   };
 }
@@ -160,9 +161,9 @@ function planSteps(
   const { capi, locks, settings } = observed;
   const desired = decision.capiCluster;
   const lock = locks.own === undefined ? [takeSubnet(settings.platformNamespace, decision.subnet, id)] : [];
-  const again = planRecreation(observed);
-  if (capi?.state.deleting || again !== undefined)
-    return { apply: lock, remove: again === undefined || capi?.state.deleting ? [] : [again] };
+  if (capi?.state.deleting) return { apply: lock, remove: [] };
+  const recreation = planRecreation(observed);
+  if (recreation !== undefined) return { apply: lock, remove: [recreation] };
   // Cluster API would take over the CA of an earlier cluster of this name, and lose it a moment later.
   if (observed.hasFormerCa) return { apply: lock, remove: [], waitMs: FORMER_CA_WAIT_MS };
   const ours = new Set(desired.spec?.topology?.workers?.machineDeployments?.map((pool) => pool.name));
@@ -232,7 +233,7 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
       name: pool.metadata.name,
       uid: pool.metadata.uid,
     }));
-  const waitMs = findCapiClusterReadinessWait(observed, now);
+  const waitMs = findClusterDeletionWait(observed, now);
   if (capi !== undefined && !capi.state.deleting && waitMs === undefined) {
     const { namespace = "", name, uid } = capi.object.metadata;
     remove.push({ verb: "delete", kind: capiClusterKind, namespace, name, uid });
@@ -253,8 +254,8 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
 }
 
 /**
- * What an upgrade is warned of is recorded with the version that Cluster API gets, after which nobody knows that it began;
- * with the status where that version goes there later.
+ * The Warning of an upgrade that begins is the Event of the step that sends Cluster API the version: no later plan sees that it
+ * has just begun. Without such a step in this plan it goes out with the status.
  */
 function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterPlan {
   const { observed, upgrade } = input;

@@ -51,7 +51,7 @@ export interface ClusterDeps {
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   taintRefusals: TaintRefusals;
-  upgradeChecker: Pick<UpgradeChecker, "find">;
+  upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
   now(): Date;
 }
 
@@ -69,18 +69,18 @@ export async function runCluster(
   context: RunContext,
 ): Promise<ReconcileResult> {
   const now = deps.now();
-  const found = {
+  const processState = {
     probe: observeEndpoint(deps, key),
     attempts: deps.accessHealth.find(key),
     tenant: deps.tenantRecords.find(key),
     addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
-  const observed = observeCluster(deps.caches, deps.settings, found, key);
+  const observed = observeCluster(deps.caches, deps.settings, processState, key);
   if (observed === undefined || isReleased(observed.cluster)) {
     deps.accessHealth.forget(key);
     deps.taintRefusals.forget(key);
     deps.tenantRecords.forget(key);
-    deps.upgradeChecker.find(key, undefined);
+    deps.upgradeChecker.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
@@ -96,7 +96,7 @@ export async function runCluster(
     upgradeChecks,
     taintsRejected: taintsRetryMs !== undefined,
   };
-  // At most five passes: each failure sets one of four fields, and a second failure of a step is thrown.
+  // At most five passes: each but the last sets one of four fields, and a failure after applyFailure was set is thrown.
   for (;;) {
     const plan = deps.throttle.limit(
       key,
@@ -170,7 +170,7 @@ async function applyUnderUniqueName(
     await applyPlan({ ...context, kind: clusterKind, conditionTypes: clusterConditionTypes }, cluster, plan);
     return true;
   };
-  const desired = findCapiCluster(plan);
+  const desired = findDesiredCapiCluster(plan);
   if (desired === undefined || !needsUniqueName(observed, desired)) return apply();
   const named = { fieldSelector: `metadata.name=${cluster.metadata.name}`, signal: context.signal };
   return withNameLock(deps, cluster, context, async () => {
@@ -213,7 +213,7 @@ async function isCacheCurrent(
 }
 
 /** The Cluster API cluster that the plan applies; undefined = none. */
-function findCapiCluster(plan: Plan<unknown>): CapiCluster | undefined {
+function findDesiredCapiCluster(plan: Plan<unknown>): CapiCluster | undefined {
   const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
   return step?.verb === "apply" ? (step.object as CapiCluster) : undefined;
 }
@@ -238,8 +238,11 @@ function observeEndpoint(deps: ClusterDeps, key: string): ProbeResult | undefine
 /** What the upgrade finds that is requested, also of a suspended cluster: it is then known when that is resumed. */
 function observeUpgrade(deps: ClusterDeps, key: string, observed: ObservedCluster): KnownChecks {
   const target = findTargetToCheck(observed);
-  if (target === undefined) return deps.upgradeChecker.find(key, undefined);
-  return deps.upgradeChecker.find(key, { target, isEnforced: isEnforced(observed.cluster.spec) });
+  if (target === undefined) {
+    deps.upgradeChecker.forget(key);
+    return { checks: undefined, requeueAfterMs: undefined };
+  }
+  return deps.upgradeChecker.watch(key, { target, isEnforced: isEnforced(observed.cluster.spec) });
 }
 
 function isTaintsRejection({ message }: ApplyFailure): boolean {

@@ -43,8 +43,8 @@ test("the administrators that were found are written when they are others than b
   const { cluster, access, ...observed } = converged();
   const before = { count: 1, names: ["ann"], observedAt: secondsAgo(600) };
   const reported = { ...cluster, status: { ...cluster.status, foreignAdmins: before } };
-  const write = (found: ObservedCluster["access"]["found"]) =>
-    reconcileCluster({ ...observed, cluster: reported, access: { ...access, found } }, NOW).status;
+  const write = (found: ObservedCluster["access"]["tenant"]) =>
+    reconcileCluster({ ...observed, cluster: reported, access: { ...access, tenant: found } }, NOW).status;
   expect(write({})).toBeUndefined();
   expect(write({ foreignAdmins: { ...before, observedAt: secondsAgo(0) } })).toBeUndefined();
   const none = { count: 0, names: [], observedAt: secondsAgo(0) };

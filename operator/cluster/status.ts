@@ -110,11 +110,11 @@ export function composeClusterStatus(
     ...optional("message", message && clipStatusMessage(message)),
     ...optional(
       "foreignAdmins",
-      composeForeignAdmins(last?.foreignAdmins, observed.access.found.foreignAdmins),
+      composeForeignAdmins(last?.foreignAdmins, observed.access.tenant.foreignAdmins),
     ),
     ...optional(
       "credentialsGeneration",
-      observed.access.found.credentialsGeneration ?? last?.credentialsGeneration,
+      observed.access.tenant.credentialsGeneration ?? last?.credentialsGeneration,
     ),
     ...optional("clusterClass", input.clusterClass ?? capi?.state.classRef?.name ?? last?.clusterClass),
   };

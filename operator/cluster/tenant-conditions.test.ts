@@ -15,7 +15,7 @@ const failing = (message: string, seconds: number, isUnreachable = false) => ({
 });
 
 function observe(attempts: Attempts = GOOD, failures: readonly TenantFailure[] = []): ObservedCluster {
-  return observeBlue({ access: { attempts, failures, found: {} } });
+  return observeBlue({ access: { attempts, failures, tenant: {} } });
 }
 
 function withLast(reason: string, attempts: Attempts): ObservedCluster {

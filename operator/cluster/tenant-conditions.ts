@@ -59,7 +59,7 @@ export function decideRegistered({ cluster, access }: ObservedCluster): ClusterC
     reason: "Registering",
     message: "The credentials are not issued yet.",
   };
-  const { status, reason, message } = access.found.registration ?? last;
+  const { status, reason, message } = access.tenant.registration ?? last;
   return clusterCondition(type, status, reason, message);
 }
 

@@ -28,7 +28,10 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     taintRefusals: createTaintRefusals(),
-    upgradeChecker: { find: () => ({ checks: [], requeueAfterMs: undefined }) },
+    upgradeChecker: {
+      watch: () => ({ checks: [], requeueAfterMs: undefined }),
+      forget: () => undefined,
+    },
     now,
   };
 }

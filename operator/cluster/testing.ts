@@ -243,7 +243,7 @@ export function observeBlue(
     probe: { ok: true, message: "" },
     infrastructure: undefined,
     addOns: [],
-    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], found: {} },
+    access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenant: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
     taintsRejected: false,

@@ -24,7 +24,7 @@ function makeChecker(...results: (UpgradeCheck[] | Error)[]) {
     now: () => new Date(nowMs),
     log: { warn: () => undefined },
   });
-  const find = (target = "1.35.1", isEnforced = true) => checker.find(KEY, { target, isEnforced });
+  const find = (target = "1.35.1", isEnforced = true) => checker.watch(KEY, { target, isEnforced });
   /** Asks, which begins a read, and waits for its end. */
   const read = async (...request: Parameters<typeof find>) => {
     const changed = new Promise<void>((resolve) => changes.push(resolve));
@@ -90,7 +90,7 @@ test("another version, and a cluster that was forgotten, is read anew", async ()
   const { read, find, checker, reads } = makeChecker([BLOCKING]);
   await read("1.35.1");
   expect(find("1.35.2").checks).toBeUndefined();
-  expect(checker.find(KEY, undefined)).toEqual({ checks: undefined, requeueAfterMs: undefined });
+  checker.forget(KEY);
   await read("1.35.1");
   expect(reads).toEqual(["1.35.1", "1.35.2", "1.35.1"]);
 });

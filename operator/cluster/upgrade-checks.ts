@@ -22,8 +22,10 @@ export interface KnownChecks {
 
 /** Reads what upgrades find in the background, and keeps the last result of each as long as it is asked for. */
 export interface UpgradeChecker {
-  /** Undefined = the cluster is not to be upgraded, and what was known of it is dropped. */
-  find(key: string, upgrade: UpgradeToCheck | undefined): KnownChecks;
+  /** What is known of the cluster's upgrade; reads it when that is due. */
+  watch(key: string, upgrade: UpgradeToCheck): KnownChecks;
+  /** The cluster is not to be upgraded: what was known of it is dropped. */
+  forget(key: string): void;
   stop(): void;
 }
 
@@ -86,11 +88,8 @@ export function createUpgradeChecker({ read, onChange, now, log }: CheckerOption
   }
 
   return {
-    find(key, upgrade) {
-      if (upgrade === undefined) {
-        entries.delete(key);
-        return { checks: undefined, requeueAfterMs: undefined };
-      }
+    forget: (key) => void entries.delete(key),
+    watch(key, upgrade) {
       const time = now().getTime();
       const known = entries.get(key);
       const entry =

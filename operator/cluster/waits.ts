@@ -110,7 +110,7 @@ const REGISTERED_WITHIN_MS = 30_000;
  * is deleted in that moment keeps its finalizers and blocks the cluster forever (see `CapiPoolState.registered`).
  * Undefined = delete it now.
  */
-export function findCapiClusterReadinessWait(
+export function findClusterDeletionWait(
   { cluster, capi, pools }: ObservedCluster,
   now: Date,
 ): number | undefined {
@@ -122,7 +122,7 @@ export function findCapiClusterReadinessWait(
 }
 
 /** For how many ms a deleted pool stays in the topology because Cluster API is still registering it. Undefined = remove it now. */
-export function findCapiPoolReadinessWait(
+export function findPoolRemovalWait(
   { capi }: Pick<ObservedCluster, "capi">,
   pool: ObservedClusterPool,
   now: Date,

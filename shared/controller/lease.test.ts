@@ -43,7 +43,9 @@ function startCandidate(responses: { get: () => Promise<Lease | undefined>; writ
     name: "l",
     identity: "me",
     fieldManager: "test",
-    onStarted: () => transitions.push("started"),
+    onLeader(leads) {
+      if (leads) transitions.push("started");
+    },
     onLost: () => transitions.push("lost"),
     log: createLogger({ name: "test", level: "silent" }),
   });

@@ -19,8 +19,6 @@ export interface LeaderElectionOptions {
   renewDeadlineMs?: number | undefined;
   /** Between two attempts (2 000). */
   retryPeriodMs?: number | undefined;
-  /** This process leads now. */
-  onStarted(): void;
   /** It stopped leading (not called by `release`). The process should end. */
   onLost(): void;
   /** For the metric: called at start with false and on every change. */
@@ -159,8 +157,7 @@ export function createLeaderElection(options: LeaderElectionOptions): LeaderElec
     leads = now;
     options.onLeader?.(now);
     log.info({ lease: name, identity }, now ? "leading" : "lost leadership");
-    if (now) options.onStarted();
-    else options.onLost();
+    if (!now) options.onLost();
   }
 
   async function run(): Promise<void> {

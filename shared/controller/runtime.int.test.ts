@@ -54,7 +54,9 @@ async function stand(identity: string, name = "leader", leaseDurationMs = 30_000
     leaseDurationMs,
     renewDeadlineMs: (leaseDurationMs * 2) / 3,
     retryPeriodMs: 400,
-    onStarted: () => transitions.push("started"),
+    onLeader(leads) {
+      if (leads) transitions.push("started");
+    },
     onLost: () => transitions.push("lost"),
     log,
   });

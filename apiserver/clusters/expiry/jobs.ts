@@ -2,7 +2,7 @@ import { isSameEnd } from "../../../shared/crd/fields.ts";
 import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
-import { appendEvents, findEventTimes } from "../../events/feed.ts";
+import { appendFeedEvents, findEventTimes } from "../../events/feed.ts";
 import { asAuthorized, type Caller } from "../../http/contract/caller.ts";
 import { ApiError } from "../../http/errors.ts";
 import { deleteNodePool } from "../../node-pools/index.ts";
@@ -55,7 +55,7 @@ async function announce(deps: Deps, objects: readonly Expiring[]): Promise<Expir
     .filter((object) => !ended.includes(object))
     .flatMap((object) => composeNotice(object, now) ?? [])
     .filter(({ eventUid }) => !sentAt.has(eventUid));
-  if (notices.length > 0) await deps.db.transaction((tx) => appendEvents(tx, notices));
+  if (notices.length > 0) await deps.db.transaction((tx) => appendFeedEvents(tx, notices));
   return ended;
 }
 

@@ -1,7 +1,7 @@
 import { findCondition } from "../../../shared/controller/conditions.ts";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { idOf } from "../../../shared/crd/identity.ts";
-import { MANAGER_APISERVER_NETWORK } from "../../../shared/crd/names.ts";
+import { MANAGER_APISERVER_NETWORK, MANAGER_PREFIX } from "../../../shared/crd/names.ts";
 import { DEFAULT_NODES, type NodePool, type NodePoolSpec } from "../../../shared/crd/node-pool.ts";
 import { isAutoscaled } from "../../../shared/crd/node-pool-rules.ts";
 import { addAmounts, heldAmounts, poolAmounts, type QuotaAmounts } from "../../../shared/crd/quota.ts";
@@ -201,7 +201,7 @@ export function quotaUseOf(pool: NodePool, spec = pool.spec): QuotaAmounts {
 }
 
 /**
- * What an object waits for, or what went wrong and how to fix it, as its operator words it; undefined = nothing is
+ * What an object waits for, or what went wrong and how to fix it, as the operator program words it; undefined = nothing is
  * under way.
  */
 export function statusMessageOf(object: Pick<Cluster | NodePool, "metadata" | "status">): string | undefined {
@@ -222,9 +222,6 @@ function isUpgrade({ spec, status }: Parameters<typeof clusterStatusOf>[0]): boo
   const target = (status?.targetVersion ?? status?.version)?.replace(/^v/, "");
   return target !== undefined && target !== wanted && !target.startsWith(`${wanted}.`);
 }
-
-/** Managers of the platform's own programs; their writes are audited where they are made. */
-const OWN_PREFIX = "marina-";
 
 /** The spec fields of an object that a direct Kubernetes client manages, according to managedFields. */
 export interface ExternalWriter {
@@ -268,9 +265,12 @@ export function findExternalCreation(after: {
   return { manager: first.manager, before: {}, after: pick(after.spec, first.fields) };
 }
 
-/** Admission sees no managers of a scale, by which the platform's programs never write. */
+/**
+ * Writes of the platform's own programs are audited where they are made. Admission sees no managers of a scale, by which they
+ * never write.
+ */
 function isOwn(manager: string, subresource: string | undefined): boolean {
-  return manager.startsWith(OWN_PREFIX) && subresource === undefined;
+  return manager.startsWith(MANAGER_PREFIX) && subresource === undefined;
 }
 
 function fieldsOf(node: unknown): string[] {

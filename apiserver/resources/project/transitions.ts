@@ -144,7 +144,10 @@ function toSnakeCase(type: string): string {
   return type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 }
 
-/** The status that a cluster enters by a transition, and the webhook event for it. */
+/**
+ * The status that a cluster enters by a transition, and the webhook event for it. Of a deleted cluster it is the last one that
+ * REST showed: there is no status "deleted".
+ */
 const CLUSTER_EVENTS = {
   created: { definition: clusterCreated, status: "provisioning" },
   ready: { definition: clusterReady, status: "running" },

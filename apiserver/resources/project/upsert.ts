@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { type AuditEventsConfig, recordExternalAudits, recordExternalDeletions } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../../events/emit.ts";
-import { appendEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
+import { appendFeedEvents, findLastStatuses, type NewStatusEvent, notifyReaders } from "../../events/feed.ts";
 import { type Batch, type Observation, toBatches } from "./batches.ts";
 import { auditsOfCreation, findExternalDeletions, isNewlyDeleted } from "./external-audits.ts";
 import { clusterIdOf, isPool, type ProjectedObject, statusMessageOf } from "./project.ts";
@@ -29,7 +29,7 @@ export interface Projected {
 
 /**
  * Projects observations, in one transaction, with all that follows from them: records, transition log, events of the feed and for
- * webhooks. One that is older than the stored row changes nothing. By `config` audit rows of deletions may wait for the names of
+ * webhooks. One that is older than the stored row changes nothing, unless its pool belongs to another cluster by now. By `config` audit rows of deletions may wait for the names of
  * the deleters. The number of statements does not grow with that of the objects.
  */
 export async function projectObservations(
@@ -59,7 +59,7 @@ export async function projectObservations(
     webhookEvents.push(...deletions, ...outcome.webhookEvents);
   }
   await emitWebhookEvents(tx, webhookEvents);
-  await appendEvents(tx, events);
+  await appendFeedEvents(tx, events);
   return { refused, unrecorded, missedTransitions };
 }
 

@@ -12,7 +12,7 @@ import { abandonStaleCreate, completeCreate } from "./create-object.ts";
 import { listCreate, listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
 
 const EVERY_MS = 15_000;
-/** No request takes this long: it has ended, or its process has. */
+/** No write takes this long from the commit of its intent: it has ended, or its process has. */
 const STALE_SECONDS = 60;
 /** A client may repeat its create by its Idempotency-Key until then; afterwards what it left is deleted. */
 const ABANDON_SECONDS = 600;

@@ -55,8 +55,8 @@ interface DeleteRequest<P, E> extends WriteRequest {
 }
 
 /**
- * A last attempt that begins then ends within the 55 s of a request, and the 60 s lease of its Idempotency-Key: a Kubernetes
- * write takes at most 25 s, and a read after it 5 s. What a slow read before it delays is completed by `write-intents`.
+ * How long a write is tried anew. An attempt that begins at its end takes at most 35 s more: 5 s for the mark of the Namespace,
+ * 25 s for the write, 5 s for a read. A request that waited before may be answered 503 by its deadline; its write goes on.
  */
 const RETRY_FOR_MS = 25_000;
 
@@ -85,8 +85,8 @@ export async function changeObject<T extends KubeObject, P extends ObjectRef, E 
 }
 
 /**
- * Makes a write that is undefined when the object has changed since it was read, and makes it again then: under the write lock, but
- * for a dry run, which changes nothing that others wait for. Throws 409 conflict after 25 s.
+ * Repeats a write until it is made: undefined means that the object has changed since it was read. It runs under the write lock; a
+ * dry run, for which nothing waits, does not. Throws 409 conflict after 25 s.
  */
 async function retryUnderLock<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,

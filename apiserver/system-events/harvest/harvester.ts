@@ -4,7 +4,7 @@ import { objectKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore } from "../../../shared/kube/store.ts";
 import type { Deps } from "../../deps.ts";
-import { appendEvents, findHarvested, type NewSystemEvent } from "../../events/feed.ts";
+import { appendFeedEvents, findHarvested, type NewSystemEvent } from "../../events/feed.ts";
 import { findClusterIdsOfPools, findProjectedPlaces } from "../../resources/project/index.ts";
 import { createBatchQueue } from "../../work/batch-queue.ts";
 import { runAsLeader } from "../../work/leader.ts";
@@ -93,7 +93,7 @@ async function storeEvents(deps: Deps, batch: readonly Work[]): Promise<Work[]> 
     const nodePoolId = isOwnPool ? (labelled ?? null) : null;
     return [{ kind: "system-event", orgId, clusterId, nodePoolId, eventUid, eventCount, payload }];
   });
-  if (events.length > 0) await deps.db.transaction((tx) => appendEvents(tx, events));
+  if (events.length > 0) await deps.db.transaction((tx) => appendFeedEvents(tx, events));
   return fresh.filter(({ event }) => !places.has(event.regardingUid));
 }
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vite
 import { createId } from "../../../shared/program/id.ts";
 import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import type { Sql } from "../../db/client.ts";
-import { appendEvents } from "../../events/feed.ts";
+import { appendFeedEvents } from "../../events/feed.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
 import { aStatus } from "../testing.ts";
 import { type Chunk, createEventReader } from "./event-reader.ts";
@@ -19,7 +19,7 @@ afterAll(() => api.close());
 
 function append(clusterId: string, count: number) {
   const events = Array.from({ length: count }, (_, n) => aStatus({ orgId: ORG_ID, clusterId }, `${n}`));
-  return api.deps.db.transaction((tx) => appendEvents(tx, events));
+  return api.deps.db.transaction((tx) => appendFeedEvents(tx, events));
 }
 
 /** The numbers that were appended, as the stream sends them. */

@@ -4,7 +4,7 @@ import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { mintFor } from "../../api-tokens/testing.ts";
 import { startBackground } from "../../background.ts";
-import { appendEvents } from "../../events/feed.ts";
+import { appendFeedEvents } from "../../events/feed.ts";
 import { listen } from "../../http/server/server.ts";
 import { createGroupPerson, mapGroup, passTime } from "../../members/groups/testing.ts";
 import { startTestApp, type TestApp } from "../../testing/app.ts";
@@ -30,8 +30,10 @@ afterAll(() => feed.close());
 describe("replicas", () => {
   test("each serves the events that any of them has observed", async () => {
     const streams = [await feed.open(one, owner), await feed.open(other, owner)];
-    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "by one")]));
-    await other.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "by other")]));
+    await one.deps.db.transaction((tx) => appendFeedEvents(tx, [aStatus({ orgId, clusterId }, "by one")]));
+    await other.deps.db.transaction((tx) =>
+      appendFeedEvents(tx, [aStatus({ orgId, clusterId }, "by other")]),
+    );
     for (const { messages } of streams) {
       await expect.poll(() => messages.map(({ data }) => data.status)).toEqual(["by one", "by other"]);
     }
@@ -45,7 +47,7 @@ describe("replicas", () => {
         where datname = current_database() and query ilike 'listen %'`;
       return cut.length > 0;
     });
-    await one.deps.db.transaction((tx) => appendEvents(tx, [aStatus({ orgId, clusterId }, "unheard")]));
+    await one.deps.db.transaction((tx) => appendFeedEvents(tx, [aStatus({ orgId, clusterId }, "unheard")]));
     await expect.poll(() => stream.messages.at(-1)?.data.status).toBe("unheard");
     expect(stream.messages).toHaveLength(1);
   });
@@ -134,7 +136,7 @@ describe("a client that does not read", () => {
     await expect.poll(isCutOff, { interval: 1_000 }).toBe("1");
     expect(await figure("")).toBe("1");
     await one.deps.db.transaction((tx) =>
-      appendEvents(tx, [aStatus({ orgId, clusterId: deep }, "still here")]),
+      appendFeedEvents(tx, [aStatus({ orgId, clusterId: deep }, "still here")]),
     );
     await expect.poll(() => reading.messages.at(-1)?.data.status).toBe("still here");
     socket.destroy();

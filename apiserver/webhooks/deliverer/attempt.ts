@@ -25,7 +25,7 @@ export interface AttemptParts {
   signal: AbortSignal;
 }
 
-/** Makes one attempt of a delivery. Never rejects: a fault of Marina's own pauses the queue of its webhook for a minute. */
+/** Makes one attempt of a delivery. Never rejects: after a fault of Marina's own it is `postponed`, for which completeDeliveries pauses the webhook. */
 export async function attempt(
   { send, signerOf, now, log, signal }: AttemptParts,
   delivery: ClaimedDelivery,
@@ -40,7 +40,10 @@ export async function attempt(
     if (signal.aborted) return { kind: "released" };
     const { id: deliveryId, webhookId } = delivery;
     const message = messageOf(error);
-    log.error({ deliveryId, webhookId, message }, "a delivery cannot be sent; postponed for a minute");
+    log.error(
+      { deliveryId, webhookId, message },
+      "a delivery cannot be sent; its webhook is paused for a minute",
+    );
     return { kind: "postponed" };
   }
 }

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { Database, Queryable } from "../../db/client.ts";
-import type { DeliveryClaim, DeliveryTrigger, ErrorClass } from "../table.ts";
+import type { DeliveryClaim, ErrorClass } from "../table.ts";
 import type { ClaimedDelivery } from "./claim-store.ts";
 import { disableWebhooks } from "./disable-store.ts";
 import {
@@ -148,7 +148,7 @@ function decide(
 
 function toEndpointAttempt({ delivery, attempt, status }: DeliveryChange): EndpointAttempt {
   return {
-    trigger: delivery.trigger satisfies DeliveryTrigger,
+    trigger: delivery.trigger,
     isSuccess: status === "delivered",
     isLast: status === "failed",
     atMs: attempt.atMs,
