@@ -54,6 +54,7 @@ export const writeIntents = pgTable(
     previousRequestId: text("previous_request_id"),
     /** The object to create: a repeated request creates just this one. */
     object: jsonb().$type<KubeObject>(),
+    /** The column was named before the word "author" was. */
     author: jsonb("origin").$type<Author>().notNull(),
     /** Among the objects of one create, the last one has the audit row. */
     entry: jsonb().$type<AuditEntry>(),

@@ -45,6 +45,13 @@ export interface ManagedFieldsEntry {
   subresource?: string;
 }
 
+/** Whether fields in the form of `fieldsV1` have one with this path, as in `["f:spec", "f:plan"]`. */
+export function holdsField(fields: unknown, [first, ...rest]: readonly string[]): boolean {
+  if (typeof fields !== "object" || fields === null) return false;
+  if (first === undefined) return true;
+  return holdsField((fields as Readonly<Record<string, unknown>>)[first], rest);
+}
+
 /** Object metadata in JSON: timestamps are RFC 3339 strings. The server sets the optional fields. */
 export interface ObjectMeta {
   name: string;

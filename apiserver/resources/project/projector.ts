@@ -80,14 +80,14 @@ async function lead(
     signal,
   });
   observeFailing(deps.metrics, queue);
-  const whole = Promise.withResolvers<void>();
-  signal.addEventListener("abort", () => whole.resolve(), { once: true });
+  const allProjected = Promise.withResolvers<void>();
+  signal.addEventListener("abort", () => allProjected.resolve(), { once: true });
   const protection = createBatchQueue<string>({
     name: "namespace-protection",
     batchSize: 1,
     keyOf: (namespace) => namespace,
     run: async ([name = ""]) => {
-      await whole.promise;
+      await allProjected.promise;
       const namespace = caches.namespaces.get(name);
       if (namespace !== undefined && !signal.aborted)
         await hooks.keepProtection?.(namespace, listObjects(caches, name));
@@ -96,7 +96,7 @@ async function lead(
     signal,
   });
   await follow(deps, { caches, queue, versions, protection }, signal, () => {
-    whole.resolve();
+    allProjected.resolve();
     onSynced();
   });
   await Promise.all([queue.stopped, protection.stopped]);

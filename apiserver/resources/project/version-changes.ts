@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { MANAGER_APISERVER, MANAGER_OPERATOR, MANAGER_PREFIX } from "../../../shared/crd/names.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
-import type { ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
+import { holdsField, type ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
 import { UNKNOWN_MANAGER } from "../../audit/index.ts";
 import { type AuditedState, toAuditedState } from "./audited-state.ts";
 import type { ExternalChange } from "./project.ts";
@@ -86,7 +86,7 @@ function findWriter(
   const entries = (metadata.managedFields ?? [])
     .filter(({ subresource }) => subresource !== "status")
     .sort((one, other) => (one.time ?? "").localeCompare(other.time ?? ""));
-  const owner = entries.findLast((entry) => path.length > 0 && holds(entry.fieldsV1, path));
+  const owner = entries.findLast((entry) => path.length > 0 && holdsField(entry.fieldsV1, path));
   if (owner !== undefined) return isOwn(owner, isOfRest) ? undefined : owner.manager;
   if (part === "spec" && isOfRest) return undefined;
   // After some writes of the scale subresource the field that they have set has no manager.
@@ -104,12 +104,6 @@ function findRemover(entries: readonly ManagedFieldsEntry[], part: FieldChange["
   if (external !== undefined) return external.manager;
   const isOfOperator = part === "annotations" && latest.some(({ manager }) => manager === MANAGER_OPERATOR);
   return isOfOperator ? undefined : UNKNOWN_MANAGER;
-}
-
-function holds(node: unknown, [first, ...rest]: readonly string[]): boolean {
-  if (typeof node !== "object" || node === null) return false;
-  if (first === undefined) return true;
-  return holds((node as Fields)[first], rest);
 }
 
 /** No program of Marina's scales, and REST writes nothing without its request id. */

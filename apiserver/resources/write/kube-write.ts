@@ -4,7 +4,12 @@ import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { withWireNames } from "../../../shared/crd/rest-words.ts";
 import type { JsonPatchOperation, KubeClient } from "../../../shared/kube/client.ts";
 import { isNotApplied, KubeError } from "../../../shared/kube/errors.ts";
-import type { Kind, KubeObject, ManagedFieldsEntry } from "../../../shared/kube/kind.ts";
+import {
+  holdsField,
+  type Kind,
+  type KubeObject,
+  type ManagedFieldsEntry,
+} from "../../../shared/kube/kind.ts";
 import { ApiError, type DetailCode, type ErrorDetail, validationFailed } from "../../http/errors.ts";
 
 /** Short: the write before it has already used up its own timeout. */
@@ -264,20 +269,12 @@ export function findApplyOwner(
   specField: string,
   self: string,
 ): string | undefined {
+  const path = ["spec", ...specField.split(".")].map((part) => `f:${part}`);
   const entry = managedFields?.find(
     ({ manager, operation, subresource, fieldsV1 }) =>
-      operation === "Apply" &&
-      manager !== self &&
-      subresource === undefined &&
-      hasField(fieldsV1?.["f:spec"], specField.split(".")),
+      operation === "Apply" && manager !== self && subresource === undefined && holdsField(fieldsV1, path),
   );
   return entry?.manager;
-}
-
-function hasField(node: unknown, [first, ...rest]: readonly string[]): boolean {
-  if (typeof node !== "object" || node === null) return false;
-  if (first === undefined) return true;
-  return hasField((node as Readonly<Record<string, unknown>>)[`f:${first}`], rest);
 }
 
 /**
