@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { LongestFirstSequencer } from "./e2e/checks/test-report/longest-first.ts";
 
-/** Of tests on the local stack. */
+/** For tests on the local stack. */
 export const onStack = {
   globalSetup: ["e2e/platform/stack/vitest-global-setup.ts"],
   setupFiles: ["e2e/contract/seen/vitest-setup.ts", "e2e/testing/vitest-setup.ts"],

@@ -150,7 +150,7 @@ function describeResponse(operation: Operation): string {
   return described.length === 0 ? "0" : described.join("; ");
 }
 
-/** Of a page, as many bytes as its items may have, or one of them, and of what is around them. */
+/** A page has as many bytes as its items may have, or one of them, and what is around them. */
 function findMaxBytes(schema: JsonSchema): number {
   const { schemas } = document.components;
   const bytesOf = (one: unknown) => findMaxJsonBytes(one, schemas);

@@ -52,7 +52,7 @@ export interface Cached {
   /** The Secrets of the platform's namespace that plans name, and their copies: a digest instead of the content. */
   providerCredentials: Secret;
   providerCopies: Secret;
-  /** Of Cluster API: the add-ons of classes, their copies, and what was applied to each cluster. */
+  /** Cluster API's: the add-ons of classes, their copies, and what was applied to each cluster. */
   resourceSets: ClusterResourceSet;
   resourceSetBindings: ClusterResourceSetBinding;
   /** The manifests of add-ons and their copies: a digest instead of the content. */

@@ -78,7 +78,7 @@ function findMessages(reason: string): string[] {
     statusOf(fixture.reconciled()),
     statusOf(fixture.reconciled().after(61).reconciled()),
   ]);
-  // Of accesses and inventories.
+  // For accesses and inventories.
   statuses.push({ conditions: [{ ...NOT_STALLED, lastTransitionTime: "" }] });
   const messages = statuses.flatMap(({ message, conditions = [] }) => {
     const own = conditions.filter((condition) => condition.reason === reason);

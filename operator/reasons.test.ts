@@ -94,7 +94,7 @@ test("docs/operators/flux.md and cluster-profile.md have every reason of Registe
     ...[...text.matchAll(/status: "(\w+)", reason: `\$\{clusterProfileKind\.kind\}(\w+)`/g)].map(
       ([, status, end]) => [status, `ClusterProfile${end}`],
     ),
-    // Of findProblem(), whose result is False, and of waiting(), whose result is Unknown.
+    // From findProblem(), whose result is False, and from waiting(), whose result is Unknown.
     ...[...text.matchAll(/return \{ reason: "(\w+)"/g)].map(([, reason]) => ["False", reason]),
     ...[...text.matchAll(/waiting\("(\w+)"/g)].map(([, reason]) => ["Unknown", reason]),
   ]);

@@ -118,7 +118,7 @@ export class ClusterFixture {
     return this.interrupted(Number.POSITIVE_INFINITY);
   }
 
-  /** Of the plan so many writes were made, in the order of `applyPlan`, and the caches show them. */
+  /** So many writes of the plan were made, in the order of `applyPlan`, and the caches show them. */
   interrupted(writes: number): ClusterFixture {
     const { metadata, apply, remove, status } = this.plan();
     const made: ((fixture: ClusterFixture) => ClusterFixture)[] = [

@@ -70,16 +70,16 @@ test("a suspended cluster can be deleted; one that the platform holds cannot, un
     const patch = { metadata: { annotations: { [ANNOTATION_HOLD]: reason } } };
     await api.deps.kube.mergePatch(clusterKind, namespace, name, patch, { fieldManager: "marina-apiserver" });
   };
-  const tryDeletion = () => api.request("DELETE", `${cluster}?dry_run=true`);
+  const deleteDry = () => api.request("DELETE", `${cluster}?dry_run=true`);
   await setSuspended(true);
-  expect((await tryDeletion()).status).toBe(200);
+  expect((await deleteDry()).status).toBe(200);
   await hold("an investigation");
   const refused = await api.request("DELETE", cluster);
   expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
   expect(refused.body.error.message).toContain("an investigation");
   await hold(null);
   await setSuspended(false);
-  expect((await tryDeletion()).status).toBe(200);
+  expect((await deleteDry()).status).toBe(200);
 });
 
 async function countAudited(action: string, targetId: string): Promise<number> {

@@ -5,7 +5,7 @@ import type { Deps } from "../deps.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { createTenantReader } from "./tenant-reader.ts";
 
-/** Of a read that is expected to succeed: more than a slow machine needs. */
+/** For a read that is expected to succeed: more than a slow machine needs. */
 export const PATIENT = 60_000;
 
 /** A cluster that runs, with its API server at this address. */

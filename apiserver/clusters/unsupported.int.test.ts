@@ -74,7 +74,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Of a plan whose clusters the stack refuses, so that no machine is created. */
+/** With a plan whose clusters the stack refuses, so that no machine is created. */
 async function create(body: object): Promise<string> {
   const { body: cluster } = await api.request("POST", clusters, { body: { ...VERSION, ...body } });
   return `${clusters}/${cluster.id}`;

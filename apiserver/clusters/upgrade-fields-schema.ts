@@ -9,7 +9,7 @@ export const upgradeChecksSetting = z.enum(["warn", "enforce"]).openapi({
     "Whether what an upgrade finds in the cluster and that blocks it is only reported (warn), or refuses the upgrade (enforce) unless it is sent with force.",
 });
 
-/** Of a request that upgrades. */
+/** In a request that upgrades. */
 export const upgradeForce = z
   .strictObject({
     reason: nameField(MAX_FORCE_REASON_LENGTH, "Why, as one line; it stands in the audit log."),
@@ -20,7 +20,7 @@ export const upgradeForce = z
     example: { reason: "The budget is of a test." },
   });
 
-/** Of a response that accepts an upgrade. */
+/** In a response that accepts an upgrade. */
 export const upgradeWarnings = upgradeChecksField(
   "Of an upgrade that was accepted: what it finds in the cluster, for which it needs clusters:access.",
 );

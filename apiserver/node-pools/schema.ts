@@ -26,7 +26,7 @@ import type { NodePoolChange } from "./merge-update.ts";
 const END =
   "When it is deleted by itself; null: never. A deletion_protection that is true then holds it back. Events of the cluster announce it 7 days, 24 hours and 1 hour before.";
 
-/** Of clusters and node pools: what holds a deletion back, and when it happens by itself. */
+/** What holds the deletion of a cluster or node pool back, and when it happens by itself. */
 export const deletionFields = {
   deletion_protection: z.boolean().openapi({
     description: "Whether a deletion is refused, by REST and by every other way. Set it to false first.",
@@ -40,7 +40,7 @@ export const deletionFields = {
   expires_at: timestampField(END).nullable(),
 };
 
-/** The same in a body. */
+/** Its form in a body. */
 export const deletionSettings = {
   deletion_protection: deletionFields.deletion_protection.optional(),
   expires_at: timeSchema

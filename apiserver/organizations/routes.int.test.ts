@@ -7,7 +7,7 @@ import { startTestIssuer, type TestIssuer } from "../testing/issuer.ts";
 import { organizationNamespace } from "./namespace.ts";
 
 let api: TestApp;
-/** The same service, with people of another issuer. */
+/** A second API on the service's database, with people of another issuer. */
 let ofIssuer: TestApp;
 let issuer: TestIssuer;
 beforeAll(async () => {

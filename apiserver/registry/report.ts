@@ -30,7 +30,7 @@ export interface ScanReport {
  * 1,000.
  */
 export const MAX_VULNERABILITIES = 5000;
-/** Of the vulnerabilities in JSON: names and links come from the image and from whoever reported the vulnerability. */
+/** The bytes of the vulnerabilities in JSON: names and links come from the image and from whoever reported the vulnerability. */
 export const MAX_REPORT_BYTES = 8_388_608;
 /** The longest texts of a vulnerability, in UTF-16 code units. */
 export const MAX_TEXT_LENGTHS = { id: 256, name: 512, description: 2000, link: 2048 } as const;

@@ -17,7 +17,7 @@ const schemaShape = z.looseObject({
   oneOf: z.array(z.unknown()).optional(),
 });
 
-/** Of a control character in JSON: \u001f. */
+/** A control character has these in JSON: \u001f. */
 const BYTES_PER_CHARACTER = 6;
 const QUOTES = 2;
 /** The longest number in JSON: -1.2345678901234567e+308. */

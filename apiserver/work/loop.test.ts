@@ -36,7 +36,7 @@ async function runRounds(planned: (count: number) => Round, options: Partial<Loo
   return { beganMs, lines };
 }
 
-/** The same round twice, and a third one that ends the loop. */
+/** Twice what is given, and a third round that ends the loop. */
 const twice = (round: Round) => (count: number) =>
   count < 3 ? round : { during: "abort" as const, waitMs: 0 };
 

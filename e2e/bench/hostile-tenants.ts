@@ -10,7 +10,7 @@ export interface HostileTenant {
   apiUrl: string;
   /** An API token of its organization. */
   token: string;
-  /** Of a user, to be altered. */
+  /** A user's, to be altered. */
   userToken: string;
   orgId: string;
   /** The path of a cluster of its own. */

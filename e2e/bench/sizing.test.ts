@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readTable } from "../../shared/program/testing-tables.ts";
 
-/** Of each row of the page, the figure of the bench that has its limit: file, and name in the source. */
+/** For each row of the page, the figure of the bench that has its limit: file, and name in the source. */
 const FIGURES: Readonly<Record<string, readonly [file: string, figure: string]>> = {
   "operator, resident memory": ["operator/fleet.ts", "resident memory, peak"],
   "operator, start until idle": ["operator/fleet.ts", "idle"],

@@ -20,9 +20,9 @@ class InOrder extends BaseSequencer {
   }
 }
 
-// Of what hangs: each wait has a deadline of its own.
+// For what hangs: each wait has a deadline of its own.
 const deadlines = { testTimeout: 1_800_000, hookTimeout: 1_800_000 };
-/** Of files that each have a stack of their own. */
+/** For files that each have a stack of their own. */
 export const inTurn = { ...deadlines, fileParallelism: false, maxWorkers: 1 };
 /** One worker for all files, which has their stack. */
 const together = { ...inTurn, isolate: false };

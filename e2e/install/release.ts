@@ -13,7 +13,7 @@ const run = promisify(execFile);
 
 /** The chart of this tree. */
 export const CHART = join(ROOT, "charts", "marina");
-/** Of what hangs; below the deadline of a test. */
+/** For what hangs; below the deadline of a test. */
 const TIMEOUT = "400s";
 
 /** A release of the chart, driven by helm as an administrator does. Every call rejects with the error output. */
@@ -40,7 +40,7 @@ export async function openRelease(stack: StackInfo, namespace: string, name = "m
   async function helm(args: readonly string[]): Promise<void> {
     const place = ["--namespace", namespace, "--kubeconfig", stack.kubeconfig, "--timeout", TIMEOUT];
     const [verb = "", ...rest] = args;
-    // Of an option that is given twice the last one counts.
+    // When an option is given twice the last one counts.
     await run(stack.helm, [verb, ...place, ...rest], { maxBuffer: 64 * 2 ** 20 }).catch((error) => {
       throw new Error(`helm ${args.join(" ")}: ${error.stderr || error.message}`);
     });

@@ -13,7 +13,7 @@ export interface TenantClusters {
   create(name: string): Promise<string>;
   /** The life of a cluster by REST: created, running, scaled, renamed and deleted. Returns the names of the clusters that are left. */
   createScaleAndDelete(name: string): Promise<string[]>;
-  /** The same of three clusters at once: by a tenant with REST, an engineer with kubectl and a pipeline. */
+  /** Has three clusters created at once: by a tenant with REST, an engineer with kubectl and a pipeline. */
   createScaleAndDeleteInAllWays(name: string): Promise<string[]>;
   /** The uids of all machines: a machine that was rolled has another. */
   listMachines(): Promise<string[]>;

@@ -121,7 +121,7 @@ function parseInner(text: string): unknown {
   return document === undefined || document.errors.length > 0 ? text : document.toJS();
 }
 
-/** The same value with every text in it replaced, inside texts that hold JSON or YAML too. */
+/** A copy of the value with every text in it replaced, inside texts that hold JSON or YAML too. */
 function replaceText(value: unknown, from: string, to: string): unknown {
   if (Array.isArray(value)) return value.map((one) => replaceText(one, from, to));
   if (typeof value === "object" && value !== null)

@@ -42,7 +42,7 @@ async function openPage(path: string, options: { javaScriptEnabled?: boolean } =
   const context = await browser?.newContext({ viewport: { width: 1280, height: 900 }, ...options });
   if (context === undefined) throw new Error("no browser was started");
   const page = await context.newPage();
-  // Of what hangs, not of a slow machine.
+  // For what hangs, not for a slow machine.
   page.setDefaultTimeout(200_000);
   page.on("request", (request) => requests.push(request.url()));
   page.on("console", (message) => complaints.push(message.text()));

@@ -15,7 +15,7 @@ const applicationShape = z.object({
 /** How Argo CD applies a manifest by each sync option (gitops-engine, newApplyOptions); of another one the test knows nothing. */
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
   "ServerSideApply=true": ["--server-side", "--force-conflicts", "--field-manager=argocd-controller"],
-  // Of the fields that the ignored managers own it sends none; the manifest of this test names none of them.
+  // It sends none of the fields that the ignored managers own; the manifest of this test names none of them.
   "RespectIgnoreDifferences=true": [],
 };
 

@@ -149,7 +149,7 @@ test("what was changed by hand is put back by the next apply, and what Git does 
     "--replicas=2",
   ]);
   await engineer.patchPool("staging-workers", { spec: { maxNodes: 5, nodeLabels: { tier: "web" } } });
-  // Of a number that is taken back before Cluster API has acted on it, a late write of Cluster API may begin to scale once more.
+  // When a number is taken back before Cluster API has acted on it, a late write of Cluster API may begin to scale once more.
   const changed = await waitFor("the second node", async () => {
     const pool = await engineer.getPool("staging-workers");
     return pool.status?.readyNodes === 2 ? pool : undefined;

@@ -18,7 +18,7 @@ import { openWebhookEndpoint } from "../testing/webhook-endpoint.ts";
 
 const stack = readStack();
 const alice = createTenant(stack.apiUrl, stack.tokens.alice);
-const ENGINE = "clusters.cluster.x-k8s.io";
+const CAPI_CLUSTERS = "clusters.cluster.x-k8s.io";
 const TEST = { fieldManager: "test" };
 
 let engineer: Engineer;
@@ -66,7 +66,7 @@ describe.concurrent("lost", () => {
     const name = clusters.find(({ spec }) => spec.displayName === "shop")?.metadata.name ?? "";
     const before = (await readEngine(name)).metadata.uid;
 
-    await deleteByHand(ENGINE, name);
+    await deleteByHand(CAPI_CLUSTERS, name);
     await waitUntilLost(name);
     await waitFor("Cluster API to have deleted it", async () => (await readEngine(name)) === undefined);
     const lost = await waitUntilLost(name);
@@ -105,7 +105,7 @@ describe.concurrent("lost", () => {
   test("the cluster, while it was created: it is not created again, and can be deleted", async () => {
     await engineer.createCluster("early", {});
     await waitFor("Cluster API's object", () => readEngine("early"));
-    await deleteByHand(ENGINE, "early");
+    await deleteByHand(CAPI_CLUSTERS, "early");
     await waitUntilLost("early");
     await waitFor("Cluster API to have deleted it", async () => (await readEngine("early")) === undefined);
     expect((await waitUntilLost("early")).status?.firstReadyAt).toBeUndefined();

@@ -7,7 +7,7 @@ interface Count {
   at: number;
   said: number | undefined;
   were: number;
-  /** Of the others, those that are deleted before they say that they are ready. */
+  /** Others are deleted before they say that they are ready. */
   neverSaid: number;
   /** While a cluster is being created its counts are not written on their own. */
   isBeingCreated: boolean;

@@ -27,7 +27,7 @@ interface MachineSets {
 
 type Place = Pick<StackInfo, "kubeconfig" | "databaseUrl">;
 
-/** Of one organization, or of all. */
+/** For one organization, or for all. */
 async function readMachineSets({ kubeconfig, databaseUrl }: Place, orgID?: string): Promise<MachineSets> {
   const scope = orgID === undefined ? {} : { namespace: `org-${orgID}` };
   const transport = createTransport({ connection: loadConnection(kubeconfig) });

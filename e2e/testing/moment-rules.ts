@@ -38,7 +38,7 @@ export function findEventLies(
 /** Tenants read what they call their clusters and pools, and nothing that is the platform's alone. */
 function judgeWords(text: string, names: readonly OtherName[]): string[] {
   const fault = findTenantTextFault(text);
-  // Of a cluster or a pool that is not there nothing but its name in Kubernetes is known.
+  // Nothing but its name in Kubernetes is known of a cluster or a pool that is not there.
   const isAbsent = /There is no cluster|missing here:/.test(text);
   const called = isAbsent ? [] : names.filter(({ pattern }) => pattern.test(text)).map(({ lie }) => lie);
   return [...(fault === undefined ? [] : [`it ${fault}`]), ...called];

@@ -4,7 +4,7 @@ import { type AuditEvent, describeRight, expandRoles, findUnused, readUses } fro
 const ROLE = {
   apiVersion: "rbac.authorization.k8s.io/v1",
   kind: "ClusterRole",
-  metadata: { name: "engine" },
+  metadata: { name: "sailor" },
   rules: [
     { apiGroups: ["a.test"], resources: ["boats", "boats/status"], verbs: ["get", "patch"] },
     { apiGroups: ["a.test"], resources: ["boats"], verbs: ["create"] },
@@ -14,7 +14,7 @@ const ROLE = {
 };
 
 function event(verb: string, objectRef: AuditEvent["objectRef"], decision = "allow"): AuditEvent {
-  const reason = 'RBAC: allowed by ClusterRoleBinding "engine" of ClusterRole "engine" to User "x"';
+  const reason = 'RBAC: allowed by ClusterRoleBinding "sailor" of ClusterRole "sailor" to User "x"';
   const annotations = { "authorization.k8s.io/decision": decision, "authorization.k8s.io/reason": reason };
   return { verb, ...(objectRef === undefined ? {} : { objectRef }), annotations };
 }
@@ -24,13 +24,13 @@ function unusedAfter(...events: AuditEvent[]): string[] {
 }
 
 const ALL = [
-  "ClusterRole engine: get boats.a.test",
-  "ClusterRole engine: patch boats.a.test",
-  "ClusterRole engine: get boats/status.a.test",
-  "ClusterRole engine: patch boats/status.a.test",
-  "ClusterRole engine: create boats.a.test",
-  "ClusterRole engine: patch configmaps",
-  "ClusterRole engine: list *.b.test",
+  "ClusterRole sailor: get boats.a.test",
+  "ClusterRole sailor: patch boats.a.test",
+  "ClusterRole sailor: get boats/status.a.test",
+  "ClusterRole sailor: patch boats/status.a.test",
+  "ClusterRole sailor: create boats.a.test",
+  "ClusterRole sailor: patch configmaps",
+  "ClusterRole sailor: list *.b.test",
 ];
 
 test.each([

@@ -20,7 +20,7 @@ let caches: Caches;
 beforeEach(async () => {
   [platform, api] = await Promise.all([openTestApi(), openTestApi()]);
   caches = createTestCaches(api.client, platform.namespace);
-  // Of no organization but in this cache: the operator of the stack leaves both alone.
+  // An organization's in this cache alone: the operator of the stack leaves both alone.
   const metadata = { name: api.namespace, labels: { [LABEL_ORG_ID]: randomUUID() } };
   caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata });
   fillCaches();

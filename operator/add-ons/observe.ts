@@ -74,7 +74,7 @@ function listClasses(
   return new Map(classes.sort(([left], [right]) => (left < right ? -1 : 1)));
 }
 
-/** Of several Namespaces of classes with a set, or a manifest, of one name, the first has it copied: a Namespace holds one. */
+/** When Namespaces of classes have a set, or a manifest, of one name, the first has it copied: a Namespace holds one. */
 function chooseAddOns(
   caches: Pick<Caches, "clusterClasses" | "resourceSets">,
   classes: ReturnType<typeof listClasses>,
@@ -216,7 +216,7 @@ export function observeAddOnStates(
 
 interface Found {
   source: ClusterResourceSet;
-  /** Of the cluster. */
+  /** The cluster's. */
   namespace: string;
   binding: ClusterResourceSetBinding | undefined;
 }

@@ -68,7 +68,7 @@ export function clusterOfAutoscaler(name: string): string | undefined {
 /** What an autoscaler is made of besides its cluster. */
 export interface AutoscalerInput {
   image: string;
-  /** Of the Secret with the tenant's kubeconfig, which the autoscaler reads once; undefined = there is none yet. */
+  /** The version of the Secret with the tenant's kubeconfig, which the autoscaler reads once; undefined = there is none yet. */
   kubeconfigRevision: string | undefined;
   defaults: PoolDefaults;
   /** Default: `DEFAULT_POD`. */

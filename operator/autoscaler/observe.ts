@@ -42,7 +42,7 @@ export interface ObservedAutoscaler {
   };
   /** What the cluster runs, else what it is made with; undefined = not known yet. */
   version: string | undefined;
-  /** Of the Secret with the tenant's kubeconfig; undefined = there is none yet. */
+  /** The version of the Secret with the tenant's kubeconfig; undefined = there is none yet. */
   kubeconfigRevision: string | undefined;
   settings: AutoscalerSettings;
 }

@@ -1,6 +1,6 @@
 import type { CapiCondition } from "./kinds.ts";
 
-/** Of a longer text of others the rest is not read. */
+/** The rest of a longer text of others is not read. */
 const MAX_READ_LENGTH = 4_000;
 
 /**

@@ -16,7 +16,7 @@ import { MAX_LIVE_ACCESSES, reconcileAccess } from "./reconcile.ts";
 import { composeAccessStatus } from "./status.ts";
 
 const NOW = new Date("2026-03-01T12:00:00Z");
-/** Of 12:00:00 and of an hour before. */
+/** At 12:00:00 and 26 hours before. */
 const [FRESH_ID, OLD_ID] = [NOW.getTime(), NOW.getTime() - 26 * 3_600_000].map((ms) => {
   const digits = ms.toString(16).padStart(12, "0");
   return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`;

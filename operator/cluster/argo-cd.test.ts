@@ -235,7 +235,7 @@ test("of the states that are red those are in the row of Stalled that are stalle
   );
 });
 
-/** Of a cluster Upgrading, of a pool that its nodes follow the version of its cluster. */
+/** For a cluster Upgrading, for a pool that its nodes follow the version of its cluster. */
 function isUpgrading(conditions: readonly ConditionLike[]): boolean {
   const isFollowing = findCondition(conditions, "UpToDate")?.reason === "UpgradeInProgress";
   return findCondition(conditions, "Upgrading")?.status === "True" || isFollowing;

@@ -71,12 +71,12 @@ async function openRun(id: string, status: object, capi?: CapiCluster, foreign?:
   const { caches } = deps;
   const labels = { [LABEL_ORG_ID]: randomUUID(), [LABEL_ID]: id };
   showPlatform(caches, { name: namespace, labels }, { name: CLASS.name });
-  const engine = capi?.metadata.uid;
+  const capiUid = capi?.metadata.uid;
   caches.subnetLocks.set({
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: id } },
-    data: { subnet: "10.64.3.0/24", ...(engine && { engine }) },
+    data: { subnet: "10.64.3.0/24", ...(capiUid && { engine: capiUid }) },
   });
   for (const shown of [capi, foreign]) if (shown !== undefined) caches.capiClusters.set(shown);
   const annotations = { [ANNOTATION_IDENTITY]: `new ${made.metadata.uid}` };

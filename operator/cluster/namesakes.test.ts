@@ -32,10 +32,10 @@ const restored = { [ANNOTATION_IDENTITY]: "known other-uid" };
 const GONE = { deletionTimestamp: secondsAgo(60), finalizers: ["example.com/keeps"] };
 
 /** The lock of a cluster's subnet, and what was made on it. */
-function locksOf(engine?: string) {
+function locksOf(capiUid?: string) {
   const locks = createStore<ConfigMap>({ [INDEX_LOCK_OWNER]: () => [CLUSTER_ID] });
   const metadata = { name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: CLUSTER_ID } };
-  const data = { subnet: "10.64.3.0/24", ...(engine && { engine }) };
+  const data = { subnet: "10.64.3.0/24", ...(capiUid && { engine: capiUid }) };
   locks.set({ apiVersion: "v1", kind: "ConfigMap", metadata, data });
   return locks;
 }

@@ -20,7 +20,7 @@ export interface PoolProgress {
    */
   state: "absent" | "scaling" | "updating" | "rollingOut" | "unhealthy" | "converged";
   /**
-   * Of a fixed pool, the number in its spec; of one that is blocked or has a released count, the number in Cluster API; of an
+   * For a fixed pool, the number in its spec; for one that is blocked or has a released count, the number in Cluster API; for an
    * autoscaled one that too, but its minimum at least.
    */
   desiredNodes: number;

@@ -124,28 +124,28 @@ const GONE_AT = "2026-01-01T00:10:00Z";
 test.each<{
   what: string;
   last?: UnrecordedUse[];
-  engine: KubeObject[];
+  running: KubeObject[];
   records?: { clusters?: KubeObject[]; pools?: KubeObject[] };
   published: UnrecordedUse[];
 }>([
-  { what: "what runs, without its Cluster", engine: [shop, machine], published: [CLUSTER, MACHINE] },
+  { what: "what runs, without its Cluster", running: [shop, machine], published: [CLUSTER, MACHINE] },
   {
     what: "a machine whose pool is gone, and not its cluster",
-    engine: [shop, machine],
+    running: [shop, machine],
     records: { clusters: [shop] },
     published: [MACHINE],
   },
   {
     what: "nothing that is recorded again",
     last: [CLUSTER, MACHINE],
-    engine: [shop, machine],
+    running: [shop, machine],
     records: { clusters: [shop], pools: [listed] },
     published: [],
   },
   {
     what: "when it was first seen to be gone",
     last: [CLUSTER, MACHINE],
-    engine: [],
+    running: [],
     published: [
       { ...CLUSTER, goneAt: GONE_AT },
       { ...MACHINE, goneAt: GONE_AT },
@@ -154,28 +154,28 @@ test.each<{
   {
     what: "the first such time, also after a restart",
     last: [{ ...MACHINE, goneAt: "2026-01-01T00:02:00Z" }],
-    engine: [],
+    running: [],
     published: [{ ...MACHINE, goneAt: "2026-01-01T00:02:00Z" }],
   },
   {
     what: "nothing that has been gone for a day",
     last: [{ ...MACHINE, goneAt: "2025-12-31T00:09:00Z" }],
-    engine: [],
+    running: [],
     published: [],
   },
   {
     what: "as running what was thought to be gone",
     last: [{ ...MACHINE, goneAt: "2026-01-01T00:02:00Z" }],
-    engine: [shop, machine],
+    running: [shop, machine],
     records: { clusters: [shop] },
     published: [MACHINE],
   },
-])("of what runs unrecorded is published: $what", ({ last = [], engine, records = {}, published }) => {
+])("of what runs unrecorded is published: $what", ({ last = [], running, records = {}, published }) => {
   const caches = {
     clusters: cache(...(records.clusters ?? [])),
     nodePools: cache(...(records.pools ?? [])),
-    capiClusters: cache(...engine.filter((object) => object === shop)),
-    machines: cache(...engine.filter((object) => object === machine)),
+    capiClusters: cache(...running.filter((object) => object === shop)),
+    machines: cache(...running.filter((object) => object === machine)),
     namespaces: cache(makeNamespace("org-1", { [LABEL_ORG_ID]: "1" })),
   };
   expect(decideUnrecorded(caches, last, NOW)).toEqual(published);

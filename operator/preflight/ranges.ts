@@ -5,7 +5,7 @@ import type { Check } from "./checks.ts";
 
 /** The networks of the management cluster, as blocks. */
 export interface ManagementNetworks {
-  /** Of its ServiceCIDRs. */
+  /** Those of its ServiceCIDRs. */
   services: readonly string[];
   /** The podCIDRs of its Nodes; none where a network plugin assigns addresses by itself. */
   pods: readonly string[];

@@ -27,7 +27,7 @@ beforeEach(async () => {
   [platform, api] = await Promise.all([openTestApi(), openTestApi()]);
   caches = createTestCaches(api.client, platform.namespace);
   const { namespace } = api;
-  // Of no organization but in this cache: the operator of the stack leaves both alone.
+  // An organization's in this cache alone: the operator of the stack leaves both alone.
   const metadata = { name: namespace, labels: { [LABEL_ORG_ID]: randomUUID() } };
   caches.namespaces.set({ apiVersion: "v1", kind: "Namespace", metadata });
   const created = { metadata: { namespace, name: "demo" }, spec: idleClusterSpec };

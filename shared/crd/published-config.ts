@@ -46,7 +46,7 @@ export const packagesSchema = z.record(
 );
 export type Packages = z.output<typeof packagesSchema>;
 
-/** What runs in the engine and in the record of no object of Marina: a cluster by its id, or a machine by its uid. */
+/** What runs in Cluster API and is in the record of no object of Marina: a cluster by its id, or a machine by its uid. */
 const unrecordedUseSchema = z.object({
   kind: z.enum(["cluster", "machine"]),
   subject: z.string().regex(new RegExp(UUID_PATTERN)),

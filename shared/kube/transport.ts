@@ -64,7 +64,7 @@ export interface TransportOptions {
   timeoutMs?: number | undefined;
   /** A longer body of a response ends its call with a KubeError (default: no limit). */
   maxResponseBytes?: number | undefined;
-  /** The same of a stream, which is not held as a whole (default `maxResponseBytes`). */
+  /** For a stream, which is not held as a whole (default `maxResponseBytes`). */
   maxStreamBytes?: number | undefined;
   /** The bodies of all responses together; the byte after them ends its call with a KubeError, reason "TooLarge". */
   maxTotalBytes?: number | undefined;

@@ -5,7 +5,7 @@ export function count(amount: number, noun: string, plural = `${noun}s`): string
   return `${amount} ${amount === 1 ? noun : plural}`;
 }
 
-/** Of the names in a sentence: the rest of it, with the next step, is shorter than a message may be. */
+/** For the names in a sentence: the rest of it, with the next step, is shorter than a message may be. */
 const MAX_LISTED = 6;
 const MAX_LISTED_LENGTH = 640;
 

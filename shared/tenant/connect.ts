@@ -124,7 +124,7 @@ export function describeTenantError({ reason, kubeMessage }: KubeError): string 
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
-/** Of a file in which each was read by TLS: there is none that cannot be read after a handshake. */
+/** For a file in which each was read by TLS: there is none that cannot be read after a handshake. */
 function readAuthorities(ca: string | undefined): X509Certificate[] {
   return (ca?.match(CERTIFICATE) ?? []).map((pem) => new X509Certificate(pem));
 }

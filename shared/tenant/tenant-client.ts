@@ -68,7 +68,7 @@ export interface TenantClient {
 export interface TenantCertificates {
   /** Those that the server is verified by. */
   authorities: X509Certificate[];
-  /** Of the server in the latest TLS handshake. */
+  /** The server's in the latest TLS handshake. */
   server: X509Certificate | undefined;
 }
 

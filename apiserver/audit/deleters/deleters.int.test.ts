@@ -244,8 +244,8 @@ test("an event as the Kubernetes API itself writes it names who deleted by kubec
     const path = `/namespaces/${place.namespace}/clusters/${cluster?.metadata.name}`;
     const as = ["--as=erin@platform.example", "--as-group=system:masters"];
     const resource = `clusters.cloud.marina.dev/${cluster?.metadata.name}`;
-    const tryAs = ["--as=grace@platform.example", "--as-group=system:masters", "--dry-run=server"];
-    await kubectl(["delete", resource, "--namespace", place.namespace, ...tryAs]);
+    const grace = ["--as=grace@platform.example", "--as-group=system:masters", "--dry-run=server"];
+    await kubectl(["delete", resource, "--namespace", place.namespace, ...grace]);
     await kubectl(["delete", "--raw", `/apis/cloud.marina.dev/v1${path}`, ...as]);
     await expect.poll(async () => (await api.request("GET", `${clusters}/${id}`)).status, PATIENT).toBe(404);
     const items = await waitFor("the events", async () => {

@@ -44,7 +44,7 @@ const askToClose = (query: string) =>
   api.request("POST", `/api/v1/admin/billing/close?${query}`, { as: "staff" });
 
 /** What a dry run of the close of January says, read in pages. */
-async function tryClose(limit = 100): Promise<{ org_id: string }[]> {
+async function readDryClose(limit = 100): Promise<{ org_id: string }[]> {
   const found: { org_id: string }[] = [];
   let cursor: string | null = null;
   do {
@@ -223,7 +223,7 @@ describe("the close of a month", () => {
     await close();
     const refused = { reason: "code_not_official", amount_cents: 100 };
     expect(await waiting()).toMatchObject([{ month: "2026-01", ...refused }]);
-    expect(await tryClose()).toContainEqual({ org_id: orgId, outcome: "waiting", ...refused });
+    expect(await readDryClose()).toContainEqual({ org_id: orgId, outcome: "waiting", ...refused });
     api.deps.config = config;
     await issueWaiting(api.deps, new AbortController().signal);
     expect([await waiting(), await list()]).toMatchObject([[], [{ month: "2026-01" }]]);
@@ -279,7 +279,7 @@ describe("POST /admin/billing/close", () => {
     orgId = await api.createOrganization();
     own.push(orgId);
     await use();
-    const found = (await tryClose(1)).map(({ org_id }) => org_id);
+    const found = (await readDryClose(1)).map(({ org_id }) => org_id);
     expect(found).toEqual([...new Set(found)].toSorted());
     expect(found).toEqual(expect.arrayContaining(own));
     const page = await askToClose("month=2026-01&dry_run=true&limit=1");
@@ -289,7 +289,7 @@ describe("POST /admin/billing/close", () => {
 
   test("as a dry run says what would be issued, and what waits and why, and changes nothing", async () => {
     await use();
-    const outcome = async () => (await tryClose()).find(({ org_id }) => org_id === orgId);
+    const outcome = async () => (await readDryClose()).find(({ org_id }) => org_id === orgId);
     const amounts = { org_id: orgId, amount_cents: 100 };
     expect(await outcome()).toEqual({ ...amounts, outcome: "waiting", reason: "billing_profile_incomplete" });
     await setProfile();

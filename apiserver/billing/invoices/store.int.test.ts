@@ -17,7 +17,7 @@ const LINES: readonly InvoiceLine[] = Array.from({ length: COUNT }, (_, n) =>
 let api: TestApp;
 let orgId: string;
 let id: string;
-/** Of the invoice, which has more lines than one response. */
+/** The invoice's, which has more lines than one response. */
 let path: string;
 
 beforeAll(async () => {

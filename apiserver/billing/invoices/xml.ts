@@ -57,7 +57,7 @@ export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): s
   return builder.build(composeDocument(invoice, lines));
 }
 
-/** The same, in parts, of lines that are read page by page. */
+/** Writes the document in parts, of lines that are read page by page. */
 export async function* toXmlTexts(
   invoice: Invoice,
   pages: AsyncIterable<readonly InvoiceLine[]>,

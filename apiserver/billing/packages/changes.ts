@@ -115,7 +115,7 @@ function findUnavailableReason(
   return findUnsupportedReason(findPlanCapabilities(published, slug)?.class);
 }
 
-/** Of what is on offer that which is not known to have no class. */
+/** What is on offer and not known to have no class. */
 function findChoice(offered: readonly string[], published: ClassCapabilitiesByPlan) {
   const names = offered.filter((name) => findUnavailableReason(published, name) === undefined);
   return { names, canBeLeftOut: findUnavailableReason(published, undefined) === undefined };

@@ -23,7 +23,7 @@ const ago = (hours: number) => new Date(Math.floor((Date.now() - hours * HOUR_MS
 const SHOWN = ["control_plane", "vcpu", "storage_block", "loadbalancer"];
 
 let api: TestApp;
-let engine: TestApi;
+let platform: TestApi;
 let deps: Parameters<typeof followUnrecorded>[0];
 let cluster: ProjectedCluster;
 let pool: ProjectedNodePool;
@@ -35,13 +35,13 @@ let clock: Date | undefined;
 
 /** A platform of its own, whose operator the test plays. */
 beforeAll(async () => {
-  [api, engine] = await Promise.all([startTestApp(), openTestApi()]);
+  [api, platform] = await Promise.all([startTestApp(), openTestApi()]);
   const ledgerMetrics = createLedgerMetrics(createRegistry());
-  const config = { platformNamespace: engine.namespace };
-  deps = { ...api.deps, kube: engine.client, config, ledgerMetrics, now: () => clock ?? new Date() };
+  const config = { platformNamespace: platform.namespace };
+  deps = { ...api.deps, kube: platform.client, config, ledgerMetrics, now: () => clock ?? new Date() };
 });
 afterAll(async () => {
-  await engine.close();
+  await platform.close();
   await api.close();
 });
 
@@ -92,7 +92,7 @@ const lose = (...objects: (ProjectedCluster | ProjectedNodePool)[]) => loseAt(5,
 async function publish(...uses: UnrecordedUse[]) {
   const metadata = { name: UNRECORDED_CONFIG_MAP, namespace: deps.config.platformNamespace };
   const map = { apiVersion: "v1", kind: "ConfigMap", metadata, data: writeUnrecorded(uses) };
-  await engine.client.apply(configMapKind, map, { ...TEST, force: true });
+  await platform.client.apply(configMapKind, map, { ...TEST, force: true });
   await Promise.all([followUnrecorded(deps), followUnrecorded(deps)]);
   await followUnrecorded(deps);
 }

@@ -15,7 +15,7 @@ const NOTICES = [
   { name: "7d", beforeMs: 7 * 24 * HOUR_MS },
 ] as const;
 
-/** Of an end that has passed without any of the others. */
+/** An end has passed without any of the others. */
 const ENDED = "ended";
 
 type Notice = (typeof NOTICES)[number]["name"];

@@ -55,7 +55,7 @@ async function createEnforcing(name: string) {
   return { id: created.body.id as string, path, read };
 }
 
-/** Of a cluster without machines, or why that could not be read in time. */
+/** A cluster without machines has these, or why they could not be read in time. */
 const NOTHING_FOUND = expect.toSatisfy((checks: UpgradeChecks) => "unknown" in checks || checks.length === 0);
 
 test("of an enforcing cluster what blocks is refused with its objects, and a force is written, audited and carried out", async () => {

@@ -80,9 +80,9 @@ describe("upgrading a cluster", () => {
     const dry = await api.request("POST", `${path}/upgrade?dry_run=true`, {
       body: { target_version: "1.35" },
     });
-    const tryPut = (body: object) => api.request("PUT", `${path}?dry_run=true`, { body });
-    const dryPut = await tryPut({ k8s_version: "1.35" });
-    expect((await tryPut({ k8s_version: "1.34.2", name: "Other" })).body.effects).not.toHaveProperty(
+    const putDry = (body: object) => api.request("PUT", `${path}?dry_run=true`, { body });
+    const dryPut = await putDry({ k8s_version: "1.35" });
+    expect((await putDry({ k8s_version: "1.34.2", name: "Other" })).body.effects).not.toHaveProperty(
       "checks",
     );
     expect((await readObject())?.spec.version).toBe("1.34.2");
@@ -92,7 +92,7 @@ describe("upgrading a cluster", () => {
     const stable = { updated_at: "", conditions: [], status_message: "" };
     const { effects, cluster, ...workers } = dry.body;
     const { warnings, ...acceptedBody } = accepted.body;
-    // Of a cluster without machines, or why that could not be read in time.
+    // A cluster without machines has these, or why they could not be read in time.
     const nothing = expect.toSatisfy((found: UpgradeChecks) => "unknown" in found || found.length === 0);
     expect(warnings).toEqual(nothing);
     expect({ ...workers, cluster: { ...cluster, ...stable } }).toEqual({

@@ -18,11 +18,11 @@ interface Provider {
   /** The header's type; none where it is undefined. */
   typ: string | undefined;
   /**
-   * Of an access token (GitLab: an ID token) that the page's client requests. `aud` is that of the page where absent.
+   * Claims of an access token (GitLab: an ID token) that the page's client requests. `aud` is that of the page where absent.
    */
   claims: Record<string, unknown>;
   staff: Record<string, unknown>;
-  /** Of a person in the group that the page maps to an organization. */
+  /** Claims of a person in the group that the page maps to an organization. */
   grouped: Record<string, unknown>;
   /** Another token that the provider gives, which is for somebody else. */
   refused: Record<string, unknown>;

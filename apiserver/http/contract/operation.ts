@@ -54,7 +54,7 @@ export type ResponseHeader = keyof typeof RESPONSE_HEADERS;
 export interface FileForm {
   mediaType: string;
   isBinary?: boolean;
-  /** Of any length: written while it is read, see stream-file.ts. */
+  /** It has any length: written while it is read, see stream-file.ts. */
   isStreamed?: boolean;
   description: string;
   /** In characters, or in bytes. */
@@ -66,7 +66,7 @@ export interface FileForm {
 export interface ResponseSpec {
   description: string;
   body?: z.ZodType;
-  /** Of the body, where it differs from the example of its schema. */
+  /** A body, where it differs from the example of its schema. */
   bodyExample?: object;
   mediaType?: string;
   /** The maximum length of a text response. */

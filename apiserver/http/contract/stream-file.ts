@@ -33,7 +33,7 @@ export async function streamFile(
   return response;
 }
 
-/** The same text in pieces that are at least as long as what is sent at once, but for the last one. */
+/** Joins pieces until they are at least as long as what is sent at once, but for the last one. */
 async function* toPieces(texts: AsyncIterable<string>): AsyncGenerator<string, undefined> {
   let piece = "";
   for await (const text of texts) {

@@ -167,7 +167,7 @@ function describeBody({ body, bodyExample, mediaType = "application/json", ...fi
   return mediaType === "application/json" ? {} : { [mediaType]: describeFile(file) };
 }
 
-/** Of a file of any length: every text has a bound in the document, and generators take no higher one. */
+/** For a file of any length: every text has a bound in the document, and generators take no higher one. */
 const MAX_INT32 = 2_147_483_647;
 
 function describeFile({

@@ -32,7 +32,7 @@ function aComing(id: string, annotations: Record<string, string> = {}): Cluster 
   return { ...cluster, metadata: { ...cluster.metadata, labels: { [LABEL_ID]: id }, annotations } };
 }
 
-/** The same as a pool. */
+/** A pool in that state. */
 function aComingPool(id: string, name?: string): NodePool {
   const { metadata } = aComing(id);
   const named = { ...metadata, ...(name !== undefined && { name }) };

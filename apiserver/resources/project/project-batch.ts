@@ -18,7 +18,7 @@ import { projectObservations } from "./upsert.ts";
 /** Work of the projector: an object by its key, a deleted object, or the search for objects deleted while unwatched. */
 export type Work =
   | { kind: "Cluster" | "NodePool"; key: string }
-  | { kind: "missing" }
+  | { kind: "search" }
   | { deleted: Cluster | NodePool };
 
 /** The key under which work is queued once. */
@@ -71,7 +71,7 @@ async function projectFound(
     versions,
   }: { batch: readonly Work[]; found: readonly CachedObject[]; versions: VersionLog },
 ): Promise<void> {
-  const isSearch = (work: Work) => "kind" in work && work.kind === "missing";
+  const isSearch = (work: Work) => "kind" in work && work.kind === "search";
   const awaitsConfirmation = ({ object, deleted }: CachedObject) => !deleted && needsConfirmation(object);
   await confirmIdentities(
     deps,
@@ -126,7 +126,7 @@ interface CachedObject {
 
 function toCachedObject(caches: Caches, work: Work): CachedObject | undefined {
   if ("deleted" in work) return { object: work.deleted, deleted: true };
-  if (work.kind === "missing") return undefined;
+  if (work.kind === "search") return undefined;
   const object = (work.kind === "Cluster" ? caches.clusters : caches.nodePools).get(work.key);
   return object === undefined ? undefined : { object, deleted: false };
 }

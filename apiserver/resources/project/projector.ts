@@ -143,7 +143,7 @@ async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () 
     await Promise.race([reflector.synced, aborted]);
     if (signal.aborted) return;
   }
-  queue.add({ kind: "missing" });
+  queue.add({ kind: "search" });
   await Promise.race([queue.idle(), aborted]);
   if (signal.aborted) return;
   onSynced();
@@ -156,7 +156,7 @@ async function follow(deps: Deps, term: Term, signal: AbortSignal, onSynced: () 
 function createReflectors(deps: Deps, { caches, queue, versions, protection }: Term): Reflector[] {
   const { kube: client, log, kubeMetrics: metrics } = deps;
   const onRelist = (epoch: number) => {
-    if (epoch > 1) queue.add({ kind: "missing" });
+    if (epoch > 1) queue.add({ kind: "search" });
   };
   const addProtection = (change: Change<Cluster | NodePool>) => {
     if (changesProtection(change)) protection.add(change.object.metadata.namespace ?? "");

@@ -66,7 +66,7 @@ async function readOfLabels<Value>(
 ): Promise<Map<string, Value>> {
   const found = new Map<string, Value>();
   for (const table of tables) {
-    // Of several objects with one id the last one counts, and above all the one that is not deleted.
+    // Among several objects with one id the last one counts, and above all the one that is not deleted.
     const rows = await db.execute<{ id: string; value: Value | null }>(sql`
       select object.id, ${value} as value from ${table} as object
       where object.org_id = ${orgId} and object.labels is not null and (object.deleted_at is null or not exists (

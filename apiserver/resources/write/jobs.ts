@@ -126,7 +126,7 @@ export function findWritten(
   intents: readonly WriteIntent[],
   { live, lastSeen }: { live: KubeObject | undefined; lastSeen: KubeObject | undefined },
 ): WriteIntent[] {
-  // Of several deletions the latest is the likeliest to have been made, and gets the audit row.
+  // Among several deletions the latest is the likeliest to have been made, and gets the audit row.
   const latestFirst = intents.toSorted((left, right) => (left.id < right.id ? 1 : -1));
   const written = latestFirst.filter((intent) => {
     if (intent.verb === "delete")

@@ -6,7 +6,7 @@ import { ApiError } from "../../http/errors.ts";
 
 const RETRY_SECONDS = 5;
 const TIMEOUT_MS = 5_000;
-/** Of each of two calls, for which a transaction may hold the lock of the organization. */
+/** For each of two calls, during which a transaction may hold the lock of the organization. */
 const KEPT_TIMEOUT_MS = 2_000;
 
 /**

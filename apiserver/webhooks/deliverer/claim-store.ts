@@ -148,7 +148,7 @@ async function findDueDeliveries(
     order by due.position, due.next_attempt_at`);
 }
 
-/** Of each organization as many as its capacity; the rest stays due. */
+/** Each organization has as many as its capacity; the rest stays due. */
 function admit(
   due: readonly DueDelivery[],
   queues: readonly DueQueue[],

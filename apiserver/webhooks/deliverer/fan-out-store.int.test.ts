@@ -31,7 +31,7 @@ function findPending() {
   return deliveries.db.select().from(webhookEvents).where(isPending);
 }
 
-/** Of which event each delivery is; an event that is listed twice has two deliveries. */
+/** The event of each delivery; one that is listed twice has two deliveries. */
 async function findDelivered(): Promise<string[]> {
   return (await deliveries.findDeliveries(webhookId)).map(({ eventId }) => eventId).sort();
 }

@@ -12,7 +12,7 @@ export const RETRY_DELAYS_SECONDS: readonly number[] = [
   10 * HOUR,
 ];
 
-/** Of a delivery. */
+/** The attempts of a delivery. */
 export const MAX_ATTEMPTS = RETRY_DELAYS_SECONDS.length + 1;
 
 /** Retries are spread by up to a fifth either way, so that those of one outage do not come at once. */

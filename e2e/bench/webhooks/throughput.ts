@@ -16,7 +16,7 @@ interface Contestant {
 }
 
 interface ContestantRun extends Run {
-  /** Of one event, until its transaction is committed. */
+  /** From the emission of one event until its transaction is committed. */
   publishMicroseconds: number;
 }
 

@@ -2,7 +2,7 @@
 export interface StepResult {
   numPassedTests: number;
   numFailedTests: number;
-  /** Of all its processes; undefined where it is not measured. */
+  /** For all its processes; undefined where it is not measured. */
   processorSeconds?: number;
   /** What failed, why, and the command that runs it alone; empty when nothing did. */
   failures?: string;

@@ -7,7 +7,7 @@ import { readSeen } from "./seen.ts";
 /** Declared, but returned in no test, with the reason. */
 const NOT_SEEN: Record<string, string> = {};
 
-/** Of a body that does not arrive in time, which `server.test.ts` waits for once: the same code reads every body. */
+/** Answered to a body that does not arrive in time, which `server.test.ts` waits for once: the same code reads every body. */
 const STATUS_OF_SLOW_BODIES = "408";
 
 const root = join(import.meta.dirname, "..", "..", "..");

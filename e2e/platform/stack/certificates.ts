@@ -24,7 +24,7 @@ export interface Certificates {
 }
 
 const EC = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-/** Of the cluster's authority: kube-apiserver verifies a client certificate at every request, which takes it a quarter of what EC does. */
+/** For the cluster's authority: kube-apiserver verifies a client certificate at every request, which takes it a quarter of what EC does. */
 const RSA = {
   name: "RSASSA-PKCS1-v1_5",
   modulusLength: 2048,

@@ -25,7 +25,7 @@ export interface ManagementClusterDeps {
 
 /**
  * Whose requests are written to AUDIT_LOG in the run directory, one JSON object a line: everybody's, those of the API
- * server and the operator with the deletions of Marina's objects by whomever, or these deletions alone, which are sent
+ * server and the operator with the deletions of Marina's objects by any user, or these deletions alone, which are sent
  * to AUDIT_WEBHOOK too.
  */
 export type Audit = "everybody" | "programs" | "deletions";

@@ -115,7 +115,7 @@ function classStep(
   };
 }
 
-/** The same class for another plan alone, so that Cluster API refuses the clusters of each plan that maps to it. */
+/** A copy of the class for another plan alone, so that Cluster API refuses the clusters of each plan that maps to it. */
 function refuseClusters(clusterClass: Manifest): Manifest {
   const { metadata, spec } = structuredClone(clusterClass) as Manifest & {
     spec: { variables: { name: string; schema: unknown }[] };

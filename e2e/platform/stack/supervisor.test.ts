@@ -73,10 +73,10 @@ test("parts start after what they depend on and stop in reverse, with steps betw
 
 test("parts that join come after what runs already and after one another, and stop before it", async () => {
   await supervisor.start([program("database")]);
-  await supervisor.join([program("operator", ["engine"]), program("engine", ["database"])]);
-  expect(supervisor.parts().map(({ name }) => name)).toEqual(["database", "engine", "operator"]);
+  await supervisor.join([program("operator", ["capi"]), program("capi", ["database"])]);
+  expect(supervisor.parts().map(({ name }) => name)).toEqual(["database", "capi", "operator"]);
   await supervisor.stop();
-  expect(stopLog()).toEqual(["operator", "engine", "database"]);
+  expect(stopLog()).toEqual(["operator", "capi", "database"]);
 });
 
 test("a part that cannot join fails alone: what runs goes on, and what waits for it does not start", async () => {

@@ -142,7 +142,7 @@ const came = (confirmation: string, id?: string) => ({
 });
 const NEW = "is set by Marina alone: leave it out, also of what is restored";
 
-/** Of an id, the confirmation counts that names the object, which has no uid before; or, of Marina's programs alone, `new`. */
+/** For an id, the confirmation counts that names the object, which has no uid before; or, from Marina's programs alone, `new`. */
 const confirmations: Attempt[] = (["clusters", "nodepools", "clusteraccesses"] as const).flatMap(
   (resource): Attempt[] => [
     [

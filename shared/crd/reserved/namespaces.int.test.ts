@@ -73,7 +73,7 @@ const merge = (name: string, metadata: object): RawRequest => ({
 });
 
 const PARTS = ["status", "finalize"] as const;
-/** The same through a part of the Namespace; only `status` takes a patch. */
+/** Made through a part of the Namespace; only `status` takes a patch. */
 const through = (part: (typeof PARTS)[number], name: string, metadata: object): RawRequest => {
   const { path, ...patch } = merge(name, metadata);
   if (part === "status") return { ...patch, path: `${path}/${part}` };

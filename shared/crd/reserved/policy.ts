@@ -178,7 +178,7 @@ const isProtected = (place: "object" | "oldObject") => PROTECTION.replaceAll("PL
 const NOUN = "(request.resource.resource == 'clusters' ? 'cluster' : 'node pool')";
 const MAY_DELETE = `authorizer.group('${GROUP}').resource(request.resource.resource).namespace(request.namespace).name(object.metadata.name).check('delete').allowed()`;
 /**
- * Of two spellings of one moment neither is earlier. What came back from a backup after its end is not deleted for that one, and is
+ * Neither of two spellings of one moment is earlier. What came back from a backup after its end is not deleted for that one, and is
  * for every other.
  */
 const BRINGS_END_FORWARD =

@@ -14,7 +14,7 @@ const nodeKind = defineTenantKind(
 
 export interface TenantNode {
   name: string;
-  /** Of its kubelet. */
+  /** The version of its kubelet. */
   version: string;
   /** Whether its kubelet says what its pods are like. */
   isReady: boolean;
@@ -30,7 +30,7 @@ export async function listNodes(client: Pick<TenantClient, "listPage">): Promise
   }));
 }
 
-/** Of a kubelet behind the API server: https://kubernetes.io/releases/version-skew-policy/#kubelet */
+/** How far a kubelet may be behind the API server: https://kubernetes.io/releases/version-skew-policy/#kubelet */
 const MAX_MINORS_BEHIND = 3;
 
 /** What stands behind the patch is of the vendor, as in v1.34.2+k3s1. */

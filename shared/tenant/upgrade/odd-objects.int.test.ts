@@ -39,7 +39,7 @@ afterAll(async () => {
   await transport.close();
 });
 
-/** Of a kind that no cluster has, so that nothing waits for it. */
+/** A kind that no cluster has, so that nothing waits for it. */
 const webhook = (of: string, service: string) => ({
   name: of,
   clientConfig: { service: { namespace: name, name: service } },

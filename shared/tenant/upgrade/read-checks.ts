@@ -8,7 +8,7 @@ import { readRemovedApis } from "./removed-api-checks.ts";
 import { type Finding, isBlocking, toUnknownCheck, type UpgradeCheck } from "./upgrade-check.ts";
 import { readWebhookChecks } from "./webhook-checks.ts";
 
-/** Of each read and target; more are one check `unknown`. */
+/** For each read and target; more are one check `unknown`. */
 const MAX_FOUND = 100;
 
 /** What several reads have in common: the nodes, which are listed once. */
@@ -61,7 +61,7 @@ export async function readUpgradeChecks(
   );
 }
 
-/** Of one target: all that block come first, for not all of the others may be listed. */
+/** For one target: all that block come first, for not all of the others may be listed. */
 interface Found {
   blocking: UpgradeCheck[];
   others: UpgradeCheck[];
