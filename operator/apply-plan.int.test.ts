@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { setUp } from "../e2e/testing/set-up.ts";
 import {
   applyPlan,
   composePlan,
@@ -8,16 +9,12 @@ import {
   StepError,
 } from "../shared/controller/plan.ts";
 import type { RecordedEvent } from "../shared/controller/recorder.ts";
-import { openTestApi, type TestApi } from "../shared/crd/testing.ts";
+import { openTestApi } from "../shared/crd/testing.ts";
 import { type ConfigMap, configMapKind, type Namespace, namespaceKind } from "../shared/kube/core-kinds.ts";
 import { KubeError } from "../shared/kube/errors.ts";
 import { makeRunContext } from "./cluster/testing-run.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const MANAGER = "marina-operator";
 

@@ -1,19 +1,15 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { apiTokens } from "./table.ts";
 
 const LIMIT = 4;
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   api.deps.config.maxApiTokensPerOrganization = LIMIT;
 });
-afterAll(() => api.close());
 
 const mint = (org: TestOrganization) =>
   api.request("POST", `${org.path}/api-tokens`, {

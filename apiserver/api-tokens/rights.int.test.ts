@@ -1,20 +1,14 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SCOPES } from "../http/authorization/permissions.ts";
 import { members } from "../members/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { mintToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 import { consumeVerifiedMembership, createApiTokenVerifier } from "./verify.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-});
-afterAll(() => api.close());
+const { api, issuer } = setUpTestService();
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;

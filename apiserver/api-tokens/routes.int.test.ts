@@ -1,24 +1,12 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { auditLog } from "../audit/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  type Person,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, makeOrganization, type Person, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { hashToken } from "./secret.ts";
 import { apiTokens } from "./table.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-});
-afterAll(() => api.close());
+const { api, issuer } = setUpTestService();
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const DAY_MS = 86_400_000;

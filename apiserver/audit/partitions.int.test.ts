@@ -1,7 +1,8 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createId } from "../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import {
   addAuditPartitions,
   assignPositions,
@@ -13,11 +14,7 @@ import { auditLog } from "./table.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);
 const monthOf = (time: Date) => time.toISOString().slice(0, 7).replace("-", "_");

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import type { Author } from "../http/authentication/principal.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, type Person, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, type Person } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { recordAudit } from "./record.ts";
 import { auditLog } from "./table.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let owner: Person;
 let staff: Person;
 let orgId: string;
 let path: string;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   staff = await issuer.createStaff();
 });
-afterAll(() => api.close());
 beforeEach(async () => {
   owner = await issuer.createPerson();
   const { body } = await api.request("POST", "/api/v1/organizations", {

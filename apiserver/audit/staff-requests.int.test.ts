@@ -1,23 +1,19 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
-import type { TestApp } from "../testing/app.ts";
-import type { Person, TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import type { Person } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { recordRefusedRequests } from "./staff-requests.ts";
 import { auditLog, refusedRequests } from "./table.ts";
 
 const PATH = "/api/v1/admin/audit-log";
 const HOUR_MS = 60 * 60_000;
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let outsider: Person;
 let staff: Person;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   staff = await issuer.createStaff();
 });
-afterAll(() => api.close());
 beforeEach(async () => {
   outsider = await issuer.createPerson();
 });

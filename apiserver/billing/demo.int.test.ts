@@ -4,6 +4,7 @@ import { and, eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { recomputeInvoices } from "../../e2e/contract/billing/recompute.ts";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { openWebhookEndpoint } from "../../e2e/testing/webhook-endpoint.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import type { NodePoolStatus } from "../../shared/crd/node-pool.ts";
@@ -15,7 +16,7 @@ import {
   projectObservations,
 } from "../resources/project/index.ts";
 import { projected, projectedPool } from "../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { startWebhookDeliverer } from "../webhooks/index.ts";
 import { sendAlerts } from "./budget-alerts/send-alerts.ts";
 import { runCloses } from "./jobs.ts";
@@ -35,7 +36,7 @@ function at(text: string): Date {
   return new Date(`${text}Z`);
 }
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let organization: string;
 let version = 1000n;
 const stopping = new AbortController();
@@ -43,7 +44,6 @@ let delivering: Promise<void>;
 const endpoint = openWebhookEndpoint(readStack());
 
 beforeAll(async () => {
-  api = await startTestApp();
   const { webhooks } = api.deps.config;
   api.deps.config = {
     ...api.deps.config,
@@ -61,7 +61,6 @@ beforeAll(async () => {
 afterAll(async () => {
   stopping.abort();
   await delivering;
-  await api.close();
 });
 
 /** Writes an object as the API server sees it in the Kubernetes API. */

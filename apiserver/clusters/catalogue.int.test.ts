@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createId } from "../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 
-let api: TestApp;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 test.each(["/api/v1/kubernetes-versions", "/api/v1/plans"])(
   "%s obeys limit and cursor, and refuses unknown parameters",

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
@@ -24,12 +25,11 @@ import {
 } from "./testing-protection.ts";
 import { changeCluster, deleteCluster } from "./write.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let replica: TestApp;
 let admin: KubeClient;
 
 beforeAll(async () => {
-  api = await startTestApp();
   replica = await startTestApp({ replicaOf: api });
   const transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
   admin = createClient(transport);
@@ -37,7 +37,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await replica.close();
-  await api.close();
 });
 
 const settings = { deletionProtection: true } as const;

@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
@@ -12,7 +13,7 @@ import { createTransport } from "../../shared/kube/transport.ts";
 import { keepProtection } from "../organizations/index.ts";
 import { organizations } from "../organizations/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import {
   createProtected,
   findNamespace,
@@ -23,16 +24,14 @@ import {
   readLabel,
 } from "./testing-protection.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let admin: KubeClient;
 
 beforeAll(async () => {
-  api = await startTestApp();
   const transport = createTransport({ connection: loadConnection(readStack().kubeconfig) });
   admin = createClient(transport);
   return () => transport.close();
 });
-afterAll(() => api.close());
 
 describe.each(PROTECTED_KINDS)("of a protected %s", (kind) => {
   test("the Namespace is marked by the request that creates it, and as long as it is protected", async () => {

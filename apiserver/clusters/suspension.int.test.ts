@@ -1,23 +1,23 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_HOLD } from "../../shared/crd/names.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { waitForFinalizer } from "../testing/service.ts";
 import { expiryJobs } from "./expiry/jobs.ts";
 
 const HOUR_MS = 3_600_000;
 const POOL = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusterId: string;
 let cluster: string;
 let pool: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   const body = { name: "suspended", k8s_version: "1.34", node_pools: [POOL] };
   const created = await api.request("POST", `/api/v1/organizations/${orgId}/clusters`, { body });
@@ -29,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await setSuspended(false);
   await api.request("DELETE", cluster);
-  await api.close();
 });
 
 function setSuspended(suspended: boolean, id = clusterId) {

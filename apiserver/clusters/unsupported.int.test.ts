@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { kubectl, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import {
   CAPABILITIES_CONFIG_MAP,
@@ -12,9 +13,9 @@ import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { refuseUnavailable, requireOffered } from "../billing/index.ts";
 import { findCluster, findNodePool } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusters: string;
 let published: Record<string, PlanCapabilities>;
@@ -46,7 +47,6 @@ const dev: PlanCapabilities = {
 };
 
 beforeAll(async () => {
-  api = await startTestApp();
   const { kube, config } = api.deps;
   const readStack = (name: string) => kube.get(configMapKind, config.platformNamespace, name);
   const catalogue = await readStack(VERSION_CATALOGUE_CONFIG_MAP);
@@ -71,7 +71,6 @@ afterAll(async () => {
   await kubectl(["delete", "namespace", platformNamespace, "--wait=false"]);
   const { body } = await api.request("GET", clusters);
   for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
-  await api.close();
 });
 
 /** With a plan whose clusters the stack refuses, so that no machine is created. */

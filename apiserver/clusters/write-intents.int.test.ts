@@ -1,5 +1,6 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { createId } from "../../shared/program/id.ts";
@@ -16,19 +17,18 @@ import {
 } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
 import { writeIntentJobs } from "../resources/write/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { author } from "./create/testing.ts";
 import { deleteCluster } from "./write.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusters: string;
 /** The dependencies of a process that is killed right after the object was written. */
 let dying: Deps;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   clusters = `/api/v1/organizations/${orgId}/clusters`;
   dying = dieAfterWrite(api.deps);
@@ -36,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   const { body } = await api.request("GET", clusters);
   for (const { id } of body.items) await api.request("DELETE", `${clusters}/${id}`);
-  await api.close();
 });
 
 /** Runs it after each write that the Kubernetes API has made. */

@@ -1,5 +1,5 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { ANNOTATION_QUOTAS } from "../../shared/crd/names.ts";
@@ -11,21 +11,15 @@ import { auditLog } from "../audit/table.ts";
 import { author } from "../clusters/create/testing.ts";
 import { asAuthorized } from "../http/contract/caller.ts";
 import { writeIntents } from "../resources/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteOrganization } from "./changes.ts";
 import { organizationNamespace } from "./namespace.ts";
 import { lockOrganization } from "./store.ts";
 import { organizations } from "./table.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-});
-afterAll(() => api.close());
+const { api, issuer } = setUpTestService();
 
 const ORGANIZATIONS = "/api/v1/organizations";
 

@@ -1,13 +1,14 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { kubectl, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { formatLimits, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { removeEndedNamespaces } from "./jobs.ts";
 import { ensureNamespace, organizationNamespace } from "./namespace.ts";
 import { organizations } from "./table.ts";
@@ -22,11 +23,7 @@ const configMapKind = defineKind<KubeObject & { data?: Record<string, string> }>
   namespaced: true,
 });
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 /** An organization, deleted or not; its Namespace is not made yet. */
 async function addOrganization(isDeleted: boolean): Promise<string> {

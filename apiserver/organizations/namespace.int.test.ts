@@ -1,10 +1,11 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import { namespaceKind, resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { organizationJobs } from "./jobs.ts";
 import {
   applyObjectQuota,
@@ -20,11 +21,7 @@ import { organizations } from "./table.ts";
 
 const BY_TEST = { fieldManager: "kubectl" };
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 test("a Namespace that a dying process did not create is created by the job, once", async () => {
   const id = createId();

@@ -1,17 +1,11 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { auditLog } from "../audit/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
-beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
-});
-afterAll(() => api.close());
+const { api, issuer } = setUpTestService();
 
 const put = (org: TestOrganization, body: object, headers = {}, token = org.owner.token) =>
   api.request("PUT", org.path, { token, body, headers });

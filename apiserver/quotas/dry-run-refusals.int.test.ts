@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { createId } from "../../shared/program/id.ts";
 import { findCluster, findNodePool, projectObservations } from "../resources/project/index.ts";
-import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
+import { startTestApp, type TestRequest } from "../testing/app.ts";
 import { BODY, createDryRunFixture, type DryRunFixture, POOL, readTraces } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let at: DryRunFixture;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 
 interface Refusal {
   method: string;

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import type { QuotaAmounts } from "../../shared/crd/quota.ts";
 import { createId } from "../../shared/program/id.ts";
-import { startTestApp, type TestApp, type TestRequest } from "../testing/app.ts";
+import { startTestApp, type TestRequest } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 import { BODY, createDryRunFixture, type DryRunFixture, POOL, readTraces } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let at: DryRunFixture;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 
 const POOL_AMOUNTS: QuotaAmounts = { clusters: 0, nodePools: 1, nodes: 2, vcpus: 4, memoryGB: 8 };
 /** Fields that the operator writes in the background, or that differ in every request. */

@@ -1,26 +1,23 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { nodePoolSpec } from "../../shared/crd/testing.ts";
 import { resourceQuotaKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { applyObjectQuota, hasLimits, OBJECT_QUOTA } from "../organizations/index.ts";
 import { findNodePool, projectObservations, toProjectedNodePool } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { readUse } from "./store.ts";
 import { BODY, POOL } from "./testing.ts";
 
 const AS_OPERATOR = { fieldManager: "marina-operator", subresource: "status" } as const;
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusters: string;
 let count = 0;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
   orgId = await api.createOrganization();
   clusters = `/api/v1/organizations/${orgId}/clusters`;

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { ANNOTATION_QUOTAS, LABEL_CLUSTER_ID, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { type NodePoolSpec, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { parseLimits, poolAmounts, type QuotaAmounts } from "../../shared/crd/quota.ts";
@@ -9,19 +10,15 @@ import { auditLog } from "../audit/table.ts";
 import { organizationJobs } from "../organizations/index.ts";
 import { findCluster, projectObservations, toProjectedNodePool } from "../resources/project/index.ts";
 import { writeIntents } from "../resources/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { readUse } from "./store.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusters: string;
 let count = 0;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
   orgId = await api.createOrganization();
   clusters = `/api/v1/organizations/${orgId}/clusters`;

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createId } from "../../shared/program/id.ts";
 import { insertDeletionRequests } from "../audit/deleters/store.ts";
 import { startAccessObserver } from "../cluster-accesses/index.ts";
 import { makeAccessObject } from "../cluster-accesses/testing.ts";
 import { PRIORITIES, requestScan } from "../registry/scans/store.ts";
 import { findCluster } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { HELD_BY_ROUTES, HELD_RECORDS } from "../testing/holds-rows.ts";
 import { insertTestAttachment } from "../tickets/attachments/testing.ts";
 import { TICKET } from "../tickets/testing.ts";
@@ -16,20 +17,18 @@ import { BODY } from "./testing.ts";
 
 const DIGEST = `sha256:${"0".repeat(64)}`;
 
-let api: TestApp;
+const api = setUp(() => startTestApp({ registry: {} }));
 let other: string;
 const observing = new AbortController();
 let observer: ReturnType<typeof startAccessObserver>;
 
 beforeAll(async () => {
-  api = await startTestApp({ registry: {} });
   other = await api.createOrganization();
   observer = startAccessObserver(api.deps, observing.signal);
 });
 afterAll(async () => {
   observing.abort();
   await observer.stopped;
-  await api.close();
 });
 
 /** Returns the id of what is created. */

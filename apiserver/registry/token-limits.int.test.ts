@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createRegistry } from "../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../api-tokens/index.ts";
 import { type createApp, createMemberHooks } from "../app.ts";
@@ -8,21 +9,17 @@ import type { RateClass, RateLimit } from "../http/limits.ts";
 import { bindUser } from "../members/index.ts";
 import { projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
-import { createTestedApp, startTestApp, type TestApp } from "../testing/app.ts";
+import { createTestedApp, startTestApp } from "../testing/app.ts";
 
 /** Another request is allowed in an hour, which no test lasts. */
 const SLOWLY = { perMinute: 1 / 60 };
 
-let api: TestApp;
+const api = setUp(() => startTestApp({ registry: {} }));
 let orgId: string;
 
-beforeAll(async () => {
-  api = await startTestApp({ registry: {} });
-});
 beforeEach(async () => {
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 /** A replica with a separate quota. */
 function createReplica(name: RateClass, limit: RateLimit): ReturnType<typeof createApp> {

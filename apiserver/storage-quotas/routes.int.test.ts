@@ -1,7 +1,8 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import {
   BYTES_PER_GIB,
@@ -10,21 +11,17 @@ import {
   storageInventoryKind,
 } from "../../shared/crd/storage-inventory.ts";
 import { auditLog } from "../audit/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { publishStorageQuota } from "./changes.ts";
 import { storageQuotaJobs } from "./jobs.ts";
 import { updateStorageQuota } from "./store.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let namespace: string;
 let path: string;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
   orgId = await api.createOrganization();
   namespace = `org-${orgId}`;

@@ -1,6 +1,7 @@
 import { eq, inArray } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import {
   ANNOTATION_HOLD,
@@ -24,7 +25,7 @@ import { appendFeedEvents, listEventsAfter } from "../events/feed.ts";
 import { systemEvents } from "../events/table.ts";
 import { startProjector } from "../resources/project/projector.ts";
 import { clusterRecords, nodePoolRecords, transitions } from "../resources/project/table.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";
 import { aStatus } from "./testing.ts";
 
@@ -41,13 +42,12 @@ interface Side {
   text: string;
 }
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let sides: [Side, Side];
 const stop = new AbortController();
 const stopped: Promise<void>[] = [];
 
 beforeAll(async () => {
-  api = await startTestApp();
   stopped.push(startProjector(api.deps, stop.signal).stopped);
   stopped.push(startHarvester(api.deps, stop.signal).stopped);
   sides = [await makeSide("text-of-one"), await makeSide("text-of-other")];
@@ -57,7 +57,6 @@ beforeAll(async () => {
 afterAll(async () => {
   stop.abort();
   await Promise.all(stopped);
-  await api.close();
 });
 
 /** An organization with a cluster and a pool of its own. */

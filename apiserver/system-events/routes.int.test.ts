@@ -2,26 +2,25 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readStack } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { LABEL_CLUSTER_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
 import { type Event, eventKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
 import { appendFeedEvents, findEventRanges, listEventsAfter, purgeFeedEvents } from "../events/feed.ts";
 import { findCluster, projectObservations } from "../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { startHarvester } from "./harvest/harvester.ts";
 import { aStatus, openStream, type TestStream } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 const opened: TestStream[] = [];
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
 });
 afterAll(async () => {
   await Promise.all(opened.map((stream) => stream.close()));
-  await api.close();
 });
 
 let count = 0;

@@ -1,4 +1,5 @@
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { FINALIZER } from "../../shared/crd/names.ts";
 import { findCluster } from "../resources/project/index.ts";
@@ -21,6 +22,17 @@ export async function startTestService(changes: TestAppChanges = {}): Promise<Te
     issuer.close();
   };
   return { api: { ...app, close }, issuer };
+}
+
+/** Starts one for the tests of a file, as `setUp` does. */
+export function setUpTestService(): TestService {
+  const issuer = {} as TestIssuer;
+  const api = setUp(async () => {
+    const service = await startTestService();
+    Object.assign(issuer, service.issuer);
+    return service.api;
+  });
+  return { api, issuer };
 }
 
 /** Starts an API server with an organization of alice's; `clusters` is the path of its clusters. */

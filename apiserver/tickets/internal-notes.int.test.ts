@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createId } from "../../shared/program/id.ts";
 import { ROLES } from "../http/authorization/permissions.ts";
 import { renderOpenApi } from "../openapi/render.ts";
-import type { TestApp, TestResponse } from "../testing/app.ts";
-import {
-  addPerson,
-  makeOrganization,
-  type Person,
-  type TestIssuer,
-  type TestOrganization,
-} from "../testing/issuer.ts";
+import type { TestResponse } from "../testing/app.ts";
+import { addPerson, makeOrganization, type Person, type TestOrganization } from "../testing/issuer.ts";
 import { listOperations, VALID_BODIES } from "../testing/operation-cases.ts";
-import { startTestService } from "../testing/service.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { fanOutEvents } from "../webhooks/deliverer/fan-out-store.ts";
 import { insertTestAttachment } from "./attachments/testing.ts";
 import { createTicketRequests } from "./testing.ts";
@@ -25,15 +19,12 @@ const writes = operations
   .filter(({ method }) => method !== "GET")
   .toSorted((left, right) => Number(left.method === "DELETE") - Number(right.method === "DELETE"));
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   const staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(() => api.close());
 
 interface Place {
   org: TestOrganization;

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { mintFor } from "../api-tokens/testing.ts";
 import type { Role } from "../http/authorization/permissions.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { createTicketRequests, TICKET } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   const staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(() => api.close());
 
 async function addMember(org: TestOrganization, role: Role) {
   const person = await issuer.createPerson();

@@ -1,21 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { objectRecords } from "../resources/project/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type Person, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { makeOrganization, type Person, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { createTicketRequests, TICKET } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(() => api.close());
 
 /** The record of a cluster that ended so many days ago; null for one that exists. */
 async function recordCluster({ id: orgId }: TestOrganization, deletedDaysAgo: number | null) {

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type Person, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { makeOrganization, type Person } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { createTicketRequests } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let staff: Person;
 let requests: ReturnType<typeof createTicketRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   staff = await issuer.createStaff();
   requests = createTicketRequests(api, staff);
 });
-afterAll(() => api.close());
 
 describe("changing the status of a ticket", () => {
   test("as a member closes it, and opens a resolved one again", async () => {

@@ -1,19 +1,15 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { addPerson, makeOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { webhookQueues, webhooks } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(() => api.close());
 
 describe("listing webhooks", () => {
   test("finds those that are disabled, those that the service disabled, and those that fail", async () => {

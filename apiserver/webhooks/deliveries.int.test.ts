@@ -1,23 +1,19 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { addPerson, makeOrganization, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { addPerson, makeOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { webhookAttempts } from "./table.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(() => api.close());
 
 /** An organization with one webhook. */
 async function start(changes: object = { events: ["*"] }) {

@@ -1,26 +1,23 @@
 import { asc, eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { createId } from "../../shared/program/id.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
 import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
 import { projected } from "../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../testing/app.ts";
+import { startTestApp } from "../testing/app.ts";
 import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { bodySchemaOf } from "./event-schema.ts";
 import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
 import { aReplacement } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
 beforeEach(async () => {
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 async function addWebhook(values: Partial<typeof webhooks.$inferInsert> = {}): Promise<string> {
   const id = createId();

@@ -1,24 +1,20 @@
 import { and, eq, notInArray } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
 import { emitWebhookEvents, type NewWebhookEvent } from "../events/emit.ts";
 import { webhookEvents } from "../events/table.ts";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type TestIssuer } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { makeOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { fanOutEvents } from "./deliverer/fan-out-store.ts";
 import { MAX_RECOVERED } from "./resend.ts";
 import { webhookDeliveries, webhookQueues, webhooks } from "./table.ts";
 import { anAlert, aReplacement, createWebhookRequests } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(() => api.close());
 
 const DAY_MS = 86_400_000;
 const daysAgo = (days: number) => new Date(Date.now() - days * DAY_MS);

@@ -1,20 +1,16 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { createId } from "../../shared/program/id.ts";
-import type { TestApp } from "../testing/app.ts";
-import { makeOrganization, type TestIssuer, type TestOrganization } from "../testing/issuer.ts";
-import { startTestService } from "../testing/service.ts";
+import { makeOrganization, type TestOrganization } from "../testing/issuer.ts";
+import { setUpTestService } from "../testing/service.ts";
 import { webhookQueues, webhooks } from "./table.ts";
 import { createWebhookRequests, WEBHOOK } from "./testing.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createWebhookRequests>;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
-afterAll(() => api.close());
 
 const create = (org: TestOrganization, body: object = WEBHOOK, headers = {}) =>
   requests.send(org, "POST", "", body, headers);

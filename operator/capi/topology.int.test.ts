@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { isApplied, withAppliedHash } from "../../shared/controller/applied.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
-import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { idleClusterSpec, openTestApi } from "../../shared/crd/testing.ts";
 import { type CapiCluster, capiClusterKind, clusterClassKind } from "./kinds.ts";
 import { composeCapiCluster, type DesiredCluster } from "./topology.ts";
 import type { DesiredPool } from "./worker-pool.ts";
 
-let api: TestApi;
+const api = setUp(openTestApi);
 let classRef: { name: string; namespace: string };
 let ownerUid: string;
 beforeAll(async () => {
-  api = await openTestApi();
   const [clusterClass] = await api.client.listAll(clusterClassKind, { namespace: CLASS_NAMESPACE });
   classRef = { name: clusterClass?.metadata.name ?? "", namespace: CLASS_NAMESPACE };
   // The garbage collector deletes an object whose owner does not exist.
@@ -19,7 +19,6 @@ beforeAll(async () => {
   const owner = await api.client.create(clusterKind, { metadata, spec: idleClusterSpec }, PERSON);
   ownerUid = owner.metadata.uid ?? "";
 });
-afterAll(() => api.close());
 
 const CLASS_NAMESPACE = "marina-system";
 const ANNOTATION = "cloud.marina.dev/applied";

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { UNRECORDED_CONFIG_MAP } from "../../shared/crd/names.ts";
 import { readUnrecorded, type UnrecordedUse, writeUnrecorded } from "../../shared/crd/published-config.ts";
-import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { openTestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { createId } from "../../shared/program/id.ts";
@@ -13,11 +14,7 @@ const MANAGER = { fieldManager: "marina-operator" };
 const ENDED: UnrecordedUse = { kind: "machine", subject: createId(), goneAt: "2026-01-01T00:02:00Z" };
 const RUNNING: UnrecordedUse = { kind: "machine", subject: ENDED.subject };
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const read = async () =>
   readUnrecorded(await api.client.get(configMapKind, api.namespace, UNRECORDED_CONFIG_MAP));

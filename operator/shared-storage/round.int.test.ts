@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { INDEX_ORGANIZATION, indexByOrganization } from "../../shared/crd/organization.ts";
 import { type StorageInventory, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
-import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { openTestApi } from "../../shared/crd/testing.ts";
 import { configMapKind, type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createStore } from "../../shared/kube/store.ts";
@@ -26,15 +27,11 @@ const CONFIG_MAP = "shared-storage-orphans";
 const MANAGER = { fieldManager: "test" };
 const { signal } = new AbortController();
 
-let api: TestApi;
+const api = setUp(openTestApi);
 let root: string;
 let now: Date;
 let deps: RoundDeps;
 let orgId: string;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), "round-"));
   orgId = randomUUID();

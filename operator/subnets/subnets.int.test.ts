@@ -1,16 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
+import { openTestApi } from "../../shared/crd/testing.ts";
 import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { chooseSubnet, parseSubnetRange } from "./allocate.ts";
 import { compareLocks, LOCK_SELECTOR, readLock, type SubnetLock, takeSubnet } from "./lock.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 async function listLocks(): Promise<SubnetLock[]> {
   const objects = await api.client.listAll(configMapKind, {

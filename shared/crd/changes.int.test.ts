@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import type { Kind, KubeObject } from "../kube/kind.ts";
 import { clusterKind, clusterTransitionRules } from "./cluster.ts";
 import { clusterAccessKind, clusterAccessTransitionRules } from "./cluster-access.ts";
@@ -12,7 +13,6 @@ import {
   objectOf,
   openTestApi,
   rejectionOf,
-  type TestApi,
   type Validation,
 } from "./testing.ts";
 
@@ -161,11 +161,7 @@ const clusterAccessChanges: ChangeCase[] = [
   { title: "another request", to: { csr: clusterAccessSpec.csr.replace("MIHs", "MIHt") }, rejected: frozen },
 ];
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 let created = 0;
 

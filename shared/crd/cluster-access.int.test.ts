@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterAccessDefinition } from "./definitions.ts";
 import {
   bothReturn,
@@ -8,16 +9,11 @@ import {
   nameRejections,
   openTestApi,
   type SpecCase,
-  type TestApi,
   validateNames,
   validateSpec,
 } from "./testing.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const access = (change: object) => ({ ...clusterAccessSpec, ...change });
 const clusterAccessCases: SpecCase[] = [

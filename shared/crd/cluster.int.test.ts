@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterDefinition } from "./definitions.ts";
 import {
   bothReturn,
@@ -9,16 +10,11 @@ import {
   nameRejections,
   openTestApi,
   type SpecCase,
-  type TestApi,
   validateNames,
   validateSpec,
 } from "./testing.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const network = (cidrs: unknown[]) => ({ ...clusterSpec, network: { authorizedCIDRs: cidrs } });
 const notCidr = "must be a block in CIDR notation";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { namespaceKind } from "../kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../kube/kind.ts";
 import { clusterKind } from "./cluster.ts";
@@ -14,7 +15,6 @@ import {
   objectOf,
   openTestApi,
   rejectionOf,
-  type TestApi,
 } from "./testing.ts";
 
 const id = "018f6f9e-7c3b-7a52-9d3e-2f6f0a4f1c11";
@@ -29,11 +29,7 @@ const subjects: { kind: Kind<KubeObject>; name: string; spec: object; label: str
   { kind: storageInventoryKind, name: "shared-storage", spec: {} },
 ].flatMap((subject) => [LABEL_ID, LABEL_ORG_ID].map((label) => ({ ...subject, label })));
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 describe.each(subjects)("the label $label of a $kind.kind", ({ kind, name, spec, label }) => {
   const create = (labels: object, dryRun: boolean) => {

@@ -2,18 +2,18 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "./cluster.ts";
 import { nodePoolKind } from "./node-pool.ts";
 import { storageInventoryKind } from "./storage-inventory.ts";
-import { idleClusterSpec, nodePoolSpec, objectOf, openTestApi, type TestApi } from "./testing.ts";
+import { idleClusterSpec, nodePoolSpec, objectOf, openTestApi } from "./testing.ts";
 
 const samples = join(import.meta.dirname, "../../crds/samples");
 const labels = { team: "web" };
 const written = { fieldManager: "test" };
 
-let api: TestApi;
+const api = setUp(openTestApi);
 beforeAll(async () => {
-  api = await openTestApi();
   const { client, namespace } = api;
   const metadata = (name: string) => ({ name, namespace });
   await client.create(
@@ -27,7 +27,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await api.client.delete(clusterKind, api.namespace, "bakery");
   await api.client.delete(nodePoolKind, api.namespace, "ovens");
-  await api.close();
 });
 
 const kubectl = (...args: string[]) => api.kubectl("--namespace", api.namespace, ...args);

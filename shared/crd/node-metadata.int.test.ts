@@ -1,21 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { nodePoolDefinition } from "./definitions.ts";
-import {
-  bothReturn,
-  list,
-  long,
-  nodePoolSpec,
-  openTestApi,
-  type SpecCase,
-  type TestApi,
-  validateSpec,
-} from "./testing.ts";
+import { bothReturn, list, long, nodePoolSpec, openTestApi, type SpecCase, validateSpec } from "./testing.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const pool = (change: object) => ({ ...nodePoolSpec, ...change });
 const longestKey = (index: number) => `${"a.".repeat(126)}a/${long(61)}${index + 10}`;

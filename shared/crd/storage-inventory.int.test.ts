@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { storageInventoryDefinition } from "./definitions.ts";
-import { bothReturn, openTestApi, type SpecCase, type TestApi, tryCreate, validateSpec } from "./testing.ts";
+import { bothReturn, openTestApi, type SpecCase, tryCreate, validateSpec } from "./testing.ts";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const storageInventoryCases: SpecCase[] = [
   { title: "the platform's default", spec: {} },

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../e2e/testing/set-up.ts";
 import { clusterKind } from "./cluster.ts";
 import { isWithinOneMinor } from "./kubernetes-version.ts";
-import { bothReturn, objectOf, openTestApi, rejectionOf, type TestApi } from "./testing.ts";
+import { bothReturn, objectOf, openTestApi, rejectionOf } from "./testing.ts";
 
 const tooOld =
   "spec.version: Invalid value: must not be older than the version that the cluster runs (status.version)";
@@ -31,11 +32,7 @@ const steps: { running: string; wanted: string; rejected?: string }[] = [
 /** A version that no case requests, so that every case is a change. */
 const ELSE = "1.34.99";
 
-let api: TestApi;
-beforeAll(async () => {
-  api = await openTestApi();
-});
-afterAll(() => api.close());
+const api = setUp(openTestApi);
 
 const at = (name: string) => [clusterKind, api.namespace, name] as const;
 const written = { fieldManager: "test" };

@@ -2,15 +2,16 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { and, eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { AUDIT_LOG, AUDIT_WEBHOOK } from "../../../e2e/platform/stack/management-cluster.ts";
 import { kubectl, readStack, waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../../shared/crd/names.ts";
 import { type ProjectedCluster, projectObservations } from "../../resources/project/index.ts";
 import { startProjector } from "../../resources/project/projector.ts";
 import { projected } from "../../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { settleDeletions } from "../record.ts";
 import { awaitedDeletions, deletionRequests } from "../table.ts";
 
@@ -18,13 +19,11 @@ const { path: PATH, token: TOKEN } = AUDIT_WEBHOOK;
 const SECOND_MS = 1000;
 const PATIENT = { timeout: 200_000 };
 
-let api: TestApp;
+const api = setUp(() => startTestApp({ auditWebhookToken: TOKEN }));
 let orgId: string;
 beforeAll(async () => {
-  api = await startTestApp({ auditWebhookToken: TOKEN });
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 const post = (rawBody: string, token: string = TOKEN) => api.request("POST", PATH, { token, rawBody });
 const settle = (afterSeconds: number) =>

@@ -1,10 +1,11 @@
 import { and, asc, eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { countLockWaits } from "../../db/testing.ts";
 import { webhookEvents } from "../../events/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { markDue } from "../budgets/store.ts";
 import { budgetAlerts } from "../budgets/table.ts";
 import { budgetJobs } from "../jobs.ts";
@@ -18,17 +19,15 @@ const at = (day: number) => new Date(Date.UTC(2026, 1, day));
 /** Two days of a unit with a budget of 20 EUR. */
 const TWO_EUROS = ["2026-02", 10, 2, 20];
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let now: Date;
 
 beforeAll(async () => {
-  api = await startTestApp();
   api.deps.now = () => now;
   const rule = { effectiveFrom: new Date("2026-01-01T00:00:00Z"), changedBy: STAFF };
   await insertRates(api.deps.db, new Map([["vcpu", 28_000_000n]]), rule);
 });
-afterAll(() => api.close());
 beforeEach(async () => {
   now = at(1);
   orgId = await api.createOrganization();

@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { beforeEach, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { DOUBLES } from "../testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let path: string;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
   orgId = await api.createOrganization();
   path = `/api/v1/organizations/${orgId}/billing/budget`;

@@ -2,10 +2,11 @@ import { and, eq, isNull } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createEngineer, type Engineer } from "../../../e2e/testing/custom-resources.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { startProjector } from "../../resources/project/projector.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import type { MeteredType } from "../usage/interval.ts";
 import { createLedgerMetrics } from "../usage/metrics.ts";
 import { type LedgerDeps, runRound } from "../usage/round.ts";
@@ -24,7 +25,7 @@ const AUTO = {
   max_memory_gb: 6,
 };
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let engineer: Engineer;
 let orgId: string;
 let organization: string;
@@ -32,7 +33,6 @@ let ledger: LedgerDeps;
 let stopProjector: () => Promise<void>;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   organization = `/api/v1/organizations/${orgId}`;
   // A request waits for it for 2 s, and no job runs here.
@@ -50,7 +50,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stopProjector();
   await engineer.close();
-  await api.close();
 });
 
 const round = (now = new Date()) => runRound({ ...ledger, now: () => now }, new AbortController().signal);

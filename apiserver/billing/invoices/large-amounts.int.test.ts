@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { toMicroEuros } from "../money.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertRates } from "../rate-card/store.ts";
@@ -10,13 +11,11 @@ import { closeMonth } from "./close.ts";
 const STAFF = { kind: "staff", userId: createId(), email: null } as const;
 const MONTH = parseMonth("2028-02") as Month;
 
-let api: TestApp;
+const api = setUp(startTestApp);
 beforeAll(async () => {
-  api = await startTestApp();
   const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "TEST" };
   api.deps.config = { ...api.deps.config, invoicing };
 });
-afterAll(() => api.close());
 
 test("a month at the largest price is invoiced exactly, and its JSON keeps to integers that clients read", async () => {
   const orgId = await api.createOrganization();

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { recomputeInvoices } from "../../../e2e/contract/billing/recompute.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { RESOURCE_TYPES } from "../resource-types.ts";
@@ -13,10 +14,9 @@ const MONTHS = ["2028-01", "2028-02", "2028-03"];
 const BYTES_PER_GIB = 2 ** 30;
 const at = (text: string) => new Date(`${text}Z`);
 
-let api: TestApp;
+const api = setUp(startTestApp);
 
 beforeAll(async () => {
-  api = await startTestApp();
   const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "TEST" };
   api.deps.config = { ...api.deps.config, invoicing };
   const rates = RESOURCE_TYPES.map((type, index) => [type, BigInt(2_345_678 + index * 777_777)] as const);
@@ -27,7 +27,6 @@ beforeAll(async () => {
   ] as const)
     await insertRates(api.deps.db, new Map(prices), { effectiveFrom, changedBy: STAFF });
 });
-afterAll(() => api.close());
 
 /** Uses of every resource type, of lengths that no month divides, by two clusters and the organization. */
 async function insertUses(organizationId: string, month: string, seed: number): Promise<void> {

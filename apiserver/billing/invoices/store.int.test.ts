@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { positionToCursor } from "../../http/contract/page.ts";
-import { startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
+import { startTestApp, type TestResponse } from "../../testing/app.ts";
 import { insertTestInvoice } from "../testing.ts";
 import type { InvoiceLine } from "./compose.ts";
 import { FOCUS_CSV } from "./focus.ts";
@@ -14,20 +15,18 @@ const LINES: readonly InvoiceLine[] = Array.from({ length: COUNT }, (_, n) =>
   aLine({ clusterName: `cluster ${n}`, unitSeconds: BigInt(n), labels: n === 0 ? null : { number: `${n}` } }),
 );
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let id: string;
 /** The invoice's, which has more lines than one response. */
 let path: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   id = await insertTestInvoice(api.deps.db, orgId);
   path = `/api/v1/organizations/${orgId}/billing/invoices/${id}`;
   await api.deps.db.transaction((tx) => insertInvoiceLines(tx, id, LINES));
 });
-afterAll(() => api.close());
 
 const read = async (accept: string) => api.request("GET", path, { headers: { accept } });
 

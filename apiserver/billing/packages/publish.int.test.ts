@@ -1,23 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { kubectl } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { packageJobs } from "../jobs.ts";
 import { lockPackage, setPackage } from "./changes.ts";
 
 const BY = { fieldManager: "test" };
 const namespace = `packages-${randomUUID()}`;
-let api: TestApp;
+const api = setUp(startTestApp);
 
 beforeAll(async () => {
-  api = await startTestApp();
   await kubectl(["create", "namespace", namespace]);
 });
 afterAll(async () => {
   await kubectl(["delete", "namespace", namespace, "--wait=false"]);
-  await api.close();
 });
 
 async function publish() {

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { kubectl } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { VERSION_CATALOGUE_CONFIG_MAP } from "../../../shared/crd/names.ts";
 import { configMapKind } from "../../../shared/kube/core-kinds.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 
 /**
  * The operator of the stack reads what the API server of the stack publishes; the packages of this test are elsewhere.
@@ -14,7 +15,6 @@ const platformNamespace = `packages-${randomUUID()}`;
 const BY = { fieldManager: "test" };
 
 beforeAll(async () => {
-  api = await startTestApp();
   const { kube, config } = api.deps;
   const name = VERSION_CATALOGUE_CONFIG_MAP;
   const versions = await kube.get(configMapKind, config.platformNamespace, name);
@@ -25,7 +25,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await kubectl(["delete", "namespace", platformNamespace, "--wait=false"]);
-  await api.close();
 });
 
 const recordOf = (slug: string) => `/api/v1/admin/plans/${slug}`;

@@ -1,15 +1,12 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { organizations } from "../../organizations/index.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let organization: string;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 beforeEach(async () => {
   organization = `/api/v1/organizations/${await api.createOrganization()}`;
 });

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { DOUBLES } from "../testing.ts";
 import { lockLastRateChange, setRates } from "./changes.ts";
 
-let api: TestApp;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 const ADMIN_RECORD = "/api/v1/admin/rate-card";
 const SEEDS = {

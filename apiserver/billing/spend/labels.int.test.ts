@@ -1,10 +1,11 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { organizations } from "../../organizations/index.ts";
 import { projectedClusters, projectedNodePools } from "../../resources/project/table.ts";
 import { projected, projectedPool } from "../../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { FOCUS_CSV } from "../invoices/focus.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
@@ -12,18 +13,16 @@ import type { UsageInterval } from "../usage/interval.ts";
 
 const at = (text: string) => new Date(`2026-02-${text}Z`);
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let organizationId: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   api.deps.now = () => at("21T00:00:00");
   // February 2026 has 28 days: at 28 EUR a month a unit costs 1 EUR a day.
   const rates = new Map([["vcpu", 28_000_000n] as const, ["registry", 28_000_000n] as const]);
   const changedBy = { kind: "staff", userId: createId(), email: null } as const;
   await insertRates(api.deps.db, rates, { effectiveFrom: new Date("2026-01-01"), changedBy });
 });
-afterAll(() => api.close());
 beforeEach(async () => {
   organizationId = await api.createOrganization();
 });

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { FOCUS_CSV } from "../invoices/focus.ts";
 import { insertRates } from "../rate-card/store.ts";
 import { insertUsage } from "../testing.ts";
@@ -11,11 +12,10 @@ const at = (text: string) => new Date(`2026-02-${text}Z`);
 /** February 2026 has 28 days: at 28 EUR a month a unit costs 1 EUR a day. */
 const MICRO_EUROS = 28_000_000n;
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let organizationId: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   api.deps.now = () => at("21T00:00:00.500");
   const rates = new Map([
     ["vcpu", MICRO_EUROS],
@@ -26,7 +26,6 @@ beforeAll(async () => {
   const rule = { effectiveFrom: new Date("2026-01-01T00:00:00Z"), changedBy: STAFF };
   await insertRates(api.deps.db, rates, rule);
 });
-afterAll(() => api.close());
 beforeEach(async () => {
   organizationId = await api.createOrganization();
 });

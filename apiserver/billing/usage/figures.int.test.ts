@@ -1,24 +1,23 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../../shared/crd/storage-inventory.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { followSharedStorage } from "./figures.ts";
 import { createLedgerMetrics } from "./metrics.ts";
 import { usageIntervals } from "./table.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let look: (now: Date) => Promise<void>;
 
 beforeAll(async () => {
-  api = await startTestApp();
   const ledgerMetrics = createLedgerMetrics(api.deps.metrics);
   look = (now) =>
     followSharedStorage({ ...api.deps, ledgerMetrics, now: () => now }, new AbortController().signal);
 });
-afterAll(() => api.close());
 
 const START = Date.UTC(2030, 1, 10);
 const hour = (hours: number) => new Date(START + hours * 3_600_000);

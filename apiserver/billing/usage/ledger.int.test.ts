@@ -9,11 +9,12 @@ import {
   machineDeploymentKind,
   waitForCluster,
 } from "../../../e2e/testing/custom-resources.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { isBilled, type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { ensureNamespace } from "../../organizations/index.ts";
 import { startProjector } from "../../resources/project/projector.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { listEvidence } from "./ledger-store.ts";
 import { rebuildIntervals } from "./meters.ts";
 import { createLedgerMetrics } from "./metrics.ts";
@@ -26,14 +27,13 @@ const MAX_SIZE = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size";
 /** A finalizer of somebody else. */
 const KEPT = "example.com/keep";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let engineer: Engineer;
 let orgId: string;
 let round: () => Promise<void>;
 let stopProjector: () => Promise<void>;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   // A request waits for it for 2 s, and no job runs here.
   await ensureNamespace(api.deps, orgId);
@@ -49,7 +49,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await stopProjector();
   await engineer.close();
-  await api.close();
 });
 
 async function start(): Promise<void> {

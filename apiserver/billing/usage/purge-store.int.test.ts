@@ -1,12 +1,13 @@
 import { asc, eq, inArray } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
 import { organizations } from "../../organizations/index.ts";
 import { type ProjectedCluster, projectObservations } from "../../resources/project/index.ts";
 import { projectedClusters } from "../../resources/project/table.ts";
 import { projected } from "../../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { insertUsage } from "../testing.ts";
 import { listEvidence, purgeNotes } from "./ledger-store.ts";
 import { rebuildIntervals } from "./meters.ts";
@@ -16,13 +17,8 @@ import { usageEvidence, usageFigures, usageIntervals, usageSources } from "./tab
 
 const DAY_MS = 86_400_000;
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let version = 1000n;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
 
 const daysAgo = (days: number) => new Date(Math.floor(Date.now() / 1000) * 1000 - days * DAY_MS);
 const round = () =>

@@ -1,7 +1,8 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { closeMonth } from "../invoices/close.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertRates } from "../rate-card/store.ts";
@@ -18,13 +19,12 @@ const MICRO_EUROS = 7_200_000n;
 const START_MS = Date.UTC(2028, 5, 10);
 const hour = (hours: number) => new Date(START_MS + hours * 3_600_000);
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let follow: (now: Date) => Promise<void>;
 let stored: { orgId: string; storedBytes: number; measuredAt: Date }[] = [];
 
 beforeAll(async () => {
-  api = await startTestApp();
   const invoicing = { supplier: TEST_SUPPLIER, vatBasisPoints: { DE: 1900 }, numberPrefix: "TEST" };
   api.deps.config = { ...api.deps.config, invoicing };
   const rule = { effectiveFrom: new Date(Date.UTC(2028, 0, 1)), changedBy: STAFF };
@@ -33,7 +33,6 @@ beforeAll(async () => {
   follow = (now) => followRegistry({ ...api.deps, ledgerMetrics, now: () => now }, async () => stored);
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 const measure = (gib: number, hours: number) => {
   stored = [{ orgId, storedBytes: gib * GIB, measuredAt: hour(hours) }];

@@ -1,5 +1,6 @@
 import { asc, eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import type { NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
@@ -10,23 +11,20 @@ import {
 } from "../../resources/project/index.ts";
 import { projectionWatches } from "../../resources/project/table.ts";
 import { projected, projectedPool } from "../../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { listEvidence } from "./ledger-store.ts";
 import { createLedgerMetrics } from "./metrics.ts";
 import { type LedgerDeps, runRound } from "./round.ts";
 import { usageIntervals, usageRounds } from "./table.ts";
 import { SIZE } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let deps: LedgerDeps;
 let registry: ReturnType<typeof createRegistry>;
 let orgId: string;
 let version = 1000n;
 let n = 0;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
 beforeEach(async () => {
   registry = createRegistry();
   deps = { ...api.deps, ledgerMetrics: createLedgerMetrics(registry) };
@@ -34,7 +32,6 @@ beforeEach(async () => {
   await api.deps.db.delete(projectionWatches);
   await api.deps.db.delete(usageRounds);
 });
-afterAll(() => api.close());
 
 const HOUR_MS = 3_600_000;
 const ago = (hours: number) => new Date(Math.floor((Date.now() - hours * HOUR_MS) / 1000) * 1000);

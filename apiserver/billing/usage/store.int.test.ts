@@ -1,18 +1,14 @@
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { objectRecords } from "../../resources/project/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import type { UsageInterval } from "./interval.ts";
 import { readUsageIntervals } from "./ledger-store.ts";
 import { usageEvidence, usageIntervals } from "./table.ts";
 
-let api: TestApp;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 const at = (text: string) => new Date(`2026-02-${text}Z`);
 const [FROM, TO] = [at("10T00:00:00"), at("20T00:00:00")];

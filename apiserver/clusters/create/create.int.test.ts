@@ -1,6 +1,7 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { namespaceKind } from "../../../shared/kube/core-kinds.ts";
@@ -17,19 +18,17 @@ import { findCluster } from "../../resources/project/index.ts";
 import { writeIntents } from "../../resources/table.ts";
 import { writeIntentJobs } from "../../resources/write/index.ts";
 import { isNameFree } from "../../resources/write/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createCluster, type NewCluster, toClusterObject } from "./create-cluster.ts";
 import { aCreateRequest, author } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 async function create(deps: Deps, request: NewCluster) {
   const { object } = await createCluster(deps, asAuthorized(author), request, { dryRun: false, details: [] });

@@ -1,17 +1,17 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusterId: string;
 let path: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   const clusters = `/api/v1/organizations/${orgId}/clusters`;
   const body = { name: "First", k8s_version: "1.34", plan: "scale" };
@@ -20,7 +20,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await api.request("DELETE", path);
-  await api.close();
 });
 
 async function readGeneration() {

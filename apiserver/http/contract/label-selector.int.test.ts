@@ -1,18 +1,14 @@
 import { sql } from "drizzle-orm";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import type { Sql } from "../../db/client.ts";
 import { listClusters } from "../../resources/project/index.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { compileSelector, type LabelRequirement, parseSelector } from "./label-selector.ts";
 
-let api: TestApp;
-
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 type Labels = Record<string, string>;
 

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { mapGroup } from "../../members/groups/testing.ts";
 import { renderOpenApi } from "../../openapi/render.ts";
 import { insertTestCredential, pushAnyImage } from "../../registry/testing.ts";
-import { holdKey, startTestApp, type TestApp, type TestResponse } from "../../testing/app.ts";
+import { holdKey, startTestApp, type TestResponse } from "../../testing/app.ts";
 import {
   type BodySchema,
   bodyOf,
@@ -20,11 +21,10 @@ import { hasPermission, type Permission } from "../authorization/permissions.ts"
 /** One table for every operation of the document: an operation that is added is tested here without another line. */
 const operations = listOperations(renderOpenApi());
 const MISSING = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
-let api: TestApp;
+const api = setUp(() => startTestApp({ registry: {} }));
 let ids: Record<string, string>;
 
 beforeAll(async () => {
-  api = await startTestApp({ registry: {} });
   const orgID = await api.createOrganization("alice");
   await api.addMember(orgID, "staff", "viewer");
   const clusters = `/api/v1/organizations/${orgID}/clusters`;
@@ -64,7 +64,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await api.request("DELETE", `/api/v1/organizations/${ids.orgID}/clusters/${ids.clusterID}`);
-  await api.close();
 });
 
 /** The path with the ids of the fixture; `changes` puts others in their place. */

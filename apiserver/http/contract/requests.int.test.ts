@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 test("ids in upper case name the same records, in paths, queries and bodies", async () => {
   const orgId = await api.createOrganization();

@@ -2,21 +2,20 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { readStack } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { PATIENT } from "../../../shared/program/testing-deadlines.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { HELD_BY_ROUTES } from "../../testing/holds-rows.ts";
 import { listen, type RunningServer } from "../server/server.ts";
 
-let api: TestApp;
+const api = setUp(() => startTestApp({ auditWebhookToken: "of-the-audit-events" }));
 let server: RunningServer;
 beforeAll(async () => {
-  api = await startTestApp({ auditWebhookToken: "of-the-audit-events" });
   const { limits } = api.deps.config;
   server = await listen(api.app.fetch, { address: "127.0.0.1", port: 0, limits, shutdownDelayMs: 0 });
 });
 afterAll(async () => {
   await server.drain(0);
-  await api.close();
 });
 
 interface Begun {

@@ -1,8 +1,9 @@
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { organizations } from "../../organizations/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import {
   createIdempotencyStore,
   type IdempotencyClaim,
@@ -11,11 +12,7 @@ import {
 } from "./store.ts";
 import { idempotencyKeys } from "./table.ts";
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 const path = "/api/v1/organizations";
 const post = (key: string, body: object, as: "alice" | "bob" = "alice") =>

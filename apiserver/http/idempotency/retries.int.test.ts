@@ -1,18 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { TestApp, TestResponse } from "../../testing/app.ts";
-import type { Person, TestIssuer } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { TestResponse } from "../../testing/app.ts";
+import type { Person } from "../../testing/issuer.ts";
+import { setUpTestService } from "../../testing/service.ts";
 import { createIdempotencyStore } from "./store.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let owner: Person;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   owner = await issuer.createPerson();
 });
-afterAll(() => api.close());
 
 const ORGANIZATIONS = "/api/v1/organizations";
 const post = (path: string, body: object, key: string) =>

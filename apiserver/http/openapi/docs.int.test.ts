@@ -1,14 +1,11 @@
 import { createHash } from "node:crypto";
 import { gunzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { ERROR_CODES } from "../errors.ts";
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 describe("/openapi.json", () => {
   test("is OpenAPI 3.1 and names every error code", async () => {

@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFreePort } from "../../../e2e/platform/programs/free-port.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
 import { createApiTokenVerifier } from "../../api-tokens/index.ts";
 import { mintToken } from "../../api-tokens/secret.ts";
@@ -8,22 +9,20 @@ import type { AppParts } from "../../app.ts";
 import { connectDatabase, type DatabaseClients, probeDatabase } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { renderOpenApi } from "../../openapi/render.ts";
-import { createTestedApp, startTestApp, type TestApp } from "../../testing/app.ts";
+import { createTestedApp, startTestApp } from "../../testing/app.ts";
 import { type DocumentedOperation, listOperations } from "../../testing/operation-cases.ts";
 import { withUnreachableKube } from "../../testing/unreachable-kube.ts";
 import { createAuthenticator } from "../authentication/authenticator.ts";
 import type { HttpEnv } from "../env.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let unreachable: DatabaseClients;
 
 beforeAll(async () => {
-  api = await startTestApp();
   unreachable = connectDatabase(`postgres://marina@127.0.0.1:${await findFreePort()}/marina`);
 });
 afterAll(async () => {
   await unreachable.close();
-  await api.close();
 });
 
 const principal = {

@@ -1,12 +1,13 @@
 import { and, eq } from "drizzle-orm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { auditLog } from "../../audit/table.ts";
 import { findNodePool, projectObservations } from "../../resources/project/index.ts";
-import { holdKey, startTestApp, type TestApp } from "../../testing/app.ts";
+import { holdKey, startTestApp } from "../../testing/app.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let clusterId: string;
 let poolId: string;
@@ -23,7 +24,6 @@ const MACHINES = ["1", "2"].map((digit) => ({
 }));
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   const clusters = `/api/v1/organizations/${orgId}/clusters`;
   const pool = { name: "general", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 2 };
@@ -37,7 +37,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await api.request("DELETE", `/api/v1/organizations/${orgId}/clusters/${clusterId}`);
-  await api.close();
 });
 
 /**

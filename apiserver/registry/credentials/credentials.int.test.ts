@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { projectObservations } from "../../resources/project/index.ts";
 import { projected } from "../../resources/project/testing.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { registryJobs } from "../index.ts";
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp({ registry: {} });
-});
-afterAll(() => api.close());
+const api = setUp(() => startTestApp({ registry: {} }));
 
 const collectionOf = (orgId: string) => `/api/v1/organizations/${orgId}/registry/credentials`;
 

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { eq, sql } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { mergeReport, type Vulnerability } from "../report.ts";
 import { listCriticalAudits } from "../testing.ts";
 import { type ClaimedScan, claimScan, completeScan } from "./claim-store.ts";
@@ -10,17 +11,13 @@ import { PRIORITIES, requestMissingScans, requestScan } from "./store.ts";
 import { registryScans } from "./table.ts";
 
 const LEASE_SECONDS = 60;
-let api: TestApp;
+const api = setUp(startTestApp);
 /** Each claim is a second later than the one before. */
 let atMs = Date.parse("2026-05-01T12:00:00Z");
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
 beforeEach(async () => {
   await api.deps.db.execute(sql`delete from registry_scans`);
 });
-afterAll(() => api.close());
 
 const digestOf = (name: string) => `sha256:${createHash("sha256").update(name).digest("hex")}`;
 

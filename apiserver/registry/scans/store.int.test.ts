@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { and, count, eq, inArray } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { findKnownDigests } from "../digest-store.ts";
 import {
   MAX_PENDING,
@@ -16,16 +17,12 @@ import { registryScans } from "./table.ts";
 /** Up to half of the pending scans of an organization may be scans that no user waits for. */
 const MAX_UNASKED = MAX_PENDING / 2;
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 
-beforeAll(async () => {
-  api = await startTestApp();
-});
 beforeEach(async () => {
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 const digestOf = (n: number) => `sha256:${createHash("sha256").update(String(n)).digest("hex")}`;
 const digestsTo = (end: number, start = 0) =>

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { repositoryPrefix } from "../names.ts";
 import { recordPushGrant } from "../store.ts";
 import { testRegistry } from "../testing.ts";
 
-let api: TestApp;
-
 // A registry that does not answer.
-beforeAll(async () => {
-  api = await startTestApp({ registry: { url: "http://127.0.0.1:9" } });
-});
-afterAll(() => api.close());
+const api = setUp(() => startTestApp({ registry: { url: "http://127.0.0.1:9" } }));
 
 const remove = (orgId: string) => api.request("DELETE", `/api/v1/organizations/${orgId}`);
 

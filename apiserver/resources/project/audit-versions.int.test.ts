@@ -1,16 +1,17 @@
 import { eq } from "drizzle-orm";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { LABEL_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { auditLog } from "../../audit/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { startProjector } from "./projector.ts";
 import { createRandom } from "./testing.ts";
 
 const WRITES = 60;
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let pool: NodePool;
 let path: string;
@@ -18,7 +19,6 @@ const stop = new AbortController();
 let stopped: Promise<void>;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   const projector = startProjector(api.deps, stop.signal);
   ({ stopped } = projector);
@@ -36,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   stop.abort();
   await stopped;
-  await api.close();
 });
 
 /** One change as [writer, field, before, after], the field by its name in the spec. */

@@ -1,5 +1,6 @@
 import { and, eq, inArray, sql } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import type { NodePool } from "../../../shared/crd/node-pool.ts";
@@ -11,7 +12,7 @@ import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { connectDatabase, type Queryable } from "../../db/client.ts";
 import { systemEvents } from "../../events/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { createVersionLog } from "./audit-versions.ts";
 import type { Observation } from "./batches.ts";
 import { projectObservations } from "./index.ts";
@@ -26,11 +27,7 @@ import {
 } from "./table.ts";
 import { aCluster, createObservations, createRandom, projected, TRANSITION_TYPES } from "./testing.ts";
 
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
-afterAll(() => api.close());
+const api = setUp(startTestApp);
 
 function observe(...observations: Observation[]) {
   return api.deps.db.transaction((tx) => projectObservations(tx, observations));

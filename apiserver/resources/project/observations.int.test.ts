@@ -1,23 +1,22 @@
 import { and, eq } from "drizzle-orm";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { auditLog } from "../../audit/table.ts";
 import { systemEvents } from "../../events/table.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { isNameFree } from "../write/testing.ts";
 import { findCluster, projectObservations, toProjectedCluster } from "./index.ts";
 import type { ProjectedCluster } from "./project.ts";
 import { clusterRecords } from "./table.ts";
 import { readTransitionTypes } from "./testing.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
 });
-afterAll(() => api.close());
 
 let version = 1_000_000n;
 

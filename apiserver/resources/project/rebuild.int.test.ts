@@ -2,24 +2,24 @@ import { isDeepStrictEqual } from "node:util";
 import { eq, sql } from "drizzle-orm";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { LABEL_ID } from "../../../shared/crd/names.ts";
 import { nodePoolKind } from "../../../shared/crd/node-pool.ts";
 import { createId } from "../../../shared/program/id.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { projectObservations, toProjectedCluster } from "./index.ts";
 import { projectionJobs } from "./jobs.ts";
 import { startProjector } from "./projector.ts";
 import { projectedClusters, transitions } from "./table.ts";
 
-let api: TestApp;
+const api = setUp(startTestApp);
 let orgId: string;
 let namespace: string;
 let stop: AbortController | undefined;
 let stopped: Promise<void> | undefined;
 
 beforeAll(async () => {
-  api = await startTestApp();
   orgId = await api.createOrganization();
   namespace = `org-${orgId}`;
 });
@@ -27,7 +27,6 @@ afterEach(() => end());
 afterAll(async () => {
   for (const { metadata } of await api.deps.kube.listAll(clusterKind, { namespace }))
     await api.deps.kube.delete(clusterKind, namespace, metadata.name);
-  await api.close();
 });
 
 async function start(): Promise<void> {

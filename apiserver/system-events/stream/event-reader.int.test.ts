@@ -1,21 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { setUp } from "../../../e2e/testing/set-up.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { runForTenant } from "../../../shared/program/tenant-context.ts";
 import type { Sql } from "../../db/client.ts";
 import { appendFeedEvents } from "../../events/feed.ts";
-import { startTestApp, type TestApp } from "../../testing/app.ts";
+import { startTestApp } from "../../testing/app.ts";
 import { aStatus } from "../testing.ts";
 import { type Chunk, createEventReader } from "./event-reader.ts";
 
 const ORG_ID = createId();
 /** More than a tenant's share of the connections. */
 const HOLDERS = 20;
-let api: TestApp;
-beforeAll(async () => {
-  api = await startTestApp();
-});
+const api = setUp(startTestApp);
 afterEach(() => vi.restoreAllMocks());
-afterAll(() => api.close());
 
 function append(clusterId: string, count: number) {
   const events = Array.from({ length: count }, (_, n) => aStatus({ orgId: ORG_ID, clusterId }, `${n}`));

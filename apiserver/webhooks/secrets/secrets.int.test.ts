@@ -1,12 +1,11 @@
 import { createSecretKey, randomBytes } from "node:crypto";
 import { eq } from "drizzle-orm";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { waitFor } from "../../../e2e/platform/stack/testing.ts";
 import { createId } from "../../../shared/program/id.ts";
 import { createRegistry } from "../../../shared/program/metrics.ts";
-import type { TestApp } from "../../testing/app.ts";
-import { makeOrganization, type TestIssuer, type TestOrganization } from "../../testing/issuer.ts";
-import { startTestService } from "../../testing/service.ts";
+import { makeOrganization, type TestOrganization } from "../../testing/issuer.ts";
+import { setUpTestService } from "../../testing/service.ts";
 import { startWebhookDeliverer } from "../start-deliverer.ts";
 import { webhookQueues, webhookSecrets } from "../table.ts";
 import { createWebhookRequests, WEBHOOK } from "../testing.ts";
@@ -14,19 +13,16 @@ import { decryptSecret } from "./cipher.ts";
 import { reencryptSecrets } from "./rotate.ts";
 import { deleteExpiredSecrets, listValidSecrets } from "./store.ts";
 
-let issuer: TestIssuer;
-let api: TestApp;
+const { api, issuer } = setUpTestService();
 let requests: ReturnType<typeof createWebhookRequests>;
 let org: TestOrganization;
 beforeAll(async () => {
-  ({ api, issuer } = await startTestService());
   requests = createWebhookRequests(api);
 });
 beforeEach(async () => {
   org = await makeOrganization(api, issuer);
   api.deps.config.webhooks.keys = [aKey()];
 });
-afterAll(() => api.close());
 
 const HOUR_MS = 3_600_000;
 const aKey = () => ({ id: createId(), key: createSecretKey(randomBytes(32)) });
