@@ -1,10 +1,10 @@
 import { startHealthServer } from "../shared/controller/server.ts";
-import { requireOwnKinds } from "../shared/crd/manifest.ts";
+import { requireOwnKinds } from "../shared/crd/definitions.ts";
 import { createClient } from "../shared/kube/client.ts";
 import { loadConnection } from "../shared/kube/connection.ts";
+import { requireServerVersion } from "../shared/kube/discovery.ts";
 import { createKubeMetrics } from "../shared/kube/metrics.ts";
 import { requireKinds } from "../shared/kube/required-kinds.ts";
-import { requireServerVersion } from "../shared/kube/server-version.ts";
 import { createTransport } from "../shared/kube/transport.ts";
 import { warnOfUnknownVariables } from "../shared/program/config.ts";
 import { createKeyedSlots } from "../shared/program/limits.ts";

@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { ANNOTATION_REPLACE_PREFIX, OBJECT_ANNOTATIONS } from "../shared/crd/names.ts";
 import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import type { KubeObject } from "../shared/kube/kind.ts";
 import { createStore } from "../shared/kube/store.ts";
 import { createLogger } from "../shared/program/log.ts";
-import { createConfigReader, parseEntry } from "./caches.ts";
+import { createConfigReader, keepOwnAnnotations, parseEntry } from "./caches.ts";
 
 const schema = z.array(z.string());
 
@@ -35,4 +37,27 @@ test("of content that becomes invalid the last valid one stays", () => {
     store.set(aConfigMap(text));
     expect(read()).toEqual(value);
   }
+});
+
+const own = Object.fromEntries(
+  [...OBJECT_ANNOTATIONS, `${ANNOTATION_REPLACE_PREFIX}node-1`].map((name) => [name, "x"]),
+);
+
+test.each([
+  [
+    "Marina's annotations alone",
+    { ...own, "argocd.argoproj.io/sync-wave": "1", "cloud.marina.dev.x": "1" },
+    own,
+  ],
+  ["no annotations where it has only others", { "a.test/b": "x" }, {}],
+  ["none where it has none", undefined, undefined],
+])("of an object the cache keeps %s", (_, annotations, kept) => {
+  const object: KubeObject = {
+    apiVersion: "v1",
+    kind: "X",
+    metadata: { name: "web", ...(annotations && { annotations }) },
+  };
+  const { metadata } = keepOwnAnnotations(object);
+  expect(metadata).toEqual({ name: "web", annotations: kept });
+  expect(object.metadata.annotations).toBe(annotations);
 });

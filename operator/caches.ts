@@ -1,11 +1,11 @@
 import type { z } from "zod";
-import type { Controller } from "../shared/controller/controller.ts";
-import type { WatchedCache } from "../shared/controller/expectations.ts";
+import type { Controller, WatchedCache } from "../shared/controller/controller.ts";
 import type { PlanContext } from "../shared/controller/plan.ts";
 import { PRIORITY_BACKGROUND } from "../shared/controller/queue.ts";
 import type { Cluster } from "../shared/crd/cluster.ts";
 import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
 import type { VersionCatalogue } from "../shared/crd/kubernetes-version.ts";
+import { ANNOTATION_REPLACE_PREFIX, OBJECT_ANNOTATIONS } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import type { Packages } from "../shared/crd/published-config.ts";
 import type { QuotaAmounts, Shortfall } from "../shared/crd/quota.ts";
@@ -157,4 +157,19 @@ export function createConfigReader<T>(
     }
     return value;
   };
+}
+
+/**
+ * An object of Marina's kinds with no other annotations than Marina's, which alone are read: a pipeline may set 256 KiB of others
+ * on each object. `annotations` is there where the object has any. Never write it back whole.
+ */
+export function keepOwnAnnotations<T extends KubeObject>(object: T): T {
+  const { annotations } = object.metadata;
+  if (annotations === undefined) return object;
+  const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => isOwn(name)));
+  return { ...object, metadata: { ...object.metadata, annotations: kept } };
+}
+
+function isOwn(name: string): boolean {
+  return OBJECT_ANNOTATIONS.includes(name) || name.startsWith(ANNOTATION_REPLACE_PREFIX);
 }

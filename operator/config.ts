@@ -9,10 +9,10 @@ import {
 } from "../shared/crd/storage-inventory.ts";
 import { isProtectedUrl, jsonText, parseEnvironment } from "../shared/program/config.ts";
 import type { AutoscalerPod } from "./autoscaler/children.ts";
-import type { AutoscalerSettings } from "./autoscaler/observe.ts";
+import type { AutoscalerSettings } from "./autoscaler/reconcile.ts";
 import type { ClusterSettings } from "./cluster/observe.ts";
 import type { PoolSettings } from "./node-pool/observe.ts";
-import type { StorageSettings } from "./shared-storage/settings.ts";
+import type { StorageSettings } from "./shared-storage/controller.ts";
 import { formatRange, parseSubnetRange } from "./subnets/allocate.ts";
 
 const planSchema = z.strictObject({

@@ -3,7 +3,7 @@ import { LABEL_ADD_ON, OBJECT_ANNOTATIONS } from "../shared/crd/names.ts";
 import type { ListOptions } from "../shared/kube/client.ts";
 import { KubeError } from "../shared/kube/errors.ts";
 import { createLogger } from "../shared/program/log.ts";
-import { findUnusedCaches } from "./autoscaler/observe.ts";
+import { findUnusedCaches } from "./autoscaler/controller.ts";
 import { createCaches } from "./create-caches.ts";
 import { makePool, settings } from "./testing.ts";
 import { aCluster } from "./testing-cluster.ts";

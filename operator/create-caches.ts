@@ -1,4 +1,4 @@
-import type { WatchedCache } from "../shared/controller/expectations.ts";
+import type { WatchedCache } from "../shared/controller/controller.ts";
 import { type Cluster, clusterKind } from "../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind } from "../shared/crd/cluster-access.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../shared/crd/kubernetes-version.ts";
@@ -31,7 +31,7 @@ import {
   serviceAccountKind,
 } from "../shared/kube/core-kinds.ts";
 import { type Kind, type KubeObject, metadataOnly } from "../shared/kube/kind.ts";
-import { objectKey, toKey } from "../shared/kube/object.ts";
+import { objectKey } from "../shared/kube/object.ts";
 import {
   type Change,
   createReflector,
@@ -41,14 +41,19 @@ import {
 import { createStore, type Indexer, type Store } from "../shared/kube/store.ts";
 import type { Logger } from "../shared/program/log.ts";
 import { trimCredential } from "./admin-kubeconfig/kubeconfig.ts";
-import { type Cached, type CacheSet, createConfigReader, type Listener, type Stores } from "./caches.ts";
+import {
+  type Cached,
+  type CacheSet,
+  createConfigReader,
+  keepOwnAnnotations,
+  type Listener,
+  type Stores,
+} from "./caches.ts";
 import { clusterResourceSetBindingKind, clusterResourceSetKind, hashManifests } from "./capi/add-ons.ts";
 import { createClassReader } from "./capi/cluster-class.ts";
 import { EVENT_SELECTOR } from "./capi/events.ts";
 import {
   capiClusterKind,
-  capiClusterNameOf,
-  capiPoolNameOf,
   clusterClassKind,
   indexByInfrastructure,
   LABEL_CAPI_CLUSTER,
@@ -74,8 +79,11 @@ import {
   INDEX_NAMESPACE,
   INDEX_ORGANIZATION,
   INDEX_REGISTRATION,
+  indexByCluster,
+  indexByLockOwner,
+  indexByNamespace,
+  indexByPool,
 } from "./indexes.ts";
-import { keepOwnAnnotations } from "./own-annotations.ts";
 import { indexBlocked } from "./quota/observe.ts";
 import { createQuotaUsage } from "./quota/usage.ts";
 import { indexByRegistration } from "./registration/secret.ts";
@@ -274,24 +282,4 @@ function listWritten(stores: Stores): Map<Kind<unknown>, WatchedCache> {
     [serviceAccountKind, stores.serviceAccounts],
     [deploymentKind, stores.deployments],
   ]);
-}
-
-function indexByCluster({ metadata, spec }: NodePool | ClusterAccess): string[] {
-  return [toKey(metadata.namespace, spec.clusterName)];
-}
-
-function indexByNamespace(object: KubeObject): string[] {
-  return [object.metadata.namespace ?? ""];
-}
-
-function indexByLockOwner(lock: ConfigMap): string[] {
-  const owner = lock.metadata.labels?.[LABEL_CLUSTER_ID];
-  return owner === undefined ? [] : [owner];
-}
-
-function indexByPool(object: KubeObject): string[] {
-  const cluster = capiClusterNameOf(object.metadata);
-  const pool = capiPoolNameOf(object.metadata);
-  if (cluster === undefined || pool === undefined) return [];
-  return [toKey(object.metadata.namespace, toKey(cluster, pool))];
 }

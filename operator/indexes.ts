@@ -1,3 +1,11 @@
+import type { ClusterAccess } from "../shared/crd/cluster-access.ts";
+import { LABEL_CLUSTER_ID } from "../shared/crd/names.ts";
+import type { NodePool } from "../shared/crd/node-pool.ts";
+import type { ConfigMap } from "../shared/kube/core-kinds.ts";
+import type { KubeObject } from "../shared/kube/kind.ts";
+import { toKey } from "../shared/kube/object.ts";
+import { capiClusterNameOf, capiPoolNameOf } from "./capi/kinds.ts";
+
 export { INDEX_ORGANIZATION } from "../shared/crd/organization.ts";
 
 /** Objects by their public id. */
@@ -17,3 +25,23 @@ export const INDEX_NAME = "name";
 export const INDEX_BLOCKED = "blocked";
 /** The Secrets of registrations by "namespace/cluster". */
 export const INDEX_REGISTRATION = "registration";
+
+export function indexByCluster({ metadata, spec }: NodePool | ClusterAccess): string[] {
+  return [toKey(metadata.namespace, spec.clusterName)];
+}
+
+export function indexByNamespace(object: KubeObject): string[] {
+  return [object.metadata.namespace ?? ""];
+}
+
+export function indexByLockOwner(lock: ConfigMap): string[] {
+  const owner = lock.metadata.labels?.[LABEL_CLUSTER_ID];
+  return owner === undefined ? [] : [owner];
+}
+
+export function indexByPool(object: KubeObject): string[] {
+  const cluster = capiClusterNameOf(object.metadata);
+  const pool = capiPoolNameOf(object.metadata);
+  if (cluster === undefined || pool === undefined) return [];
+  return [toKey(object.metadata.namespace, toKey(cluster, pool))];
+}

@@ -1,6 +1,6 @@
-import { sleep } from "../../shared/kube/sleep.ts";
 import { ExplainedError } from "../../shared/program/errors.ts";
 import { createRepeatedWarning, type Logger } from "../../shared/program/log.ts";
+import { sleep } from "../../shared/program/time.ts";
 import type { Sql } from "./client.ts";
 import {
   describeAddress,

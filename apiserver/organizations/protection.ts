@@ -5,7 +5,7 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import type { KubeClient, PatchOptions } from "../../shared/kube/client.ts";
 import { type Namespace, namespaceKind } from "../../shared/kube/core-kinds.ts";
 import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
-import { sleep } from "../../shared/kube/sleep.ts";
+import { sleep } from "../../shared/program/time.ts";
 import type { Deps } from "../deps.ts";
 import { ApiError } from "../http/errors.ts";
 import { isProtectionIntended } from "../resources/write/index.ts";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { OLDEST_VERSION } from "../../shared/kube/server-version.ts";
+import { OLDEST_VERSION } from "../../shared/kube/discovery.ts";
 import { OPERATOR_HEAP_GROWTH } from "../platform/stack/marina.ts";
 import { kubectl, waitFor } from "../platform/stack/testing.ts";
 import {

@@ -1,11 +1,11 @@
 import { createHash, X509Certificate } from "node:crypto";
-import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID, LABEL_CREDENTIAL } from "../../shared/crd/names.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
+import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { AuthorityKind, CaCertificate } from "../tenant/authority.ts";
 import { nameAdminGroup } from "../tenant/subjects.ts";

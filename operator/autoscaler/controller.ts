@@ -1,16 +1,19 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan } from "../../shared/controller/plan.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
+import { idOf } from "../../shared/crd/identity.ts";
+import { isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
-import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueTo, isNewSpec } from "../caches.ts";
+import { type Cached, type CacheSet, type Caches, enqueueTo, isNewSpec, type RunContext } from "../caches.ts";
 import { clusterOfAuthority, nameKubeconfigSecret } from "../capi/secrets.ts";
-import { isOwnerChanged } from "../identity/ownership.ts";
-import { clusterOfAutoscaler } from "./children.ts";
-import { type AutoscalerSettings, observeAutoscaler } from "./observe.ts";
-import { reconcileAutoscaler } from "./reconcile.ts";
+import { isDeleting, isSuspended } from "../identity/identity.ts";
+import { findCapi, isOwnerChanged } from "../identity/ownership.ts";
+import { INDEX_CLUSTER } from "../indexes.ts";
+import { revisionOf } from "../tenant/authority.ts";
+import { clusterOfAutoscaler, nameAutoscaler } from "./children.ts";
+import { type AutoscalerSettings, type ObservedAutoscaler, reconcileAutoscaler } from "./reconcile.ts";
 
 export interface AutoscalerDeps {
   caches: Caches;
@@ -61,4 +64,41 @@ export function watchAutoscalers(cacheSet: CacheSet, controller: Pick<Controller
   cacheSet.listen("roles", addByChild);
   cacheSet.listen("roleBindings", addByChild);
   cacheSet.listen("deployments", addByChild);
+}
+
+/**
+ * The caches of what only autoscalers have: without an image the operator has no right to it. Those of an earlier image
+ * have lost their Roles by then, which it may always delete.
+ */
+export function findUnusedCaches({ autoscalerImage }: AutoscalerSettings): ReadonlySet<keyof Cached> {
+  return new Set(autoscalerImage === undefined ? ["serviceAccounts", "deployments"] : []);
+}
+
+/** Gathers it from the caches; undefined for a cluster that is deleted or suspended, or has no id yet. */
+function observeAutoscaler(
+  caches: Caches,
+  settings: AutoscalerSettings,
+  key: string,
+): ObservedAutoscaler | undefined {
+  const cluster = caches.clusters.get(key);
+  const clusterId = cluster && idOf(cluster);
+  if (cluster === undefined || clusterId === undefined || isSuspended(cluster)) return undefined;
+  const pools = caches.nodePools.byIndex(INDEX_CLUSTER, key);
+  const name = nameAutoscaler(key);
+  const { capi, nameTaken } = findCapi(caches, key);
+  const kubeconfig = caches.authorities.get(nameKubeconfigSecret(key));
+  return {
+    cluster,
+    clusterId,
+    hasAutoscaledPool: !nameTaken && pools.some((pool) => !isDeleting(pool) && isAutoscaled(pool.spec)),
+    live: {
+      serviceAccount: caches.serviceAccounts.get(name),
+      role: caches.roles.get(name),
+      roleBinding: caches.roleBindings.get(name),
+      deployment: caches.deployments.get(name),
+    },
+    version: cluster.status?.version ?? capi?.state.version,
+    kubeconfigRevision: kubeconfig && revisionOf(kubeconfig.metadata),
+    settings,
+  };
 }

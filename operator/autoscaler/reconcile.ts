@@ -1,16 +1,49 @@
 import { planApply } from "../../shared/controller/applied.ts";
 import { composePlan, type Plan, type Step } from "../../shared/controller/plan.ts";
+import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
 import {
+  type Deployment,
   deploymentKind,
+  type RbacRole,
+  type RoleBinding,
   roleBindingKind,
   roleKind,
+  type ServiceAccount,
   serviceAccountKind,
 } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
+import type { PoolDefaults } from "../capi/worker-pool.ts";
 import { hasFinalizer, isDeleting } from "../identity/identity.ts";
-import { chooseAutoscalerImage, composeAutoscaler } from "./children.ts";
-import type { ObservedAutoscaler } from "./observe.ts";
+import { type AutoscalerPod, chooseAutoscalerImage, composeAutoscaler } from "./children.ts";
+
+export interface AutoscalerSettings {
+  /** Undefined = the platform runs no autoscalers. */
+  autoscalerImage: string | undefined;
+  /** What their Pods have of the platform; undefined = the defaults. */
+  autoscalerPod?: AutoscalerPod | undefined;
+  poolDefaults: PoolDefaults;
+}
+
+/** All that is known about the autoscaler of one cluster when it is reconciled: plain data, no client. */
+export interface ObservedAutoscaler {
+  cluster: Cluster;
+  clusterId: string;
+  /** False for a cluster whose name a foreign Cluster API cluster has. */
+  hasAutoscaledPool: boolean;
+  /** The live objects of the autoscaler. */
+  live: {
+    serviceAccount: ServiceAccount | undefined;
+    role: RbacRole | undefined;
+    roleBinding: RoleBinding | undefined;
+    deployment: Deployment | undefined;
+  };
+  /** What the cluster runs, else what it is made with; undefined = not known yet. */
+  version: string | undefined;
+  /** The version of the Secret with the tenant's kubeconfig; undefined = there is none yet. */
+  kubeconfigRevision: string | undefined;
+  settings: AutoscalerSettings;
+}
 
 /** A cluster with an autoscaled pool gets one autoscaler; it is removed with the last such pool. */
 export function reconcileAutoscaler(observed: ObservedAutoscaler): Plan<never> {

@@ -1,7 +1,7 @@
-import { elapsedMs } from "../../shared/controller/time.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type Kind, type KubeObject, type ObjectMeta } from "../../shared/kube/kind.ts";
+import { elapsedMs } from "../../shared/program/time.ts";
 import type { CapiCluster, CapiCondition } from "./kinds.ts";
 
 /** A provider's object of a cluster, the fields that every provider has by Cluster API's contract. */

@@ -1,7 +1,6 @@
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan, type Plan, type Step } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
-import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import { nameTokenSecret } from "../../shared/crd/admin-secret.ts";
 import {
   type ClusterAccess,
@@ -15,6 +14,7 @@ import {
 import { LABEL_ID } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
+import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { INDEX_CLUSTER } from "../indexes.ts";

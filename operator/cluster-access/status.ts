@@ -6,7 +6,6 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
-import { formatTime } from "../../shared/controller/time.ts";
 import {
   type ClusterAccess,
   type ClusterAccessConditionType,
@@ -15,6 +14,7 @@ import {
 } from "../../shared/crd/cluster-access.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
+import { formatTime } from "../../shared/program/time.ts";
 import { NotAdmittedError } from "../tenant/admission.ts";
 import { RequestError } from "../tenant/sign.ts";
 import type { AccessPart } from "../tenant/tenant-records.ts";

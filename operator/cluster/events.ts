@@ -1,10 +1,10 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { identifyChange, referTo } from "../../shared/controller/event-object.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
-import { remainingMs } from "../../shared/controller/time.ts";
 import { type ClusterPhase, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { LABEL_CLUSTER_ID, LABEL_ID, LABEL_SOURCE } from "../../shared/crd/names.ts";
+import { remainingMs } from "../../shared/program/time.ts";
 import { count } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { findLongWait } from "../events/long-wait.ts";

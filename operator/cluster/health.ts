@@ -4,9 +4,9 @@ import {
   findCondition,
   type Problem,
 } from "../../shared/controller/conditions.ts";
-import { earliest } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import { earliest } from "../../shared/program/time.ts";
 import { describeUnhealthyNodes } from "../node-pool/conditions.ts";
 
 /** Conditions that degrade a cluster when they are False for long enough; the worst first. */

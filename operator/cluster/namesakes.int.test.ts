@@ -17,7 +17,7 @@ import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { settings } from "../testing.ts";
-import { withNameLock } from "./name-lock.ts";
+import { withNameLock } from "./namesakes.ts";
 import { runCluster } from "./run.ts";
 import { makeRunContext, makeRunDeps, removeCapiCluster, showPlatform } from "./testing-run.ts";
 

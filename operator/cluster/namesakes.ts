@@ -1,12 +1,17 @@
+import { StepError } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
-import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { type ConfigMap, configMapKind } from "../../shared/kube/core-kinds.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { isOlder } from "../../shared/kube/object.ts";
 import type { Store } from "../../shared/kube/store.ts";
+import { elapsedMs, formatTime } from "../../shared/program/time.ts";
+import type { RunContext } from "../caches.ts";
 import { isReleased } from "../identity/identity.ts";
 import { INDEX_LOCK_OWNER } from "../indexes.ts";
-import { readLock } from "../subnets/lock.ts";
+import { LABEL_LOCK, readLock } from "../subnets/lock.ts";
 
 type Locks = Pick<Store<ConfigMap>, "byIndex">;
 
@@ -50,4 +55,94 @@ function wasMade(cluster: KubeObject & Pick<Cluster, "status">, locks: Locks): b
     (id !== undefined &&
       locks.byIndex(INDEX_LOCK_OWNER, id).some((lock) => readLock(lock)?.capiUid !== undefined))
   );
+}
+
+/** Far longer than a request takes: an older lock was left by a process that ended. */
+const LEFT_AFTER_MS = 5 * 60_000;
+
+interface LockDeps {
+  client: Pick<KubeClient, "get">;
+  settings: { platformNamespace: string };
+  now(): Date;
+}
+
+/**
+ * Runs `make` while no other reconcile makes a cluster of this name in any Namespace. Undefined: another one does at this moment.
+ * The NAME of the ConfigMap is the cluster's, so only one creator succeeds. Rejects with the KubeError of the lock, or as `make` does.
+ */
+export async function withNameLock<Result>(
+  deps: LockDeps,
+  cluster: Cluster,
+  context: RunContext,
+  make: () => Promise<Result>,
+): Promise<Result | undefined> {
+  const lock = await takeLock(deps, cluster, context);
+  if (lock === undefined) return undefined;
+  // A lock that is left is taken again by its cluster at the next attempt, and by any other after 5 minutes.
+  const release = () => deleteLock(context, lock).catch(() => undefined);
+  try {
+    const result = await make();
+    await release();
+    return result;
+  } catch (error) {
+    if (isRefusal(error)) await release();
+    throw error;
+  }
+}
+
+/** The lock, made or taken again by the cluster that has it; undefined while it is another's. One that was left is removed. */
+async function takeLock(
+  deps: LockDeps,
+  cluster: Cluster,
+  context: RunContext,
+): Promise<ConfigMap | undefined> {
+  const { client, fieldManager, signal } = context;
+  const namespace = deps.settings.platformNamespace;
+  const lock = composeLock(namespace, cluster, deps.now());
+  const { name } = lock.metadata;
+  const create = () => client.create(configMapKind, lock, { fieldManager, signal });
+  try {
+    return await create();
+  } catch (error) {
+    if (!(error instanceof KubeError && error.isAlreadyExists)) throw error;
+  }
+  const left = await deps.client.get(configMapKind, namespace, name, { signal });
+  if (left === undefined) return create();
+  if (left.data?.uid !== cluster.metadata.uid) {
+    if (elapsedMs(left.data?.takenAt, deps.now()) > LEFT_AFTER_MS) await removeLeft(context, left);
+    return undefined;
+  }
+  // Its age begins anew: while it is used, it must not be removed as left.
+  const renewal = [
+    { op: "test" as const, path: "/metadata/uid", value: left.metadata.uid },
+    { op: "replace" as const, path: "/data/takenAt", value: lock.data?.takenAt },
+  ];
+  return client.jsonPatch(configMapKind, namespace, name, renewal, { fieldManager, signal });
+}
+
+/** Not one that its owner has taken again since it was read. */
+async function removeLeft(context: RunContext, lock: ConfigMap): Promise<void> {
+  await deleteLock(context, lock, lock.metadata.resourceVersion).catch((error: unknown) => {
+    if (!(error instanceof KubeError && error.isConflict)) throw error;
+  });
+}
+
+function deleteLock({ client, signal }: RunContext, lock: ConfigMap, resourceVersion?: string) {
+  const { namespace, name, uid } = lock.metadata;
+  return client.delete(configMapKind, namespace, name, { uid, resourceVersion, signal });
+}
+
+/** Whether the API server refused the request. After a deadline or a 5xx it may still make what was asked for. */
+function isRefusal(error: unknown): boolean {
+  const cause = error instanceof StepError ? error.cause : error;
+  return cause instanceof KubeError && cause.status >= 400 && cause.status < 500;
+}
+
+function composeLock(namespace: string, { metadata }: Cluster, now: Date): ConfigMap {
+  return {
+    apiVersion: "v1",
+    kind: configMapKind.kind,
+    metadata: { name: `name-${metadata.name}`, namespace, labels: { [LABEL_LOCK]: "name" } },
+    data: { namespace: metadata.namespace ?? "", uid: metadata.uid ?? "", takenAt: formatTime(now) },
+  };
 }

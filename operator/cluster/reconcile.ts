@@ -1,11 +1,11 @@
 import { isApplied } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { composePlan, type MetadataChange, type Plan, type Step } from "../../shared/controller/plan.ts";
-import { earliest, elapsedMs } from "../../shared/controller/time.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { earliest, elapsedMs } from "../../shared/program/time.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import { removePoolEntry } from "../capi/topology.ts";

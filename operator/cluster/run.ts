@@ -2,7 +2,6 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
-import { earliest } from "../../shared/controller/time.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import {
   type Cluster,
@@ -18,6 +17,7 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
+import { earliest } from "../../shared/program/time.ts";
 import type { AddOnObstacles } from "../add-ons/observe.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
@@ -28,8 +28,7 @@ import { isReleased } from "../identity/identity.ts";
 import { findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 import { reportWithoutCluster } from "./events.ts";
-import { withNameLock } from "./name-lock.ts";
-import { isNameTakenAmong } from "./namesakes.ts";
+import { isNameTakenAmong, withNameLock } from "./namesakes.ts";
 import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";

@@ -8,7 +8,6 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
-import { earliest, formatTime } from "../../shared/controller/time.ts";
 import {
   type ClusterConditionType,
   type ClusterStatus,
@@ -17,6 +16,7 @@ import {
 } from "../../shared/crd/cluster.ts";
 import { clipStatusMessage, EXPIRED, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
+import { earliest, formatTime } from "../../shared/program/time.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
 import { decideProtection, findEndWaitMs, findExpiryHeld, isExpiredPool } from "../expiry/expiry.ts";
 import { displayNameOf } from "../identity/identity.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import { type ForeignAdmins, registrationParts } from "../../shared/crd/cluster.ts";
+import { earliest, remainingMs } from "../../shared/program/time.ts";
 import type { AddOnState } from "../add-ons/observe.ts";
 import { BINDINGS_FAILED, TENANT_UNAVAILABLE, type TenantFailure } from "../cluster-access/status.ts";
 import { displayNameOf, isDeleting } from "../identity/identity.ts";

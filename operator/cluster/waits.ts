@@ -1,8 +1,8 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
-import { remainingMs } from "../../shared/controller/time.ts";
 import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../shared/crd/names.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
+import { remainingMs } from "../../shared/program/time.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { isAdopted } from "../identity/identity.ts";

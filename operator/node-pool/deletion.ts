@@ -1,5 +1,5 @@
 import type { Step } from "../../shared/controller/plan.ts";
-import { elapsedMs } from "../../shared/controller/time.ts";
+import { elapsedMs } from "../../shared/program/time.ts";
 import { machineDeploymentKind } from "../capi/kinds.ts";
 import type { ObservedPool } from "./observe.ts";
 

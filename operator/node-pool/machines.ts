@@ -1,4 +1,3 @@
-import { formatTime } from "../../shared/controller/time.ts";
 import { MAX_GONE_MACHINES } from "../../shared/crd/fields.ts";
 import { ANNOTATION_REPLACE_PREFIX } from "../../shared/crd/names.ts";
 import {
@@ -8,6 +7,7 @@ import {
   type NodePoolStatus,
   type NodePoolTransition,
 } from "../../shared/crd/node-pool.ts";
+import { formatTime } from "../../shared/program/time.ts";
 import type { CapiMachine } from "../capi/pool-state.ts";
 import type { ObservedPool } from "./observe.ts";
 

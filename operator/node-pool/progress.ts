@@ -1,9 +1,9 @@
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import { earliest } from "../../shared/controller/time.ts";
 import { INFRASTRUCTURE_LOST, TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
+import { earliest } from "../../shared/program/time.ts";
 import { listNames } from "../../shared/program/wording.ts";
 import type { CapiMachine, CapiPoolState } from "../capi/pool-state.ts";
 import { hashPoolSettings, type PoolDefaults } from "../capi/worker-pool.ts";

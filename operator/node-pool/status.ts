@@ -7,7 +7,6 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
-import { earliest, formatTime } from "../../shared/controller/time.ts";
 import { clipStatusMessage, EXPIRED } from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { idOf } from "../../shared/crd/identity.ts";
@@ -18,6 +17,7 @@ import {
   type NodePoolTransition,
   nodePoolConditionTypes,
 } from "../../shared/crd/node-pool.ts";
+import { earliest, formatTime } from "../../shared/program/time.ts";
 import { decideProtection, findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
 import { findIdentityProblem, isDeleting, readIdentity } from "../identity/identity.ts";
 import { findPresentNodes, isCountUnmanaged } from "../identity/released-count.ts";

@@ -1,12 +1,11 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan } from "../../shared/controller/plan.ts";
-import { earliest, remainingMs } from "../../shared/controller/time.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { metadataOnly } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
-import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueTo } from "../caches.ts";
+import { earliest, remainingMs } from "../../shared/program/time.ts";
+import { type CacheSet, type Caches, enqueueTo, type RunContext } from "../caches.ts";
 import {
   capiClusterKind,
   LABEL_CAPI_CLUSTER,

@@ -1,14 +1,13 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { asNew } from "../../shared/controller/plan.ts";
-import { elapsedMs, formatTime } from "../../shared/controller/time.ts";
 import { LABEL_ID, LABEL_ORG_ID, UNRECORDED_CONFIG_MAP, UNRECORDED_KEY } from "../../shared/crd/names.ts";
 import { readUnrecorded, type UnrecordedUse, writeUnrecorded } from "../../shared/crd/published-config.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Logger } from "../../shared/program/log.ts";
-import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueTo } from "../caches.ts";
+import { elapsedMs, formatTime } from "../../shared/program/time.ts";
+import { type CacheSet, type Caches, enqueueTo, type RunContext } from "../caches.ts";
 import { type CapiCluster, LABEL_CAPI_CLUSTER, LABEL_CAPI_POOL, type Machine } from "../capi/kinds.ts";
 import { isReleased } from "../identity/identity.ts";
 import { isOrphaned } from "../identity/ownership.ts";

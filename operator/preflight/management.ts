@@ -1,3 +1,4 @@
+import { findOverlap } from "../../shared/crd/cluster-network.ts";
 import { type VersionCatalogue, versionCatalogueSchema } from "../../shared/crd/kubernetes-version.ts";
 import { VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
@@ -7,11 +8,12 @@ import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { parseEntry } from "../caches.ts";
 import { CORE_PROVIDER_SELECTOR } from "../capi/kinds.ts";
+import type { ClusterSettings } from "../cluster/observe.ts";
 import type { Config } from "../config.ts";
+import { formatRange, type SubnetRange } from "../subnets/allocate.ts";
 import { LOCK_SELECTOR, readLock } from "../subnets/lock.ts";
 import { type Check, type CoreManager, checkCapiVersion } from "./checks.ts";
 import { checkImage, listAutoscalerImages } from "./images.ts";
-import { checkRanges, checkSubnets } from "./ranges.ts";
 
 interface Node extends KubeObject {
   spec?: { podCIDRs?: string[] };
@@ -105,4 +107,64 @@ async function unlessForbidden<T>(read: Promise<T>): Promise<T | undefined> {
     if (error instanceof KubeError && error.status === 403) return undefined;
     throw error;
   }
+}
+
+/** The networks of the management cluster, as blocks. */
+export interface ManagementNetworks {
+  /** Those of its ServiceCIDRs. */
+  services: readonly string[];
+  /** The podCIDRs of its Nodes; none where a network plugin assigns addresses by itself. */
+  pods: readonly string[];
+}
+
+/** From this share of taken subnets on, a wider range should be planned. */
+const SCARCE = 0.9;
+
+/**
+ * Whether the ranges that clusters get are free where the platform runs: what has the same addresses there is not reached from the
+ * other side.
+ */
+export function checkRanges(
+  { subnetRange, clusterNetwork }: Pick<ClusterSettings, "subnetRange" | "clusterNetwork">,
+  management: ManagementNetworks,
+): Check {
+  const about = "ranges";
+  const { pods = [], services = [] } = clusterNetwork;
+  const ranges: [string, readonly string[], string][] = [
+    ["nodes", [formatRange(subnetRange)], "MARINA_SUBNET_RANGE"],
+    ["pods", pods, "MARINA_POD_CIDRS"],
+    ["Services", services, "MARINA_SERVICE_CIDRS"],
+  ];
+  const own = [...management.services, ...management.pods];
+  const overlaps = ranges.flatMap(([what, blocks, variable]) => {
+    const pair = findOverlap({ pods: [...blocks], services: own });
+    return pair === undefined ? [] : [{ text: `${pair[0]} of ${what} overlaps ${pair[1]}`, variable }];
+  });
+  if (overlaps.length > 0) {
+    const found = overlaps.map(({ text }) => text).join(", ");
+    const variables = overlaps.map(({ variable }) => variable).join(", ");
+    const text = `Networks of new clusters are those of the management cluster's own Pods and Services, which cannot reach what has the same addresses: ${found}. Set ${variables} to networks that are free.`;
+    return { state: "warning", about, text };
+  }
+  if (management.pods.length === 0) {
+    const text = `The ranges of nodes, pods and Services do not overlap the Services of the management cluster (${management.services.join(", ")}), and its Nodes name no podCIDRs: compare the network of its Pods.`;
+    return { state: "unknown", about, text };
+  }
+  const text = `The ranges of nodes, pods and Services do not overlap the Services and Pods of the management cluster.`;
+  return { state: "ok", about, text };
+}
+
+/** How many of the networks for nodes are taken: without a free one no cluster is made. */
+export function checkSubnets(range: SubnetRange, taken: number): Check {
+  const about = "subnets";
+  const count = `${taken} of the ${range.count} networks of nodes in ${formatRange(range)} are taken`;
+  if (taken >= range.count) {
+    const text = `${count}: no cluster can be made. Set MARINA_SUBNET_RANGE to a wider range.`;
+    return { state: "failed", about, text };
+  }
+  if (taken >= range.count * SCARCE) {
+    const text = `${count}: soon no cluster can be made. Set MARINA_SUBNET_RANGE to a wider range.`;
+    return { state: "warning", about, text };
+  }
+  return { state: "ok", about, text: `${count}.` };
 }

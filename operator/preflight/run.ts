@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
-import { requireOwnKinds } from "../../shared/crd/manifest.ts";
+import { requireOwnKinds } from "../../shared/crd/definitions.ts";
 import { MANAGER_OPERATOR, PACKAGES_CONFIG_MAP, PACKAGES_KEY } from "../../shared/crd/names.ts";
 import { type Packages, packagesSchema } from "../../shared/crd/published-config.ts";
 import { createClient, type KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
+import { requireServerVersion } from "../../shared/kube/discovery.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { defineKind, type KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { requireKinds } from "../../shared/kube/required-kinds.ts";
-import { requireServerVersion } from "../../shared/kube/server-version.ts";
 import type { Transport } from "../../shared/kube/transport.ts";
 import { ExplainedError, messageOf } from "../../shared/program/errors.ts";
 import { createLogger, type Logger } from "../../shared/program/log.ts";

@@ -1,7 +1,6 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan, type Step } from "../../shared/controller/plan.ts";
-import { earliest } from "../../shared/controller/time.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind, type RegistrationPart } from "../../shared/crd/cluster.ts";
 import {
@@ -28,9 +27,9 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import type { Kind, KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
 import { createId } from "../../shared/program/id.ts";
+import { earliest } from "../../shared/program/time.ts";
 import { observeAdminKubeconfig } from "../admin-kubeconfig/observe.ts";
-import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueTo } from "../caches.ts";
+import { type CacheSet, type Caches, enqueueTo, type RunContext } from "../caches.ts";
 import { hasFinalizer } from "../identity/identity.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE, INDEX_REGISTRATION } from "../indexes.ts";
 import { isTenantChanged } from "../tenant/authority.ts";

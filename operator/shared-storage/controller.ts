@@ -13,8 +13,10 @@ import {
 } from "../../shared/crd/storage-inventory.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Logger } from "../../shared/program/log.ts";
-import type { CacheSet, Caches, RunContext } from "../caches.ts";
-import { enqueueTo, isNewSpec } from "../caches.ts";
+import { type CacheSet, type Caches, enqueueTo, isNewSpec, type RunContext } from "../caches.ts";
+import { type CephConnection, createCephApi } from "./ceph/api.ts";
+import { createCephDriver } from "./ceph/driver.ts";
+import { createDirectoryDriver } from "./directory.ts";
 import { type StorageDriver, StorageError } from "./driver.ts";
 import type { PoolList } from "./pool-list.ts";
 import { type InventoryDecision, type ObservedInventory, reconcileInventory } from "./reconcile.ts";
@@ -188,4 +190,22 @@ export function watchInventories(cacheSet: CacheSet, controller: Pick<Controller
   cacheSet.listen("namespaces", (change) => {
     add(toKey(change.object.metadata.name, STORAGE_INVENTORY_NAME), change);
   });
+}
+
+/** The shared storage of an installation. */
+export interface StorageSettings {
+  backend:
+    | { kind: "directory"; root: string }
+    | { kind: "ceph"; connection: CephConnection; poolPrefix: string };
+  /** The limit of an organization whose inventory names none. */
+  defaultQuotaBytes: number;
+  /** Time between two rounds. */
+  intervalSeconds: number;
+}
+
+/** The driver of the configured storage. */
+export function createDriver({ backend }: StorageSettings): StorageDriver {
+  return backend.kind === "directory"
+    ? createDirectoryDriver(backend.root)
+    : createCephDriver(createCephApi(backend.connection), backend.poolPrefix);
 }

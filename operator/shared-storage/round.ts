@@ -1,11 +1,11 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { PRIORITY_BACKGROUND } from "../../shared/controller/queue.ts";
-import { formatTime, remainingMs } from "../../shared/controller/time.ts";
 import { LABEL_ORG_ID } from "../../shared/crd/names.ts";
 import { STORAGE_INVENTORY_NAME, storageInventoryKind } from "../../shared/crd/storage-inventory.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import type { Logger } from "../../shared/program/log.ts";
+import { formatTime, remainingMs } from "../../shared/program/time.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { type StorageDriver, StorageError, type StoragePool } from "./driver.ts";
 import type { PoolList } from "./pool-list.ts";

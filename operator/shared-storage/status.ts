@@ -5,7 +5,6 @@ import {
   setConditions,
   withOwnConditions,
 } from "../../shared/controller/conditions.ts";
-import { formatTime, remainingMs } from "../../shared/controller/time.ts";
 import { clipConditionMessage } from "../../shared/crd/conditions.ts";
 import {
   BYTES_PER_GIB,
@@ -14,6 +13,7 @@ import {
   type StorageInventoryStatus,
   storageInventoryConditionTypes,
 } from "../../shared/crd/storage-inventory.ts";
+import { formatTime, remainingMs } from "../../shared/program/time.ts";
 import type { StorageError } from "./driver.ts";
 import type { ListedPool } from "./pool-list.ts";
 

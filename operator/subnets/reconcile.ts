@@ -1,7 +1,7 @@
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
-import { elapsedMs } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { ConfigMap } from "../../shared/kube/core-kinds.ts";
+import { elapsedMs } from "../../shared/program/time.ts";
 import { markLost, releaseSubnet, type SubnetLock } from "./lock.ts";
 
 /** All that is known about one subnet lock when it is reconciled: plain data, no client. */

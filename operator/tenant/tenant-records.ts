@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from "node:util";
-import { formatTime } from "../../shared/controller/time.ts";
 import type { ForeignAdmins } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { messageOf } from "../../shared/program/errors.ts";
+import { formatTime } from "../../shared/program/time.ts";
 import type { FoundAdmins } from "./foreign-admins.ts";
 
 /** What this process knows of the rights in a tenant cluster; a part that it has not read is missing. */

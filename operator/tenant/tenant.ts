@@ -1,8 +1,8 @@
-import { CLOCK_SKEW_MS } from "../../shared/controller/time.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import type { KubeConnection } from "../../shared/kube/connection.ts";
 import { objectKey } from "../../shared/kube/object.ts";
+import { CLOCK_SKEW_MS } from "../../shared/program/time.ts";
 import { connectTenant, type TenantDeadlines } from "../../shared/tenant/connect.ts";
 import type { TenantClient } from "../../shared/tenant/tenant-client.ts";
 import type { Caches } from "../caches.ts";

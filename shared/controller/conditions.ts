@@ -1,4 +1,4 @@
-import { elapsedMs, formatTime } from "./time.ts";
+import { elapsedMs, formatTime } from "../program/time.ts";
 
 interface Transition {
   sequence: number;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { CoreV1Event } from "@kubernetes/client-node";
 import type { Event } from "../kube/core-kinds.ts";
 import { apiVersionOf, defineKind, type Kind, type KubeObject, type ObjectMeta } from "../kube/kind.ts";
-import { formatMicroTime, formatTime } from "./time.ts";
+import { formatMicroTime, formatTime } from "../program/time.ts";
 
 /**
  * An Event of core/v1, the same object as in events.k8s.io/v1. Written through core/v1, because only that API accepts the

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createExpectations } from "./expectations.ts";
+import { createExpectations } from "./controller.ts";
 
 test("a key waits until each cache has shown what was written, and no longer than 10 s after the last write", () => {
   let now = 0;

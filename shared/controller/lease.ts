@@ -1,9 +1,8 @@
 import type { KubeClient } from "../kube/client.ts";
 import { type Lease, leaseKind } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
-import { sleep } from "../kube/sleep.ts";
 import type { Logger } from "../program/log.ts";
-import { formatMicroTime } from "./time.ts";
+import { formatMicroTime, sleep } from "../program/time.ts";
 
 export interface LeaderElectionOptions {
   client: Pick<KubeClient, "get" | "create" | "mergePatch">;

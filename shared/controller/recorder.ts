@@ -1,8 +1,8 @@
 import type { KubeClient } from "../kube/client.ts";
 import { eventKind } from "../kube/core-kinds.ts";
 import { KubeError } from "../kube/errors.ts";
-import { fullJitterMs, sleep } from "../kube/sleep.ts";
 import type { Logger } from "../program/log.ts";
+import { fullJitterMs, sleep } from "../program/time.ts";
 import {
   identifyEvent,
   type Occurrences,

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
+import { earliest } from "../program/time.ts";
 import { type ConditionLike, findCondition } from "./conditions.ts";
 import type { Plan } from "./plan.ts";
-import { earliest } from "./time.ts";
 
 /**
  * Until a node is up Cluster API changes its messages a dozen times, and the counts and conditions of what it creates

@@ -1,7 +1,7 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Kind } from "../kube/kind.ts";
 import { MAX_OBJECT_NAME_LENGTH } from "./fields.ts";
-import type { RuleViolation } from "./rule.ts";
+import { type RuleViolation, toKubernetesValidation } from "./rule.ts";
 
 export interface PrinterColumn {
   name: string;
@@ -80,3 +80,72 @@ export const statusIdRule: RootRule = {
   message: "cannot be changed once it is set",
   cel: "!has(oldSelf.status) || !has(oldSelf.status.id) || (has(self.status) && has(self.status.id) && self.status.id == oldSelf.status.id)",
 };
+
+/** JSON Schema of apiextensions.k8s.io/v1. */
+export type JsonSchema = Record<string, unknown>;
+
+/** The CustomResourceDefinition of a kind: one served and stored version with the status subresource. */
+export function buildCustomResourceDefinition(definition: ResourceDefinition): JsonSchema {
+  const { kind, singular, shortNames } = definition;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${kind.plural}.${kind.group}` },
+    spec: {
+      group: kind.group,
+      scope: kind.namespaced ? "Namespaced" : "Cluster",
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        singular,
+        shortNames: [...shortNames],
+        categories: ["marina"],
+      },
+      versions: [
+        {
+          name: kind.version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: buildObjectSchema(definition) },
+          subresources: {
+            status: {},
+            ...(definition.scale === undefined ? {} : { scale: definition.scale }),
+          },
+          additionalPrinterColumns: definition.printerColumns.map(presentColumn),
+          ...(definition.selectableFields && {
+            selectableFields: definition.selectableFields.map((jsonPath) => ({ jsonPath })),
+          }),
+        },
+      ],
+    },
+  };
+}
+
+/** The schema of the whole object; the API server adds the schema of metadata. */
+export function buildObjectSchema(definition: ResourceDefinition): JsonSchema {
+  return {
+    type: "object",
+    description: definition.description,
+    required: ["spec"],
+    properties: {
+      apiVersion: { type: "string", description: "Group and version of the kind." },
+      kind: { type: "string", description: "Name of the kind." },
+      metadata: { type: "object", properties: { name: { type: "string" } } },
+      spec: toStructuralSchema(definition.spec),
+      status: {
+        ...toStructuralSchema(definition.status),
+        ...(definition.defaultStatus !== undefined && { default: definition.defaultStatus }),
+      },
+    },
+    "x-kubernetes-validations": definition.rules.map(toKubernetesValidation),
+  };
+}
+
+function toStructuralSchema(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, { target: "openapi-3.0", io: "input", unrepresentable: "throw" });
+}
+
+function presentColumn({ name, type, jsonPath, description, priority = 0 }: PrinterColumn) {
+  return { name, type, jsonPath, description, priority };
+}

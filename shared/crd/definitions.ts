@@ -1,7 +1,9 @@
+import { listFields, type Requirement } from "../kube/required-kinds.ts";
 import { clusterKind, clusterSpecSchema, clusterStatusSchema } from "./cluster.ts";
 import { clusterAccessKind, clusterAccessSpecSchema, clusterAccessStatusSchema } from "./cluster-access.ts";
 import {
   ageColumn,
+  buildObjectSchema,
   objectNameRules,
   type PrinterColumn,
   type ResourceDefinition,
@@ -246,3 +248,16 @@ export const resourceDefinitions: readonly ResourceDefinition[] = [
   clusterAccessDefinition,
   storageInventoryDefinition,
 ];
+
+/** Marina's own kinds, with every field that this program knows. */
+export function requireOwnKinds(): Requirement {
+  return {
+    kinds: resourceDefinitions.map((definition) => ({
+      kind: definition.kind,
+      fields: listFields(buildObjectSchema(definition)),
+    })),
+    remedy:
+      "install those of this version (`helm upgrade` with crds.enabled, or `kubectl apply --server-side -f crds/`)",
+    newerRemedy: "upgrade this program to the version that they came with",
+  };
+}

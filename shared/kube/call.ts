@@ -1,8 +1,8 @@
 import type { Dispatcher } from "undici";
 import { createFairQueue, TokenBucket, type TokenBucketLimit } from "../program/limits.ts";
 import type { TenantContext } from "../program/tenant-context.ts";
+import { fullJitterMs } from "../program/time.ts";
 import { KubeError, networkCodeOf, wasNeverSent } from "./errors.ts";
-import { fullJitterMs } from "./sleep.ts";
 
 /** One call of the Kubernetes API while it runs. */
 export interface Call {

@@ -6,7 +6,7 @@ import { TLSSocket } from "node:tls";
 import { bufferFromFileOrString, KubeConfig, type User } from "@kubernetes/client-node";
 import { Agent, buildConnector, type Dispatcher, ProxyAgent } from "undici";
 import { parse as parseYaml } from "yaml";
-import { sleep } from "./sleep.ts";
+import { sleep } from "../program/time.ts";
 
 const CREDENTIALS_TIMEOUT_MS = 30_000;
 

@@ -1,9 +1,9 @@
 import type { Logger } from "../program/log.ts";
+import { fullJitterMs, sleep } from "../program/time.ts";
 import { type KubeClient, LIST_PAGE_SIZE } from "./client.ts";
 import { KubeError } from "./errors.ts";
 import type { Kind, KubeObject } from "./kind.ts";
 import { objectKey } from "./object.ts";
-import { fullJitterMs, sleep } from "./sleep.ts";
 import type { Store } from "./store.ts";
 
 export interface ReflectorMetrics {

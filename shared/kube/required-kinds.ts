@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { ExplainedError } from "../program/errors.ts";
 import type { Logger } from "../program/log.ts";
+import { sleep } from "../program/time.ts";
 import { KubeError, toKubeError } from "./errors.ts";
 import { apiVersionOf, type Kind } from "./kind.ts";
-import { sleep } from "./sleep.ts";
 import type { Transport } from "./transport.ts";
 
 /** A server that does not answer for this long delays no start. */

@@ -1,6 +1,7 @@
 import type { X509Certificate } from "node:crypto";
 import type { Dispatcher } from "undici";
 import { currentTenant } from "../program/tenant-context.ts";
+import { sleep } from "../program/time.ts";
 import {
   type Call,
   collectText,
@@ -14,7 +15,6 @@ import {
 } from "./call.ts";
 import { createDispatcher, type KubeConnection } from "./connection.ts";
 import { KubeError, readRetryAfterMs, toKubeError } from "./errors.ts";
-import { sleep } from "./sleep.ts";
 
 export const APPLY_PATCH = "application/apply-patch+yaml";
 

@@ -1,4 +1,3 @@
-import { remainingMs } from "../../../shared/controller/time.ts";
 import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { type ClusterAccess, clusterAccessKind, findExpiry } from "../../../shared/crd/cluster-access.ts";
 import { ANNOTATION_REQUEST_ID, LABEL_ORG_ID } from "../../../shared/crd/names.ts";
@@ -6,6 +5,7 @@ import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../../shared/kube/object.ts";
 import { createReflector } from "../../../shared/kube/reflector.ts";
 import { createStore, type Store } from "../../../shared/kube/store.ts";
+import { remainingMs } from "../../../shared/program/time.ts";
 import {
   type ExternalAudit,
   isAudited,

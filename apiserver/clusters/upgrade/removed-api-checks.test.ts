@@ -3,7 +3,7 @@ import type { RequestListener } from "node:http";
 import { afterEach, describe, expect, test } from "vitest";
 import type { TenantClient } from "../../../shared/tenant/tenant-client.ts";
 import { createTestServers } from "../../../shared/tenant/testing-server.ts";
-import { readRemovedApis } from "../../../shared/tenant/upgrade/removed-api-checks.ts";
+import { readRemovedApis } from "../../../shared/tenant/upgrade/api-server-checks.ts";
 import { readChecks } from "../tenant-reader.ts";
 import { aCluster, aKubeconfig, createReader, json, large, listOf, slowBytes } from "../testing-tenant.ts";
 

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { OLDEST_VERSION } from "../../../shared/kube/server-version.ts";
+import { OLDEST_VERSION } from "../../../shared/kube/discovery.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..", "..");
 const STACK = join("e2e", "platform", "stack", "tools");

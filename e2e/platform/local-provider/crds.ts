@@ -1,7 +1,9 @@
 import { z } from "zod";
-import type { PrinterColumn } from "../../../shared/crd/definition.ts";
-import { ageColumn } from "../../../shared/crd/definition.ts";
-import { buildCustomResourceDefinition } from "../../../shared/crd/manifest.ts";
+import {
+  ageColumn,
+  buildCustomResourceDefinition,
+  type PrinterColumn,
+} from "../../../shared/crd/definition.ts";
 import type { Kind, KubeObject } from "../../../shared/kube/kind.ts";
 import {
   localBootstrapKind,

@@ -1,5 +1,5 @@
-import { sleep } from "../../../shared/kube/sleep.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
+import { sleep } from "../../../shared/program/time.ts";
 import type { ContainerProcess } from "./container-process.ts";
 import { ContainerConfigError } from "./environment.ts";
 import type { Container, ContainerState, ContainerStatus, PodSpec } from "./kinds.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { objectPath } from "../../../shared/kube/object.ts";
-import { sleep } from "../../../shared/kube/sleep.ts";
 import { messageOf } from "../../../shared/program/errors.ts";
+import { sleep } from "../../../shared/program/time.ts";
 import { loopbackOfPod } from "./addresses.ts";
 import { type RunningContainer, runContainer } from "./container.ts";
 import type { Context, Place } from "./context.ts";

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { sleep } from "../../../shared/kube/sleep.ts";
+import { sleep } from "../../../shared/program/time.ts";
 import type { Action, Container, Probe } from "./kinds.ts";
 
 /** Where an action of a container happens. */

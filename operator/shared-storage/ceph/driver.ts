@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sleep } from "../../../shared/kube/sleep.ts";
+import { sleep } from "../../../shared/program/time.ts";
 import { requireLimit, type StorageDriver, StorageError, type StoragePool } from "../driver.ts";
 import type { CephApi, CephResponse } from "./api.ts";
 

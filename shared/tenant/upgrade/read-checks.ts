@@ -1,10 +1,9 @@
 import { KubeError } from "../../kube/errors.ts";
 import { describeTenantError } from "../connect.ts";
 import type { TenantClient } from "../tenant-client.ts";
+import { readCertificateChecks, readRemovedApis } from "./api-server-checks.ts";
 import { readBudgetChecks } from "./budget-checks.ts";
-import { readCertificateChecks } from "./certificate-checks.ts";
 import { listNodes, readSkewChecks, type TenantNode } from "./node-checks.ts";
-import { readRemovedApis } from "./removed-api-checks.ts";
 import { type Finding, isBlocking, toUnknownCheck, type UpgradeCheck } from "./upgrade-check.ts";
 import { readWebhookChecks } from "./webhook-checks.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { buildCustomResourceDefinition, buildObjectSchema, type JsonSchema } from "./definition.ts";
 import { resourceDefinitions } from "./definitions.ts";
-import { buildCustomResourceDefinition, buildObjectSchema, type JsonSchema } from "./manifest.ts";
 
 /** Every schema inside `spec` and `status` with its path: properties, list items, map values. */
 function walk(schema: JsonSchema, path: string): { path: string; schema: JsonSchema }[] {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findEnding } from "./certificate-checks.ts";
+import { findEnding } from "./api-server-checks.ts";
 
 const NOW = new Date("2026-11-28T12:00:00Z");
 const fromNow = (days: number) => new Date(NOW.getTime() + days * 24 * 3600 * 1000);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseSubnetRange } from "../subnets/allocate.ts";
-import { checkRanges, checkSubnets } from "./ranges.ts";
+import { checkRanges, checkSubnets } from "./management.ts";
 
 const settings = {
   subnetRange: parseSubnetRange("10.64.0.0/16"),
