@@ -2,6 +2,7 @@ import { text } from "node:stream/consumers";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { toCsv, toCsvTexts, toCsvWithin } from "./csv.ts";
+import { runAtOnce } from "./turns.ts";
 
 test.each([
   ["plain", "plain"],
@@ -69,7 +70,7 @@ test("rows within so many bytes are the same file; of more there is none, and th
   const rows = ["a", "é", "c"].map((name) => ({ name }));
   const whole = toCsv(["name"], rows);
   const bytes = Buffer.byteLength(whole);
-  expect(toCsvWithin(bytes, ["name"], rows)).toBe(whole);
+  expect(runAtOnce(toCsvWithin(bytes, ["name"], rows))).toBe(whole);
   const read = vi.fn<() => void>();
   function* readRows() {
     for (const row of rows) {
@@ -77,9 +78,9 @@ test("rows within so many bytes are the same file; of more there is none, and th
       yield row;
     }
   }
-  expect(toCsvWithin(bytes - 4, ["name"], readRows())).toBeUndefined();
+  expect(runAtOnce(toCsvWithin(bytes - 4, ["name"], readRows()))).toBeUndefined();
   expect(read).toHaveBeenCalledTimes(2);
-  expect(toCsvWithin(8, ["name"], readRows())).toBeUndefined();
+  expect(runAtOnce(toCsvWithin(8, ["name"], readRows()))).toBeUndefined();
   expect(read).toHaveBeenCalledTimes(3);
 });
 

@@ -1,3 +1,5 @@
+import type { Steps } from "./turns.ts";
+
 /** The media type of CSV. */
 export const CSV = "text/csv";
 
@@ -31,12 +33,12 @@ export async function* toCsvTexts<Column extends string>(
   for await (const rows of pages) for (const row of rows) yield `${toLine(columns, row)}\r\n`;
 }
 
-/** Like toCsv; undefined where it would have more than `maxBytes`, and then no more rows are read. */
-export function toCsvWithin<Column extends string>(
+/** Like toCsv, in steps; undefined where it would have more than `maxBytes`, and then no more rows are read. */
+export function* toCsvWithin<Column extends string>(
   maxBytes: number,
   columns: readonly Column[],
   rows: Iterable<Readonly<Record<Column, string | null>>>,
-): string | undefined {
+): Steps<string | undefined> {
   const lines = [columns.join(",")];
   let bytes = Buffer.byteLength(`${lines[0]}\r\n`);
   for (const row of rows) {
@@ -44,6 +46,7 @@ export function toCsvWithin<Column extends string>(
     bytes += Buffer.byteLength(`${line}\r\n`);
     if (bytes > maxBytes) return undefined;
     lines.push(line);
+    yield;
   }
   return [...lines, ""].join("\r\n");
 }

@@ -129,3 +129,24 @@ export const DOUBLES: readonly (readonly [sent: number, answered: number])[] = [
   [1e308, 1e308],
   [Number.MAX_VALUE, Number.MAX_VALUE],
 ];
+
+/** The result of a computation, and the largest part of its processor time that went by without a turn for others. */
+export async function measureTurns<Result>(
+  compute: () => Promise<Result>,
+): Promise<{ result: Result; longestPart: number }> {
+  const readMicroseconds = () => process.threadCpuUsage().user;
+  const beganAt = readMicroseconds();
+  let [turnBeganAt, longest] = [beganAt, 0];
+  let timer: NodeJS.Immediate;
+  const endTurn = () => {
+    const now = readMicroseconds();
+    longest = Math.max(longest, now - turnBeganAt);
+    turnBeganAt = now;
+    timer = setImmediate(endTurn);
+  };
+  timer = setImmediate(endTurn);
+  const result = await compute();
+  clearImmediate(timer);
+  const endedAt = readMicroseconds();
+  return { result, longestPart: Math.max(longest, endedAt - turnBeganAt) / (endedAt - beganAt) };
+}

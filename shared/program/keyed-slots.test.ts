@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createKeyedSlots } from "./limits.ts";
+import { createKeyedSlots, createSharedSlots } from "./limits.ts";
 
 test("a tenant takes its slots at once and waits for the next one, in the order of the calls", async () => {
   const slots = createKeyedSlots(2);
@@ -54,4 +54,19 @@ test("those that wait are counted, until they have a slot or are aborted", async
   release?.();
   await next;
   expect(slots.countWaiting("a")).toBe(0);
+});
+
+test("of shared slots a key waits for its own first, and keeps none when its wait is aborted", async () => {
+  const slots = createSharedSlots({ perKey: 1, all: 2 });
+  const release = await slots.take("a");
+  expect(slots.tryTake("a")).toBeUndefined();
+  await slots.take("b");
+  expect(slots.tryTake("c")).toBeUndefined();
+  const stop = new AbortController();
+  const [aborted, next] = [slots.take("c", stop.signal), slots.take("c")];
+  stop.abort(new Error("gone"));
+  await expect(aborted).rejects.toThrow("gone");
+  release();
+  await expect(next).resolves.toBeTypeOf("function");
+  expect(slots.tryTake("a")).toBeUndefined();
 });

@@ -62,6 +62,40 @@ export function createKeyedSlots(perKey: number): KeyedSlots {
   };
 }
 
+/**
+ * Like createKeyedSlots, of which all keys together have at most `all`, first come, first served. Whoever waits for
+ * these has a slot of its key, so that no key has more than `perKey` among them.
+ */
+export function createSharedSlots(limits: { perKey: number; all: number }): KeyedSlots {
+  const own = createKeyedSlots(limits.perKey);
+  const shared = createKeyedSlots(limits.all);
+  const together =
+    (...releases: (() => void)[]) =>
+    () => {
+      for (const release of releases) release();
+    };
+  return {
+    tryTake(key) {
+      const releaseOwn = own.tryTake(key);
+      if (releaseOwn === undefined) return undefined;
+      const releaseShared = shared.tryTake("");
+      if (releaseShared !== undefined) return together(releaseShared, releaseOwn);
+      releaseOwn();
+      return undefined;
+    },
+    async take(key, signal) {
+      const releaseOwn = await own.take(key, signal);
+      try {
+        return together(await shared.take("", signal), releaseOwn);
+      } catch (error) {
+        releaseOwn();
+        throw error;
+      }
+    },
+    countWaiting: own.countWaiting,
+  };
+}
+
 /** Waiting entries of tenants. Round robin over tenants; within one, first in, first out. */
 export interface FairQueue<K, V> {
   add(tenant: string, key: K, value: V): void;

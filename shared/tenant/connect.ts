@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { KubeConnection } from "../kube/connection.ts";
 import { KubeError } from "../kube/errors.ts";
 import { createTransport } from "../kube/transport.ts";
-import { createKeyedSlots } from "../program/limits.ts";
+import { createSharedSlots } from "../program/limits.ts";
 import { createTenantClient, type TenantClient, type TenantClientOptions } from "./tenant-client.ts";
 
 /** How long a tenant's API server is waited for, and how much it may send. */
@@ -35,23 +35,7 @@ export function createReadSlots(): {
   /** Resolves with what returns the slot. Rejects, with none taken, once `signal` aborts. `organization`: its id or Namespace. */
   take(organization: string, signal: AbortSignal): Promise<() => void>;
 } {
-  const perOrganization = createKeyedSlots(1);
-  const all = createKeyedSlots(MAX_READS);
-  return {
-    async take(organization, signal) {
-      const releaseOwn = await perOrganization.take(organization, signal);
-      try {
-        const releaseShared = await all.take("", signal);
-        return () => {
-          releaseShared();
-          releaseOwn();
-        };
-      } catch (error) {
-        releaseOwn();
-        throw error;
-      }
-    },
-  };
+  return createSharedSlots({ perKey: 1, all: MAX_READS });
 }
 
 const CALL_TIMEOUT_MS = 5_000;

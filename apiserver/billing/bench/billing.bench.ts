@@ -19,6 +19,7 @@ import { type Month, monthOf, parseMonth } from "../month.ts";
 import { readRatingSnapshot } from "../rating/read.ts";
 import { presentForecast, presentSpend } from "../spend/present.ts";
 import { TEST_SUPPLIER } from "../testing.ts";
+import { runInTurns } from "../turns.ts";
 import { seedUsage } from "./seed.ts";
 
 /** A program of `npm run bench billing`. */
@@ -51,8 +52,8 @@ async function readPage(page: BillingPage, orgId: string): Promise<object> {
   const now = READ_AT;
   if (page === "budget") return presentBudget(await requireBudget(clients.db, orgId));
   const source = await readRatingSnapshot(clients.db, orgId, monthOf(now));
-  if (page === "forecast") return presentForecast({ orgId, source, now });
-  return presentSpend({ orgId, source, now }, { limit: PAGE_SIZE });
+  if (page === "forecast") return runInTurns(presentForecast({ orgId, source, now }));
+  return runInTurns(presentSpend({ orgId, source, now }, { limit: PAGE_SIZE }));
 }
 
 setFlagsFromString("--expose-gc");

@@ -11,6 +11,7 @@ import { type Month, monthBefore, periodOf } from "../month.ts";
 import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
 import { type RatingSource, readRatingSource } from "../rating/read.ts";
+import { runInTurns } from "../turns.ts";
 import { deleteWaiting, upsertWaiting } from "./close-store.ts";
 import { findUnofficialCode } from "./code-lists.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
@@ -163,7 +164,7 @@ async function draftInvoice(
       invoiced: await readInvoicedLines(tx, orgId, periodOf(before)),
     });
   const source = await readRatingSource(tx, orgId, month);
-  const lines = composeLines(source, earlier);
+  const lines = await runInTurns(composeLines(source, earlier));
   if (lines.length === 0) return { kind: "nothing" };
   const amountCents = sumCents(lines);
   if (invoicing === undefined) return { kind: "waiting", reason: "invoicing_not_configured", amountCents };

@@ -1,11 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { type Month, parseMonth } from "../month.ts";
 import { flatPrices, interval } from "../rating/testing.ts";
+import { runAtOnce } from "../turns.ts";
 import type { UsageInterval } from "../usage/interval.ts";
 import { composeLines, type InvoicedLine } from "./compose.ts";
 
 const JANUARY = parseMonth("2026-01") as Month;
 const FEBRUARY = parseMonth("2026-02") as Month;
+const compose = (...given: Parameters<typeof composeLines>) => runAtOnce(composeLines(...given));
 const history = { prices: flatPrices(31_000_000n), packages: [] };
 const DAY = 86_400n;
 
@@ -15,11 +17,10 @@ const day = (month: string, given: Partial<UsageInterval> = {}) =>
 const january = (intervals: UsageInterval[], invoiced: InvoicedLine[]) => [
   { source: source(JANUARY, intervals), invoiced },
 ];
-const invoicedOf = (intervals: UsageInterval[]): InvoicedLine[] =>
-  composeLines(source(JANUARY, intervals), []);
+const invoicedOf = (intervals: UsageInterval[]): InvoicedLine[] => compose(source(JANUARY, intervals), []);
 
 test("a month is invoiced by its lines", () => {
-  expect(composeLines(source(JANUARY, [day("2026-01")]), [])).toEqual([
+  expect(compose(source(JANUARY, [day("2026-01")]), [])).toEqual([
     {
       period: "2026-01-01",
       adjustment: false,
@@ -43,7 +44,7 @@ test("each price has the days on which it was charged, and an address the whole 
   };
   const used = interval({ startedAt: new Date("2026-01-10"), endedAt: null });
   const address = interval({ resourceType: "public_ip", startedAt: new Date("2026-01-10"), endedAt: null });
-  const lines = composeLines({ ...source(JANUARY, [used, address]), history: changed }, []);
+  const lines = compose({ ...source(JANUARY, [used, address]), history: changed }, []);
   expect(lines.map(({ unitPriceEUR, firstDay, lastDay }) => [unitPriceEUR, firstDay, lastDay])).toEqual([
     ["31.000000", "2026-01-10", "2026-01-15"],
     ["31.000000", null, null],
@@ -54,13 +55,13 @@ test("each price has the days on which it was charged, and an address the whole 
 describe("what changed in a month after its invoice", () => {
   test("nothing: no adjustment", () => {
     const used = [day("2026-01")];
-    expect(composeLines(source(FEBRUARY, []), january(used, invoicedOf(used)))).toEqual([]);
+    expect(compose(source(FEBRUARY, []), january(used, invoicedOf(used)))).toEqual([]);
   });
 
   test("late usage is a dated adjustment of what is more", () => {
     const before = [day("2026-01")];
     const after = [day("2026-01", { quantity: 3n }), day("2026-01", { resourceType: "disk" })];
-    expect(composeLines(source(FEBRUARY, []), january(after, invoicedOf(before)))).toMatchObject([
+    expect(compose(source(FEBRUARY, []), january(after, invoicedOf(before)))).toMatchObject([
       {
         period: "2026-01-01",
         adjustment: true,
@@ -74,15 +75,15 @@ describe("what changed in a month after its invoice", () => {
 
   test("what was adjusted before is not adjusted again", () => {
     const [first, more] = [[day("2026-01")], [day("2026-01", { quantity: 3n })]];
-    const adjustment = composeLines(source(FEBRUARY, []), january(more, invoicedOf(first)));
+    const adjustment = compose(source(FEBRUARY, []), january(more, invoicedOf(first)));
     const invoiced = [...invoicedOf(first), ...adjustment];
-    expect(composeLines(source(FEBRUARY, []), january(more, invoiced))).toEqual([]);
+    expect(compose(source(FEBRUARY, []), january(more, invoiced))).toEqual([]);
   });
 
   test("what is less is taken back, also a line that vanished", () => {
     const before = [day("2026-01", { quantity: 3n }), day("2026-01", { resourceType: "disk" })];
     const own = interval({ startedAt: FEBRUARY.start, endedAt: FEBRUARY.end });
-    const lines = composeLines(source(FEBRUARY, [own]), january([day("2026-01")], invoicedOf(before)));
+    const lines = compose(source(FEBRUARY, [own]), january([day("2026-01")], invoicedOf(before)));
     expect(lines).toMatchObject([
       { adjustment: false, amountCents: 3100n },
       { adjustment: true, resourceType: "vcpu", unitSeconds: -2n * DAY, amountCents: -200n },
@@ -92,6 +93,6 @@ describe("what changed in a month after its invoice", () => {
 
   test("nothing is taken back beyond what the invoice amounts to", () => {
     const before = invoicedOf([day("2026-01", { quantity: 3n })]);
-    expect(composeLines(source(FEBRUARY, []), january([], before))).toEqual([]);
+    expect(compose(source(FEBRUARY, []), january([], before))).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 import type { Labels } from "../../../shared/crd/labels.ts";
 import { formatMicroEuros } from "../money.ts";
 import { dateOf, type Month, periodOf } from "../month.ts";
-import { type RatedLine, rateLines, sumCents } from "../rating/lines.ts";
+import { type RatedLine, rateLinesInSteps, sumCents } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
+import type { Steps } from "../turns.ts";
 import type { MeteredType } from "../usage/interval.ts";
 
 /** A line of an invoice. */
@@ -34,15 +35,17 @@ export type InvoicedLine = Omit<
 >;
 
 /**
- * The lines of a month's invoice: those of the month itself, then what earlier months that have an invoice amount to
+ * The lines of a month's invoice, in steps: those of the month itself, then what earlier months that have an invoice amount to
  * beyond what was invoiced for them. What would have to be taken back stays out while the total would fall below 0.
  */
-export function composeLines(
+export function* composeLines(
   source: RatingSource,
   earlier: readonly { source: RatingSource; invoiced: readonly InvoicedLine[] }[],
-): InvoiceLine[] {
-  const own = rateWhole(source, { byDay: true }).map((line) => toInvoiceLine(line, source.month, false));
-  const differences = earlier.flatMap((one) => findDifferences(one.source, one.invoiced));
+): Steps<InvoiceLine[]> {
+  const rated = yield* rateWhole(source, { byDay: true });
+  const own = rated.map((line) => toInvoiceLine(line, source.month, false));
+  const differences: InvoiceLine[] = [];
+  for (const one of earlier) differences.push(...(yield* findDifferences(one.source, one.invoiced)));
   const added = [...own, ...differences.filter(({ amountCents }) => amountCents >= 0n)];
   let total = sumCents(added);
   for (const line of differences.filter(({ amountCents }) => amountCents < 0n)) {
@@ -54,9 +57,10 @@ export function composeLines(
 }
 
 /** How a month differs from what was invoiced for it, by cluster, resource type and unit price. */
-function findDifferences(source: RatingSource, invoiced: readonly InvoicedLine[]): InvoiceLine[] {
+function* findDifferences(source: RatingSource, invoiced: readonly InvoicedLine[]): Steps<InvoiceLine[]> {
   const billed = Map.groupBy(invoiced, keyOf);
-  const lines = rateWhole(source).map((line) => toInvoiceLine(line, source.month, true));
+  const rated = yield* rateWhole(source);
+  const lines = rated.map((line) => toInvoiceLine(line, source.month, true));
   const known = new Set(lines.map(keyOf));
   const vanished = [...billed].flatMap(([key, [line]]) =>
     known.has(key) || line === undefined
@@ -73,8 +77,8 @@ function findDifferences(source: RatingSource, invoiced: readonly InvoicedLine[]
 
 const NO_DAYS = { firstDay: null, lastDay: null };
 
-function rateWhole(source: RatingSource, options?: { byDay: boolean }): RatedLine[] {
-  return rateLines({ ...source, until: source.month.end }, options);
+function rateWhole(source: RatingSource, options?: { byDay: boolean }): Steps<RatedLine[]> {
+  return rateLinesInSteps({ ...source, until: source.month.end }, options);
 }
 
 function toInvoiceLine(line: RatedLine, month: Month, adjustment: boolean): InvoiceLine {

@@ -4,9 +4,11 @@ import type { Deps } from "../../deps.ts";
 import { findOrganization } from "../../organizations/index.ts";
 import { type Month, periodOf } from "../month.ts";
 import { readRatingSource } from "../rating/read.ts";
+import { runInTurns } from "../turns.ts";
 import { isClosed } from "./close-store.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
 import {
+  type Billed,
   type CreditNoteOfPeriod,
   type FocusRow,
   toCreditNoteRows,
@@ -43,7 +45,7 @@ export function readMonthCharges(
   { db, config: { invoicing } }: Pick<Deps, "db" | "config">,
   orgId: string,
   month: Month,
-): Promise<{ charges: FocusRow[] } | { why: string }> {
+): Promise<{ charges: Iterable<FocusRow> } | { why: string }> {
   return db.transaction(
     async (tx) => {
       const invoice = await findInvoiceOfPeriod(tx, orgId, periodOf(month));
@@ -59,20 +61,30 @@ export function readMonthCharges(
           : toInvoiceRows({ invoice, lines: await readInvoiceLines(tx, invoice, { withLabels: true }) });
       const isOfMonth = and(gte(creditNotes.issuedAt, month.start), lt(creditNotes.issuedAt, month.end));
       const notes = await readCreditNotes(tx, orgId, isOfMonth);
-      return { charges: [...charges, ...notes.flatMap(toCreditNoteRows)] };
+      return { charges: concat(charges, notes.flatMap(toCreditNoteRows)) };
     },
     { isolationLevel: "repeatable read", accessMode: "read only" },
   );
 }
 
+function* concat(...parts: Iterable<FocusRow>[]): Generator<FocusRow, void> {
+  for (const rows of parts) yield* rows;
+}
+
+function* toRowsOneByOne(billed: Billed, lines: readonly InvoiceLine[]): Generator<FocusRow, void> {
+  for (const line of lines) yield* toLineRows(billed, [line]);
+}
+
 async function readUninvoiced(
   tx: Queryable,
   { orgId, month, providerName }: { orgId: string; month: Month; providerName: string },
-): Promise<FocusRow[]> {
+): Promise<Iterable<FocusRow>> {
   const organization = await findOrganization(tx, orgId);
-  const lines = await addLabels(tx, orgId, composeLines(await readRatingSource(tx, orgId, month), []));
+  const own = await runInTurns(composeLines(await readRatingSource(tx, orgId, month), []));
+  const lines = await addLabels(tx, orgId, own);
   const accountName = organization?.name ?? null;
-  return toLineRows({ orgId, accountName, providerName, billingPeriod: month, documentNumber: null }, lines);
+  const billed = { orgId, accountName, providerName, billingPeriod: month, documentNumber: null };
+  return toRowsOneByOne(billed, lines);
 }
 
 /** Credit notes of an organization, the oldest first. */

@@ -1,10 +1,11 @@
 import type { Labels } from "../../../shared/crd/labels.ts";
-import { CSV, toCsv, toCsvTexts } from "../csv.ts";
+import { CSV, toCsv, toCsvTexts, toCsvWithin } from "../csv.ts";
 import { formatCents, formatQuantity, parseMicroEuros } from "../money.ts";
 import { type Month, monthOf, monthOfPeriod } from "../month.ts";
 import { isPackage } from "../rating/histories.ts";
 import { toUse, unitSizeOf } from "../rating/lines.ts";
 import type { ResourceType } from "../resource-types.ts";
+import type { Steps } from "../turns.ts";
 import type { MeteredType } from "../usage/interval.ts";
 import type { InvoiceLine } from "./compose.ts";
 import { describeLine, type InvoiceWithLines } from "./pdf/content.ts";
@@ -109,9 +110,10 @@ const KINDS: Readonly<Record<ResourceType, { service: keyof typeof SERVICES; uni
   public_ip: { service: "networking", unit: "Unit" },
 };
 
-/** The charges of an invoice: a row for each line, and one for the VAT unless it is 0. */
-export function toInvoiceRows({ invoice, lines }: InvoiceWithLines): FocusRow[] {
-  return [...toInvoiceLineRows(invoice, lines), ...toInvoiceTaxRows(invoice)];
+/** The charges of an invoice: a row for each line, which is made when it is read, and one for the VAT unless it is 0. */
+export function* toInvoiceRows({ invoice, lines }: InvoiceWithLines): Generator<FocusRow, void> {
+  for (const line of lines) yield* toInvoiceLineRows(invoice, [line]);
+  yield* toInvoiceTaxRows(invoice);
 }
 
 /** The charges of some lines of an invoice. */
@@ -194,6 +196,15 @@ export function toFocusCsv(rows: readonly FocusRow[]): string {
     FOCUS_COLUMNS,
     rows.map((row) => ({ ...EMPTY, ...row })),
   );
+}
+
+/** Like toFocusCsv, in steps. */
+export function* toFocusFile(rows: Iterable<FocusRow>): Steps<string> {
+  return (yield* toCsvWithin(Number.POSITIVE_INFINITY, FOCUS_COLUMNS, fillRows(rows))) ?? "";
+}
+
+function* fillRows(rows: Iterable<FocusRow>) {
+  for (const row of rows) yield { ...EMPTY, ...row };
 }
 
 /** Like toFocusCsv, row by row, of rows that are read page by page. */

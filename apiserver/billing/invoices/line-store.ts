@@ -6,6 +6,8 @@ import { invoiceLines, invoices } from "./table.ts";
 
 const { invoiceId: _, position, labels, ...lineColumns } = getTableColumns(invoiceLines);
 const LINES_PER_READ = 50;
+/** Of lines that are all kept. The rows of one read are mapped at once, and ten thousand keep other requests waiting. */
+const KEPT_LINES_PER_READ = 500;
 
 /** Labels are up to 24 KB of a line, and only the columns of FOCUS have them. */
 interface LineParts {
@@ -41,14 +43,12 @@ export async function listInvoiceLines(
 export async function readInvoiceLines(
   db: Queryable,
   invoice: Invoice,
-  { withLabels = false }: LineParts = {},
+  parts: LineParts = {},
 ): Promise<InvoiceLine[]> {
-  return db
-    .select({ ...lineColumns, ...(withLabels && { labels }) })
-    .from(invoiceLines)
-    .innerJoin(invoices, eq(invoices.id, invoiceLines.invoiceId))
-    .where(ofInvoice(invoice))
-    .orderBy(asc(position));
+  const lines: InvoiceLine[] = [];
+  for await (const page of readLinePages(db, invoice, parts, KEPT_LINES_PER_READ))
+    for (const { position: _, ...line } of page) lines.push(line);
+  return lines;
 }
 
 /** The lines of an invoice of an organization in their order, read fifty at a time, for they may be any number. */
@@ -56,14 +56,15 @@ export async function* readLinePages(
   db: Queryable,
   invoice: Invoice,
   parts: LineParts = {},
-): AsyncGenerator<InvoiceLine[]> {
+  limit = LINES_PER_READ,
+): AsyncGenerator<(InvoiceLine & { position: number })[]> {
   let lines: (InvoiceLine & { position: number })[];
   let after = 0;
   do {
-    lines = await listInvoiceLines(db, invoice, { after, limit: LINES_PER_READ, ...parts });
+    lines = await listInvoiceLines(db, invoice, { after, limit, ...parts });
     yield lines;
     after = lines.at(-1)?.position ?? after;
-  } while (lines.length === LINES_PER_READ);
+  } while (lines.length === limit);
 }
 
 /** What an invoice of an organization comes to by resource type. */

@@ -55,13 +55,21 @@ export const FORMS_NOTE =
   `Of an invoice with more than ${MAX_LINES} lines the JSON has no \`lines\`, which \`GET .../lines\` lists, and there is no PDF ` +
   "(406); the other files have all lines.";
 
-/** Responds with an invoice in the form that the client accepts. Throws 404 without one, 406. */
-export async function respondInvoice(c: Context<HttpEnv>, { db }: Deps, invoice: Invoice | undefined) {
+/** As JSON, so many lines take some 10 ms. */
+const QUICK_LINES = 1000;
+
+/** Responds with an invoice in the form that the client accepts. Throws 404 without one, 406, 429. */
+export async function respondInvoice(
+  c: Context<HttpEnv>,
+  { db }: Deps,
+  { invoice, acquireComputation }: { invoice: Invoice | undefined; acquireComputation: () => Promise<void> },
+) {
   if (invoice === undefined) throw notFound("invoice");
   const total = await countInvoiceLines(db, invoice);
   const isLarge = total > MAX_LINES;
   const why = `The invoice has ${total} lines, and a PDF has at most ${MAX_LINES}; the other forms have all of them.`;
   const form = acceptedType(c, FORMS, isLarge ? { form: PDF, why } : undefined);
+  if (form === PDF || (form === JSON_TYPE && !isLarge && total > QUICK_LINES)) await acquireComputation();
   if (form === JSON_TYPE) {
     const creditedOn = await readCredited(db, [invoice]);
     const lines = isLarge ? undefined : await readInvoiceLines(db, invoice);

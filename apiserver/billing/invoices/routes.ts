@@ -62,9 +62,9 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       responses: INVOICE_RESPONSES,
       errors: ["not_acceptable"],
     },
-    async (c, { orgId, params }) => {
+    async (c, { orgId, params, acquireComputation }) => {
       const invoice = await findInvoice(deps.db, orgId, params.invoiceID);
-      return respondInvoice(c, deps, invoice);
+      return respondInvoice(c, deps, { invoice, acquireComputation });
     },
   );
 
@@ -99,7 +99,10 @@ export function addInvoiceRoutes(router: Router, deps: Deps): void {
       responses: INVOICE_RESPONSES,
       errors: ["not_acceptable"],
     },
-    async (c, { params }) => respondInvoice(c, deps, await findAnyInvoice(deps.db, params.invoiceID)),
+    async (c, { params, acquireComputation }) => {
+      const invoice = await findAnyInvoice(deps.db, params.invoiceID);
+      return respondInvoice(c, deps, { invoice, acquireComputation });
+    },
   );
   addLineRoutes(router, deps);
 }

@@ -1,5 +1,6 @@
 import type { Month } from "../month.ts";
 import { RESOURCE_TYPES, type ResourceType } from "../resource-types.ts";
+import { runAtOnce, type Steps } from "../turns.ts";
 import type { MeteredType, UsageInterval } from "../usage/interval.ts";
 import { isPackage, type PriceHistory, type PriceTimeline, toTimeline } from "./histories.ts";
 
@@ -56,16 +57,26 @@ interface QuantityChange {
  * An address costs the whole month's price that held when the month first saw it, and belongs to that day. In the order
  * of clusters, of first use in the month, resource types and node pools, whatever the order of the intervals.
  */
-export function findCharges({ month, until, intervals, history }: Rating, { byDay = false } = {}): Charge[] {
+export function findCharges(rating: Rating, options?: { byDay: boolean }): Charge[] {
+  return runAtOnce(findChargesInSteps(rating, options));
+}
+
+/** Like findCharges, in steps. */
+export function* findChargesInSteps(
+  { month, until, intervals, history }: Rating,
+  { byDay = false } = {},
+): Steps<Charge[]> {
   const span = { from: toSecond(month.start), to: Math.min(toSecond(until), toSecond(month.end)) };
   if (span.to <= span.from) return [];
   const timeline = toTimeline(history);
   const clusters = Map.groupBy(intervals, ({ clusterId }) => clusterId);
-  return [...clusters].toSorted(byId).flatMap(([clusterId, own]) => {
+  const found: Charge[][] = [];
+  for (const [clusterId, own] of [...clusters].toSorted(byId)) {
     const clusterName = findLastName(own);
     const charges = new ClusterCharges({ clusterId, clusterName, span, byDay, timeline });
-    return charges.rate(own, BigInt(month.seconds));
-  });
+    found.push(yield* charges.rate(own, BigInt(month.seconds)));
+  }
+  return found.flat();
 }
 
 /** What the charges of one cluster are made with. */
@@ -95,7 +106,7 @@ class ClusterCharges {
     this.terms = terms;
   }
 
-  rate(intervals: readonly UsageInterval[], monthSeconds: bigint): Charge[] {
+  *rate(intervals: readonly UsageInterval[], monthSeconds: bigint): Steps<Charge[]> {
     const { to } = this.terms.span;
     const changes = toChanges(intervals, this.terms.span);
     const quantities = toZeroQuantities(changes);
@@ -103,6 +114,7 @@ class ClusterCharges {
     let hasAddress = false;
     const edges = this.findEdges(changes);
     for (const [index, second] of edges.entries()) {
+      yield;
       for (; changes[next]?.second === second; next++)
         addQuantity(quantities, changes[next] as QuantityChange);
       const isLast = index === edges.length - 1;

@@ -1,7 +1,8 @@
 import { type PricedUse, priceInCents } from "../money.ts";
 import type { Month } from "../month.ts";
+import { runAtOnce, type Steps } from "../turns.ts";
 import type { MeteredType } from "../usage/interval.ts";
-import { type Charge, findCharges, type Rating } from "./charges.ts";
+import { type Charge, findChargesInSteps, type Rating } from "./charges.ts";
 
 /** A line of an invoice: everything of one cluster and resource type at one unit price. */
 export interface RatedLine {
@@ -35,7 +36,12 @@ export function toUse(
 
 /** The lines of an organization's month: the one place where amounts are rounded, once per line. */
 export function rateLines(rating: Rating, options?: { byDay: boolean }): RatedLine[] {
-  return sumToLines(findCharges(rating, options), rating.month);
+  return runAtOnce(rateLinesInSteps(rating, options));
+}
+
+/** Like rateLines, in steps. */
+export function* rateLinesInSteps(rating: Rating, options?: { byDay: boolean }): Steps<RatedLine[]> {
+  return sumToLines(yield* findChargesInSteps(rating, options), rating.month);
 }
 
 /** The lines that charges of one month amount to, in the order of the charges. What is not billed makes no line. */

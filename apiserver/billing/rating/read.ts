@@ -29,13 +29,16 @@ function toPackageChange(terms: PackageTerms): PackageChange {
 
 /**
  * Reads what a month of an organization is rated from, in the transaction that uses it: no copy is ever out of date.
+ * With a limit, at most so many of its intervals.
  */
 export async function readRatingSource(
   tx: Queryable,
   organizationId: string,
   month: Month,
+  limit?: number,
 ): Promise<RatingSource> {
-  const intervals = await readUsageIntervals(tx, [organizationId], { from: month.start, to: month.end });
+  const time = { from: month.start, to: month.end, limit };
+  const intervals = await readUsageIntervals(tx, [organizationId], time);
   return { month, intervals, history: await readPriceHistory(tx, month.end) };
 }
 
@@ -44,8 +47,9 @@ export function readRatingSnapshot(
   db: Database,
   organizationId: string,
   month: Month,
+  limit?: number,
 ): Promise<RatingSource> {
-  return db.transaction((tx) => readRatingSource(tx, organizationId, month), {
+  return db.transaction((tx) => readRatingSource(tx, organizationId, month, limit), {
     isolationLevel: "repeatable read",
     accessMode: "read only",
   });

@@ -4,7 +4,8 @@ import { createId } from "../../../shared/program/id.ts";
 import { MAX_PAGE_BYTES } from "../../http/contract/page.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { flatPrices, interval } from "../rating/testing.ts";
-import { limitGroups, presentSpend, toUsageCsv } from "./present.ts";
+import { runAtOnce, type Steps } from "../turns.ts";
+import { limitGroups, presentForecast, presentSpend, toUsageCsv } from "./present.ts";
 
 const aGroup = (value: string | null, cents: number) => ({
   value,
@@ -55,7 +56,7 @@ test("a page of usage ends where 1 MiB is reached, the next one follows, and the
   );
   const source = { month, intervals, history: { prices: flatPrices(1_000_000n), packages: [] } };
   const read = (cursor: string | undefined, limit: number) =>
-    presentSpend({ orgId: createId(), source, now: month.end }, { cursor, limit });
+    runAtOnce(presentSpend({ orgId: createId(), source, now: month.end }, { cursor, limit }));
 
   const first = read(undefined, 100);
   const second = read(first.next_cursor ?? "", 100);
@@ -83,8 +84,22 @@ test("the file of a month is there as a whole, or not at all where it would have
     history: { prices: flatPrices(1_000_000n), packages: [] },
   };
   const spend = { orgId: createId(), source, now: month.end };
-  const csv = toUsageCsv(spend, MAX_PAGE_BYTES) ?? "";
+  const write = (maxBytes: number) => runAtOnce(toUsageCsv(spend, maxBytes));
+  const csv = write(MAX_PAGE_BYTES) ?? "";
   expect(csv.split("\r\n")).toHaveLength(1 + 31 + 1);
-  expect(toUsageCsv(spend, Buffer.byteLength(csv))).toBe(csv);
-  expect(toUsageCsv(spend, Buffer.byteLength(csv) - 1)).toBeUndefined();
+  expect(write(Buffer.byteLength(csv))).toBe(csv);
+  expect(write(Buffer.byteLength(csv) - 1)).toBeUndefined();
+});
+
+test("what a month amounts to is computed in steps, at least one for each change of what is in use", () => {
+  const month = parseMonth("2026-10") as Month;
+  const at = (second: number) => new Date(month.start.getTime() + second * 1000);
+  const intervals = Array.from({ length: 300 }, (_, index) => interval({ startedAt: at(index) }));
+  const source = { month, intervals, history: { prices: flatPrices(1_000_000n), packages: [] } };
+  const spend = { orgId: createId(), source, now: month.end };
+  const countSteps = (steps: Steps<unknown>) => [...steps].length;
+  expect(countSteps(presentSpend(spend, { limit: 1 }))).toBeGreaterThanOrEqual(300);
+  expect(countSteps(presentSpend(spend, { cursor: createId(), limit: 1 }))).toBeGreaterThanOrEqual(300);
+  expect(countSteps(presentForecast(spend))).toBeGreaterThanOrEqual(2 * 300);
+  expect(countSteps(toUsageCsv(spend, MAX_PAGE_BYTES))).toBeGreaterThanOrEqual(300 + 31);
 });

@@ -4,7 +4,7 @@ import { cutPage, type PageRequest } from "../../http/contract/page.ts";
 import { toCsvWithin } from "../csv.ts";
 import { centsToEuros, formatMicroEuros, formatPrice, toJsonCents } from "../money.ts";
 import { dateOf, type Month } from "../month.ts";
-import { type Charge, findCharges, type UsedTime } from "../rating/charges.ts";
+import { type Charge, findChargesInSteps, type UsedTime } from "../rating/charges.ts";
 import {
   type Grouping,
   type RatedLine,
@@ -16,6 +16,7 @@ import {
   unitSizeOf,
 } from "../rating/lines.ts";
 import type { RatingSource } from "../rating/read.ts";
+import type { Steps } from "../turns.ts";
 import { ASSUMPTION, type forecastRecord, MAX_GROUPS, type spendRecord } from "./schema.ts";
 
 type Usage = z.output<typeof spendRecord>;
@@ -32,21 +33,22 @@ interface Spend {
 }
 
 /** A month of usage to date, with one page of its clusters by node pool, resource type and day. */
-export function presentSpend(
+export function* presentSpend(
   { orgId, source, now, grouping }: Spend,
   { cursor = "", limit }: PageRequest,
-): Usage {
+): Steps<Usage> {
   const until = ratedUntil(source.month, now);
   const clusters = Map.groupBy(source.intervals, keyOf);
   const ids = [...clusters.keys()].filter((id) => id > cursor).toSorted();
   const shown = ids.slice(0, limit);
   const ofShown = shown.flatMap((id) => clusters.get(id) ?? []);
-  const charges = findCharges({ ...source, intervals: ofShown, until }, { byDay: true });
+  const charges = yield* findChargesInSteps({ ...source, intervals: ofShown, until }, { byDay: true });
   const chargesOf = Map.groupBy(charges, keyOf);
   const others = [...clusters].flatMap(([id, own]) => (shown.includes(id) ? [] : own));
   // What is shown by day is not rated again: the lines of a cluster are the sums of its days.
-  const ofOthers = findCharges({ ...source, intervals: others, until });
+  const ofOthers = yield* findChargesInSteps({ ...source, intervals: others, until });
   const rated = [charges, ofOthers].flatMap((some) => sumToLines(some, source.month));
+  yield;
   const linesOf = Map.groupBy(rated, keyOf);
   // In the order of clusters, so that every page names the resource types in the same order.
   const lines = [...linesOf.keys()].toSorted().flatMap((id) => linesOf.get(id) ?? []);
@@ -72,11 +74,16 @@ export function presentSpend(
 }
 
 /** What the month that `now` lies in will amount to. */
-export function presentForecast({ orgId, source, now, grouping }: Spend): z.output<typeof forecastRecord> {
+export function* presentForecast({
+  orgId,
+  source,
+  now,
+  grouping,
+}: Spend): Steps<z.output<typeof forecastRecord>> {
   const { month } = source;
   const until = ratedUntil(month, now);
-  const used = findCharges({ ...source, until });
-  const expected = findCharges({ ...source, until: month.end });
+  const used = yield* findChargesInSteps({ ...source, until });
+  const expected = yield* findChargesInSteps({ ...source, until: month.end });
   const [toDate, atEnd] = [sumToLines(used, month), sumToLines(expected, month)];
   const amounts = new Map(sumByType(toDate));
   const { amount_cents: forecastCents, amount_eur: forecastEuros } = presentSum(atEnd);
@@ -247,29 +254,32 @@ const COLUMNS = [
  * invoice is unit_price_eur x sum of unit_seconds / unit_size / month_seconds, rounded half up to cents. The label that
  * it is grouped by is the last column. undefined where it would have more than `maxBytes`.
  */
-export function toUsageCsv({ source, now, grouping }: Spend, maxBytes: number): string | undefined {
+export function* toUsageCsv({ source, now, grouping }: Spend, maxBytes: number): Steps<string | undefined> {
   const { month } = source;
-  const charges = findCharges({ ...source, until: ratedUntil(month, now) }, { byDay: true });
+  const charges = yield* findChargesInSteps({ ...source, until: ratedUntil(month, now) }, { byDay: true });
   const ofLabel = grouping === undefined ? [] : [`label:${grouping.key}`];
-  return toCsvWithin<string>(maxBytes, [...COLUMNS, ...ofLabel], toRows(charges, month, grouping));
+  return yield* toCsvWithin<string>(maxBytes, [...COLUMNS, ...ofLabel], toRows(charges, month, grouping));
 }
 
 /** One at a time: a file that becomes too large is not made to its end. */
 function* toRows(charges: readonly Charge[], month: Month, grouping: Grouping | undefined) {
-  const days = charges.flatMap((charge) => charge.days.map((day) => ({ charge, day })));
-  for (const { charge, day } of days.toSorted((a, b) => a.day.dayOfMonth - b.day.dayOfMonth))
-    yield {
-      date: dateOf(month, day.dayOfMonth),
-      cluster_id: charge.clusterId,
-      cluster_name: charge.clusterName,
-      node_pool_id: charge.nodePoolId,
-      resource_type: charge.resourceType,
-      unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
-      used_unit_seconds: String(day.usedUnitSeconds),
-      unit_seconds: String(day.unitSeconds),
-      unit_size: String(unitSizeOf(charge.resourceType)),
-      month_seconds: String(month.seconds),
-      amount_eur: formatPrice({ ...toUse(charge), unitSeconds: day.unitSeconds }, month.seconds),
-      ...(grouping !== undefined && { [`label:${grouping.key}`]: grouping.labelOf(charge) }),
-    };
+  for (let dayOfMonth = 1; dayOfMonth <= month.days; dayOfMonth++)
+    for (const charge of charges) {
+      const day = charge.days.find((one) => one.dayOfMonth === dayOfMonth);
+      if (day === undefined) continue;
+      yield {
+        date: dateOf(month, day.dayOfMonth),
+        cluster_id: charge.clusterId,
+        cluster_name: charge.clusterName,
+        node_pool_id: charge.nodePoolId,
+        resource_type: charge.resourceType,
+        unit_price_eur: formatMicroEuros(charge.unitPriceMicroEuros),
+        used_unit_seconds: String(day.usedUnitSeconds),
+        unit_seconds: String(day.unitSeconds),
+        unit_size: String(unitSizeOf(charge.resourceType)),
+        month_seconds: String(month.seconds),
+        amount_eur: formatPrice({ ...toUse(charge), unitSeconds: day.unitSeconds }, month.seconds),
+        ...(grouping !== undefined && { [`label:${grouping.key}`]: grouping.labelOf(charge) }),
+      };
+    }
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from "../../db/client.ts";
+import type { Database, Queryable } from "../../db/client.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { findHolders, MAX_READ_BYTES } from "../../http/contract/byte-budget.ts";
@@ -9,18 +9,21 @@ import type { ApiError } from "../../http/errors.ts";
 import { findOrganization } from "../../organizations/index.ts";
 import { readLabelValues } from "../../resources/project/index.ts";
 import { CSV } from "../csv.ts";
-import { FOCUS_CSV, toFocusCsv } from "../invoices/focus.ts";
+import { FOCUS_CSV, toFocusFile } from "../invoices/focus.ts";
 import { readMonthCharges } from "../invoices/focus-store.ts";
 import { focusForm } from "../invoices/schema.ts";
-import { monthOf } from "../month.ts";
+import { type Month, monthOf } from "../month.ts";
 import type { Grouping } from "../rating/lines.ts";
-import { readRatingSnapshot } from "../rating/read.ts";
+import { type RatingSource, readRatingSnapshot } from "../rating/read.ts";
+import { runInTurns } from "../turns.ts";
 import { presentForecast, presentSpend, toUsageCsv } from "./present.ts";
 import { forecastQuery, forecastRecord, spendRecord, usageQuery } from "./schema.ts";
 
 const tag = "Billing";
 const BILLING = "/api/v1/organizations/{orgID}/billing";
 const FORMS = [JSON_TYPE, CSV, FOCUS_CSV] as const;
+/** What is made of so many intervals takes some 20 ms. */
+const QUICK_INTERVALS = 1000;
 
 /** Operations on what an organization spends. */
 export function addSpendRoutes(router: Router, deps: Deps): void {
@@ -57,34 +60,36 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
       },
       errors: ["not_acceptable"],
     },
-    async (c, { orgId, query: { month: asked, group_by: key, ...page } }) => {
+    async (c, { orgId, query: { month: asked, group_by: key, ...page }, acquireComputation }) => {
       const now = deps.now();
       const month = asked ?? monthOf(now);
       let form = acceptedType(c, FORMS);
       if (form === FOCUS_CSV) {
         if (key !== undefined) throw withoutGroups(key);
+        await acquireComputation();
         const read = await readMonthCharges(deps, orgId, month);
         if ("charges" in read) {
           const headers = {
             "Content-Type": form,
             "Content-Disposition": attachment(month.name, "focus.csv"),
           };
-          return c.body(toFocusCsv(read.charges), 200, headers) as never;
+          return c.body(await runInTurns(toFocusFile(read.charges)), 200, headers) as never;
         }
         form = acceptedType(c, FORMS, { form, why: read.why });
       }
       const grouping = await readGrouping(deps.db, orgId, key);
-      const spend = { orgId, source: await readRatingSnapshot(deps.db, orgId, month), now, grouping };
+      const source = await readSource(deps.db, { orgId, month }, acquireComputation);
+      const spend = { orgId, source, now, grouping };
       if (form === CSV) {
         const maxBytes = router.unread.findShare(findHolders(c));
-        const csv = toUsageCsv(spend, maxBytes);
+        const csv = await runInTurns(toUsageCsv(spend, maxBytes));
         const headers = { "Content-Type": form, "Content-Disposition": attachment(month.name, "usage.csv") };
         if (csv !== undefined) return c.body(csv, 200, headers) as never;
         // The pages in JSON have all of it: they are sent to those who accept both.
         const why = `All rows of ${month.name} would have more than ${maxBytes} bytes; the pages of JSON have them, too.`;
         acceptedType(c, [JSON_TYPE, CSV], { form, why });
       }
-      return c.json(presentSpend(spend, page), 200);
+      return c.json(await runInTurns(presentSpend(spend, page)), 200);
     },
   );
 
@@ -102,13 +107,25 @@ export function addSpendRoutes(router: Router, deps: Deps): void {
         200: { description: "What the month amounts to, and will amount to.", body: forecastRecord },
       },
     },
-    async (c, { orgId, query: { group_by: key } }) => {
+    async (c, { orgId, query: { group_by: key }, acquireComputation }) => {
       const now = deps.now();
       const grouping = await readGrouping(deps.db, orgId, key);
-      const source = await readRatingSnapshot(deps.db, orgId, monthOf(now));
-      return c.json(presentForecast({ orgId, source, now, grouping }), 200);
+      const source = await readSource(deps.db, { orgId, month: monthOf(now) }, acquireComputation);
+      return c.json(await runInTurns(presentForecast({ orgId, source, now, grouping })), 200);
     },
   );
+}
+
+/** What a month is rated from; what is large is read when it may be computed with. Throws 429. */
+async function readSource(
+  db: Database,
+  { orgId, month }: { orgId: string; month: Month },
+  acquireComputation: () => Promise<void>,
+): Promise<RatingSource> {
+  const source = await readRatingSnapshot(db, orgId, month, QUICK_INTERVALS + 1);
+  if (source.intervals.length <= QUICK_INTERVALS) return source;
+  await acquireComputation();
+  return readRatingSnapshot(db, orgId, month);
 }
 
 /** A label as it is now: of a node pool, else of its cluster, else of the organization. */

@@ -22,7 +22,7 @@ import { type Preconditions, readPreconditions, requireMatch } from "./etag.ts";
 import { requireUnchanged } from "./fields.ts";
 import type { Operation } from "./operation.ts";
 import type { Router } from "./router.ts";
-import type { TenantSlot } from "./tenant-slot.ts";
+import type { RequestSlots, TenantSlot } from "./tenant-slot.ts";
 
 /** Who changes something, and whether that is still allowed; `C` is what the caller may do. */
 export interface Caller<C = unknown> {
@@ -108,6 +108,8 @@ interface SignedInCall<P, Q, B, C = unknown> {
   query: Q;
   /** Reads and validates the body; call it after the parents in the path were found. Throws 415, 413, 400 or 422. */
   readBody: () => Promise<B>;
+  /** Waits until a response that takes long to make may be made; see RequestSlots. Throws 429. */
+  acquireComputation: () => Promise<void>;
   author: Author;
   /** Who changes something: `confirm` comes first in every transaction that `transact` and `change` do not make. */
   caller: Caller<C>;
@@ -150,7 +152,7 @@ export function createCall(
   router: Router,
   operation: Operation,
   c: Context<HttpEnv>,
-  slot: TenantSlot,
+  slot: RequestSlots,
 ): SignedIn | InOrganization {
   const principal = c.get("principal");
   if (principal === undefined) throw new Error(`${operation.operationId} authenticates no caller`);
@@ -186,7 +188,7 @@ function createSignedInCall<C>(
   operation: Operation,
   c: Context<HttpEnv>,
   caller: Caller<C>,
-  slot: TenantSlot,
+  slot: RequestSlots,
 ): SignedInCall<unknown, unknown, unknown, C> {
   let body: { value: unknown; json: unknown } | undefined;
   const { principal } = caller.author;
@@ -216,6 +218,7 @@ function createSignedInCall<C>(
       body = await readJsonBody(c, operation.body, limits);
       return body.value;
     },
+    acquireComputation: () => slot.acquireComputation(),
     author: caller.author,
     caller,
     runOnce: runKeyed,

@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { beforeEach, expect, test } from "vitest";
-import { createKeyedSlots } from "../../../shared/program/limits.ts";
+import { createKeyedSlots, createSharedSlots } from "../../../shared/program/limits.ts";
 import { currentTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import type { Membership } from "../authorization/permissions.ts";
 import type { HttpEnv } from "../env.ts";
@@ -12,7 +12,11 @@ let running: { tenant: string; context: TenantContext | undefined; end: () => vo
 let limits: TenantLimits;
 beforeEach(() => {
   running = [];
-  limits = { writes: createKeyedSlots(2), dryRuns: createKeyedSlots(1) };
+  limits = {
+    writes: createKeyedSlots(2),
+    dryRuns: createKeyedSlots(1),
+    computations: createSharedSlots({ perKey: 1, all: 2 }),
+  };
 });
 
 const app = new Hono<HttpEnv>();
@@ -33,6 +37,7 @@ app.get("/:tenant/:kind", async (c) => {
   const kind = c.req.param("kind").replace("-", " ") as RequestKind;
   await runWithTenantSlot(c, { limits, kind, deadlineMs: 60_000 }, async (slot) => {
     await slot.acquire();
+    if (c.req.query("computes") !== undefined) await slot.acquireComputation();
     await new Promise<void>((end) => running.push({ tenant, context: currentTenant(), end }));
   });
   return c.text("done");
@@ -71,6 +76,22 @@ test("reads wait for nothing", async () => {
   for (let n = 0; n < 5; n++) void send("/a/read");
   await settle();
   expect(running).toHaveLength(5);
+});
+
+test("of reads that compute for long, one of a tenant and two of the process are under way", async () => {
+  for (const tenant of ["a", "a", "b", "c"]) void send(`/${tenant}/read?computes`);
+  await settle();
+  const tenants = () => running.map(({ tenant }) => tenant);
+  expect(tenants()).toEqual(["a", "b"]);
+  void send("/a/read");
+  await settle();
+  expect(tenants()).toEqual(["a", "b", "a"]);
+  running[0]?.end();
+  await settle();
+  expect(tenants()).toEqual(["a", "b", "a", "c"]);
+  running[1]?.end();
+  await settle();
+  expect(tenants()).toEqual(["a", "b", "a", "c", "a"]);
 });
 
 test.each([

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { createKeyedSlots, type KeyedSlots } from "../../../shared/program/limits.ts";
+import { createKeyedSlots, createSharedSlots, type KeyedSlots } from "../../../shared/program/limits.ts";
 import { runForTenant, type TenantContext } from "../../../shared/program/tenant-context.ts";
 import { principalKey } from "../authentication/principal.ts";
 import type { HttpEnv } from "../env.ts";
@@ -11,16 +11,24 @@ const SLOT_WAIT_MS = 20_000;
 /** How many requests of one tenant wait in each queue: as many as its parallel clients have, within some megabytes. */
 const MAX_WAITING = 512;
 
+/**
+ * Computations at once in one replica: they take turns with all other requests, so that more of them end no earlier, and
+ * each keeps what it makes in memory.
+ */
+const MAX_COMPUTATIONS = { perKey: 1, all: 2 };
+
 /** What one tenant may have under way at once, in one replica. */
 export interface TenantLimits {
   writes: KeyedSlots;
   dryRuns: KeyedSlots;
+  computations: KeyedSlots;
 }
 
 export function createTenantLimits(limits: RequestLimits): TenantLimits {
   return {
     writes: createKeyedSlots(limits.maxConcurrentWrites),
     dryRuns: createKeyedSlots(limits.maxConcurrentDryRuns),
+    computations: createSharedSlots(MAX_COMPUTATIONS),
   };
 }
 
@@ -39,6 +47,15 @@ export interface TenantSlot {
   readonly disconnected: AbortSignal;
 }
 
+/** The slots of a request, of any kind. */
+export interface RequestSlots extends TenantSlot {
+  /**
+   * Waits for a slot among the computations of the tenant and of this process, at most 20 s. Throws 429. Called before a
+   * response that takes more than some 20 ms to make; it is held until the response is made.
+   */
+  acquireComputation(): Promise<void>;
+}
+
 /**
  * Runs a request for its tenant: the organization, or the caller where there is none. It waits in the tenant's queues.
  * A read or a dry run ends when the client disconnects or `deadlineMs` is over; a write is completed.
@@ -46,21 +63,30 @@ export interface TenantSlot {
 export async function runWithTenantSlot<T>(
   c: Context<HttpEnv>,
   { limits, kind, deadlineMs }: { limits: TenantLimits; kind: RequestKind; deadlineMs: number },
-  run: (slot: TenantSlot) => Promise<T>,
+  run: (slot: RequestSlots) => Promise<T>,
 ): Promise<T> {
   const principal = c.get("principal");
   if (principal === undefined)
-    return run({ acquire: async () => undefined, release: () => undefined, disconnected: c.req.raw.signal });
+    return run({
+      acquire: async () => undefined,
+      acquireComputation: async () => undefined,
+      release: () => undefined,
+      disconnected: c.req.raw.signal,
+    });
   const tenant = c.get("membership")?.orgId ?? principalKey(principal);
   const slots = kind === "dry run" ? limits.dryRuns : limits.writes;
   let free: (() => void) | undefined;
-  const slot: TenantSlot = {
+  let endComputation: (() => void) | undefined;
+  const slot: RequestSlots = {
     // Made when it is first asked for: a short read never does.
     get disconnected() {
       return c.req.raw.signal;
     },
     async acquire() {
       if (kind !== "read") free ??= await takeSlot(slots, tenant, c.req.raw.signal);
+    },
+    async acquireComputation() {
+      endComputation ??= await takeSlot(limits.computations, tenant, c.req.raw.signal);
     },
     release() {
       free?.();
@@ -72,6 +98,7 @@ export async function runWithTenantSlot<T>(
     return await runForTenant(context, () => run(slot));
   } finally {
     end();
+    endComputation?.();
     free?.();
   }
 }
@@ -120,7 +147,7 @@ async function takeSlot(slots: KeyedSlots, tenant: string, disconnected: AbortSi
 }
 
 function tooMany(): ApiError {
-  return new ApiError("rate_limited", "Too many requests of this organization are under way; try again.", {
+  return new ApiError("rate_limited", "Too many such requests are under way; try again.", {
     retryAfterSeconds: 1,
   });
 }

@@ -1,15 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { sumCents } from "../../rating/lines.ts";
+import { runAtOnce } from "../../turns.ts";
 import type { InvoiceLine } from "../compose.ts";
 import { aLine, anInvoice } from "../testing/documents.ts";
 import { composeContent } from "./content.ts";
+
+const contentOf = (...given: Parameters<typeof composeContent>) => runAtOnce(composeContent(...given));
 
 const domestic = { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 19n } as const;
 const issued = (lines: InvoiceLine[]) => ({ invoice: anInvoice(sumCents(lines), domestic), lines });
 
 describe("what an invoice says", () => {
   test("who it is from and for, the amounts, and that they are payable", () => {
-    const content = composeContent(issued([aLine()]), undefined, []);
+    const content = contentOf(issued([aLine()]), undefined, []);
     expect(content).toMatchObject({
       number: "M-2026-000001",
       period: "2026-10-01 to 2026-10-31",
@@ -36,7 +39,7 @@ describe("what an invoice says", () => {
     const one = issued([aLine({ amountCents: 123_456_789n })]);
     const bank = { iban: "DE89370400440532013000", bic: "COBADEFFXXX" };
     const supplier = { ...one.invoice.supplier, bank };
-    const content = composeContent({ ...one, invoice: { ...one.invoice, supplier } }, undefined, []);
+    const content = contentOf({ ...one, invoice: { ...one.invoice, supplier } }, undefined, []);
     expect(content.notes).toEqual([
       "Payable on receipt.",
       "Please transfer it to IBAN DE89 3704 0044 0532 0130 00, BIC COBADEFFXXX, with the reference M-2026-000001.",
@@ -49,7 +52,7 @@ describe("what an invoice says", () => {
     [100_000n, "1,000.00 EUR"],
     [-123_456_789n, "-1,234,567.89 EUR"],
   ])("%d cents as %s, with a comma between thousands", (cents, text) => {
-    const { clusters } = composeContent(issued([aLine({ amountCents: cents })]), undefined, []);
+    const { clusters } = contentOf(issued([aLine({ amountCents: cents })]), undefined, []);
     expect(clusters.map(({ amount }) => amount)).toEqual([text]);
   });
 
@@ -58,7 +61,7 @@ describe("what an invoice says", () => {
     ["outside_eu", "Not subject to VAT: supplied outside the European Union."],
   ] as const)("why there is no VAT: %s", (vatCase, reason) => {
     const invoice = anInvoice(100n, { vatCase });
-    expect(composeContent({ invoice, lines: [aLine()] }, undefined, []).notes).toEqual([
+    expect(contentOf({ invoice, lines: [aLine()] }, undefined, []).notes).toEqual([
       reason,
       "Payable on receipt.",
     ]);
@@ -67,7 +70,7 @@ describe("what an invoice says", () => {
   test("nothing of an address that the profile does not have", () => {
     const one = issued([aLine()]);
     const buyer = { ...one.invoice.buyer, street: null, postalCode: null, city: "", email: null };
-    const content = composeContent({ ...one, invoice: { ...one.invoice, buyer } }, undefined, []);
+    const content = contentOf({ ...one, invoice: { ...one.invoice, buyer } }, undefined, []);
     expect(content.buyer).toEqual(["Beispiel & Söhne", "Germany"]);
   });
 });
@@ -75,7 +78,7 @@ describe("what an invoice says", () => {
 test("what the buyer wants to see, and a tax number that is no VAT id as what it is", () => {
   const one = issued([aLine()]);
   const numbers = { vatId: "US12-3456789", reference: "Department 7", purchaseOrder: "PO-1" };
-  const content = composeContent(
+  const content = contentOf(
     { ...one, invoice: { ...one.invoice, buyer: { ...one.invoice.buyer, ...numbers } } },
     undefined,
     [],
@@ -91,14 +94,14 @@ test.each([
   ["2026-10-01", "2026-10-31", "Control plane"],
   [null, null, "Control plane"],
 ])("a price that was charged from %s to %s is the row %s", (firstDay, lastDay, label) => {
-  const { clusters } = composeContent(issued([aLine({ firstDay, lastDay })]), undefined, []);
+  const { clusters } = contentOf(issued([aLine({ firstDay, lastDay })]), undefined, []);
   expect(clusters[0]?.rows.map((row) => row.label)).toEqual([label]);
 });
 
 describe("what changed", () => {
   test("the first invoice has its amounts by resource type alone", () => {
     const lines = [aLine({ amountCents: 300n }), aLine({ resourceType: "vcpu", amountCents: 50n })];
-    expect(composeContent(issued(lines), undefined, []).comparison).toEqual({
+    expect(contentOf(issued(lines), undefined, []).comparison).toEqual({
       heading: "By resource type",
       columns: ["2026-10, EUR"],
       rows: [
@@ -121,7 +124,7 @@ describe("what changed", () => {
     ];
     const previous = issued(before);
     const invoice = { ...previous.invoice, period: "2026-09-01", number: "M-2026-000000" };
-    expect(composeContent(issued(now), { ...previous, invoice }, []).comparison).toEqual({
+    expect(contentOf(issued(now), { ...previous, invoice }, []).comparison).toEqual({
       heading: "Compared with M-2026-000000",
       columns: ["2026-09, EUR", "2026-10, EUR", "Change, EUR"],
       rows: [
@@ -139,7 +142,7 @@ test("the chart has a series for each resource type, with 0 on the days without 
     { date: "2026-10-01", cents: { vcpu: 5, "plan:dev": 1 } },
     { date: "2026-10-02", cents: { "plan:dev": 1, "plan:growth": 2 } },
   ] as const;
-  const { chart, days: dates } = composeContent(issued([aLine()]), undefined, days);
+  const { chart, days: dates } = contentOf(issued([aLine()]), undefined, days);
   expect(dates).toEqual(["2026-10-01", "2026-10-02"]);
   expect(chart).toEqual([
     { label: "Packages", place: 0, cents: [1, 3] },
@@ -161,7 +164,7 @@ describe("the lines", () => {
         amountCents: 1n,
       }),
     ];
-    const { clusters } = composeContent(issued(lines), undefined, []);
+    const { clusters } = contentOf(issued(lines), undefined, []);
     expect(clusters.map(({ name, amount }) => [name, amount])).toEqual([
       ["new", "1.50 EUR"],
       ["Shared by all clusters", "0.01 EUR"],
@@ -174,7 +177,7 @@ describe("the lines", () => {
 
   test("that correct an earlier month say so, also when the cluster's name is no longer known", () => {
     const line = aLine({ adjustment: true, period: "2026-09-01", clusterName: null, amountCents: -5n });
-    const { clusters } = composeContent(issued([line]), undefined, []);
+    const { clusters } = contentOf(issued([line]), undefined, []);
     expect(clusters).toMatchObject([
       {
         name: line.clusterId,

@@ -6,6 +6,7 @@ import { type Month, monthOfPeriod } from "../../month.ts";
 import { isPackage } from "../../rating/histories.ts";
 import { sumCents, unitSizeOf } from "../../rating/lines.ts";
 import type { ResourceType } from "../../resource-types.ts";
+import type { Steps } from "../../turns.ts";
 import type { MeteredType } from "../../usage/interval.ts";
 import type { InvoiceLine } from "../compose.ts";
 import type { DailyCost } from "../daily-costs.ts";
@@ -96,15 +97,15 @@ const KINDS = [PACKAGES, ...Object.values(LABELS)];
 const SECONDS_PER_HOUR = 3600n;
 
 /**
- * What an invoice says to people. Every amount is one of the stored invoice or a sum of them.
+ * What an invoice says to people, in steps. Every amount is one of the stored invoice or a sum of them.
  * @param previous the invoice before it, which its amounts are compared with; none for the first one
  * @param days what each day of its month costs; empty where that is not known, and then there is no chart
  */
-export function composeContent(
+export function* composeContent(
   { invoice, lines }: InvoiceWithLines,
   previous: ComparedInvoice | undefined,
   days: readonly DailyCost[],
-): InvoiceContent {
+): Steps<InvoiceContent> {
   const { amountCents, vatCents, vatBasisPoints, vatCase } = invoice;
   const reason = exemptionReasonOf(vatCase);
   return {
@@ -123,7 +124,7 @@ export function composeContent(
     comparison: compare({ invoice, lines }, previous),
     chart: composeChart(days),
     days: days.map(({ date }) => date),
-    clusters: groupByCluster(lines),
+    clusters: yield* groupByCluster(lines),
   };
 }
 
@@ -226,18 +227,24 @@ function kindOf(type: MeteredType): string {
   return isPackage(type) ? PACKAGES : labelOf(type);
 }
 
-function groupByCluster(lines: readonly InvoiceLine[]): ClusterLines[] {
+function* groupByCluster(lines: readonly InvoiceLine[]): Steps<ClusterLines[]> {
   const clusters = Map.groupBy(lines, ({ clusterId, clusterName }) => clusterId ?? clusterName);
-  return [...clusters.values()].map((own) => ({
-    name: own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? nameOf(own),
-    amount: toEUR(sumCents(own)),
-    rows: own.toSorted(byPlace).map((line) => ({
-      label: describeLine(line),
-      unitPrice: groupThousands(line.unitPriceEUR),
-      quantity: toHours(line),
-      amount: toAmount(line.amountCents),
-    })),
-  }));
+  const composed: ClusterLines[] = [];
+  for (const own of clusters.values()) {
+    const rows: ClusterLines["rows"] = [];
+    for (const line of own.toSorted(byPlace)) {
+      yield;
+      rows.push({
+        label: describeLine(line),
+        unitPrice: groupThousands(line.unitPriceEUR),
+        quantity: toHours(line),
+        amount: toAmount(line.amountCents),
+      });
+    }
+    const name = own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? nameOf(own);
+    composed.push({ name, amount: toEUR(sumCents(own)), rows });
+  }
+  return composed;
 }
 
 /** What a line is for, with the days of its price, unless they are the whole month. */

@@ -14,8 +14,9 @@ beforeAll(async () => {
 });
 
 const domestic = { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 19n } as const;
-const rowsOf = (lines: InvoiceLine[]) =>
-  toInvoiceRows({ invoice: anInvoice(sumCents(lines), domestic), lines });
+const rowsOf = (lines: InvoiceLine[]) => [
+  ...toInvoiceRows({ invoice: anInvoice(sumCents(lines), domestic), lines }),
+];
 const everyType = [...RESOURCE_TYPES, "plan:dev" as const].map((resourceType) => aLine({ resourceType }));
 const credit = toCreditNoteRows({
   ...anInvoice(100n, domestic),
