@@ -39,7 +39,7 @@ export const INVOICE_RESPONSES = {
       {
         mediaType: PDF,
         isBinary: true,
-        description: "The invoice for people, with the XML inside (Factur-X, PDF/A-3b).",
+        description: "The invoice for people, with the XML inside (Factur-X, PDF/A-3a).",
         maxLength: MAX_READ_BYTES,
       },
     ],
