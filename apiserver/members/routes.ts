@@ -34,7 +34,7 @@ function addInvite(router: Router, deps: Deps): void {
       tag,
       summary: "Invite a member",
       description:
-        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. A member by a group cannot invite the own address. A user can have a limited number of pending invitations.",
+        "The invited person finds the invitation by GET /me, signed in with this address, verified by the issuer, and accepts or declines it. It expires after 14 days. Only an owner can invite an owner. A member by a group cannot invite the own address. A user can have 100 pending invitations by default, those of all organizations together: one more is 422.",
       access: "members:invite",
       body: inviteMemberBody,
       responses: { 201: { description: "Invited.", body: memberRecord, headers: ["Location", "ETag"] } },

@@ -4,8 +4,10 @@ import { scopeOf } from "../authorization/permissions.ts";
 import { conditionSchema, type FileForm, type Operation, type ResponseSpec } from "../contract/operation.ts";
 import { idSchema } from "../contract/validate.ts";
 import type { ErrorCode } from "../errors.ts";
+import { DEFAULT_REQUEST_LIMITS } from "../limits.ts";
 import { COMMON_HEADERS, describeErrors, headerRefs } from "./components.ts";
 
+const { maxIdempotencyKeysPerUser } = DEFAULT_REQUEST_LIMITS;
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 
 type Registry = OpenAPIHono["openAPIRegistry"];
@@ -85,7 +87,7 @@ function describeRequestHeaders(operation: Operation): { headers: z.ZodObject } 
       .max(255)
       .optional()
       .openapi({
-        description: "Requests with the same key are carried out once. Kept for 24 h.",
+        description: `Requests with the same key are carried out once. Kept for 24 h; a user with all API tokens can have ${maxIdempotencyKeysPerUser} of them by default, and one more is 429.`,
       });
   }
   const codes = operation.errors ?? [];
