@@ -3,10 +3,16 @@ import { join } from "node:path";
 import { createId } from "../../shared/program/id.ts";
 import type { Database } from "../db/client.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { insertCreditNote, insertCreditNoteLines } from "./credit-notes/store.ts";
+import { toPdfOfCreditNote } from "./credit-notes/document.ts";
+import {
+  insertCreditNote,
+  insertCreditNoteLines,
+  listAllCreditNotes,
+  readCreditNoteLines,
+} from "./credit-notes/store.ts";
 import { readInvoiceLines } from "./invoices/line-store.ts";
 import { toInvoicePdf } from "./invoices/pdf/write.ts";
-import { insertInvoice, listAllInvoices, readDailyCosts } from "./invoices/store.ts";
+import { findInvoice, insertInvoice, listAllInvoices, readDailyCosts } from "./invoices/store.ts";
 import { insertRates } from "./rate-card/store.ts";
 import type { UsageInterval } from "./usage/interval.ts";
 import { usageEvidence, usageIntervals } from "./usage/table.ts";
@@ -60,7 +66,10 @@ export async function startInvoicingApp(): Promise<TestApp> {
   return { ...api, close: () => keepDocuments(api).then(() => api.close()) };
 }
 
-/** With MARINA_ISSUED_DOCUMENTS, a folder, keeps every invoice that was issued there, for `npm run test:invoices`. */
+/**
+ * With MARINA_ISSUED_DOCUMENTS, a folder, keeps every invoice and credit note that was issued there, for
+ * `npm run test:invoices`.
+ */
 async function keepDocuments({ deps: { db } }: TestApp): Promise<void> {
   const folder = process.env.MARINA_ISSUED_DOCUMENTS;
   if (folder === undefined) return;
@@ -68,6 +77,12 @@ async function keepDocuments({ deps: { db } }: TestApp): Promise<void> {
     const lines = await readInvoiceLines(db, invoice);
     const document = await toInvoicePdf({ invoice, lines }, undefined, await readDailyCosts(db, invoice));
     writeFileSync(join(folder, `${invoice.id}.pdf`), document);
+  }
+  for (const note of (await listAllCreditNotes(db, { limit: 10_000 })).filter(({ year }) => year > 2000)) {
+    const invoice = await findInvoice(db, note.orgId, note.invoiceId);
+    if (invoice === undefined) throw new Error(`${note.number} has no invoice`);
+    const document = await toPdfOfCreditNote({ note, lines: await readCreditNoteLines(db, note), invoice });
+    writeFileSync(join(folder, `${note.id}.pdf`), document);
   }
 }
 

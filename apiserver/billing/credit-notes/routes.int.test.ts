@@ -104,6 +104,21 @@ describe("a credit note", () => {
     expect((await api.request("GET", path)).body.items).toEqual([]);
   });
 
+  test("is a document too, for people and for programs, under its number", async () => {
+    const { body } = await credit(noteOf(100));
+    const read = (accept: string) =>
+      api.request("GET", `${organization}/billing/credit-notes/${body.id}`, { headers: { accept } });
+    const xml = await read("application/xml");
+    expect(xml.headers.get("content-type")).toBe("application/xml");
+    expect(xml.headers.get("content-disposition")).toContain(`${body.number}-credit-note.xml`);
+    expect(xml.body).toContain("<ram:TypeCode>381</ram:TypeCode>");
+    const pdf = await read("application/pdf");
+    expect(pdf.headers.get("content-type")).toBe("application/pdf");
+    expect(pdf.headers.get("content-disposition")).toContain(`${body.number}-credit-note.pdf`);
+    expect(pdf.body).toMatch(/^%PDF-1\.7/);
+    expect((await read("application/json")).body).toEqual(body);
+  });
+
   test("can be issued on an invoice of a deleted organization", async () => {
     expect((await api.request("DELETE", organization)).status).toBe(204);
     expect((await credit(noteOf(100))).status).toBe(201);

@@ -1,18 +1,33 @@
+import type { Context } from "hono";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
+import { MAX_READ_BYTES } from "../../http/contract/byte-budget.ts";
+import { acceptedType, attachment, JSON_TYPE } from "../../http/contract/download.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
+import type { HttpEnv } from "../../http/env.ts";
 import { notFound } from "../../http/errors.ts";
 import { requireOrganization } from "../../organizations/index.ts";
-import { hasInvoices } from "../invoices/store.ts";
+import { PDF } from "../invoices/pdf/content.ts";
+import { findInvoice, hasInvoices } from "../invoices/store.ts";
+import { XML } from "../invoices/xml.ts";
+import { toPdfOfCreditNote, toXmlOfCreditNote } from "./document.ts";
 import { issueCreditNote } from "./issue.ts";
 import { presentCreditNote, presentCreditNoteSummary } from "./present.ts";
-import { createCreditNoteBody, creditNotePage, creditNoteRecord } from "./schema.ts";
-import { findCreditNote, listAllCreditNotes, listCreditNotes, readCreditNoteLines } from "./store.ts";
+import { createCreditNoteBody, creditNotePage, creditNoteRecord, MAX_XML_LENGTH } from "./schema.ts";
+import {
+  type CreditNote,
+  type CreditNoteLine,
+  findCreditNote,
+  listAllCreditNotes,
+  listCreditNotes,
+  readCreditNoteLines,
+} from "./store.ts";
 
 const tag = "Billing";
 const ADMIN_TAG = "Platform administration";
 const COLLECTION = "/api/v1/organizations/{orgID}/billing/credit-notes";
+const FORMS = [JSON_TYPE, XML, PDF] as const;
 
 /** Operations on credit notes. */
 export function addCreditNoteRoutes(router: Router, deps: Deps): void {
@@ -84,13 +99,40 @@ function addReads(router: Router, deps: Deps): void {
       operationId: "getCreditNote",
       tag,
       summary: "Get a credit note",
+      description:
+        "With `Accept: application/xml`, the electronic credit note (EN 16931), which refers to its invoice; with `Accept: application/pdf`, a document with it inside (Factur-X).",
       access: "billing:read",
-      responses: { 200: { description: "The credit note with its lines.", body: creditNoteRecord } },
+      responses: {
+        200: {
+          description: "The credit note with its lines.",
+          body: creditNoteRecord,
+          files: [
+            {
+              mediaType: XML,
+              description: "The credit note of EN 16931, in the syntax UN/CEFACT Cross Industry Invoice.",
+              maxLength: MAX_XML_LENGTH,
+              example: '<?xml version="1.0" encoding="UTF-8"?>',
+            },
+            {
+              mediaType: PDF,
+              isBinary: true,
+              description: "The credit note for people, with the XML inside (Factur-X, PDF/A-3a).",
+              maxLength: MAX_READ_BYTES,
+            },
+          ],
+          headers: ["Content-Disposition"],
+        },
+      },
+      errors: ["not_acceptable"],
     },
-    async (c, { orgId, params }) => {
+    async (c, { orgId, params, acquireComputation }) => {
       const note = await findCreditNote(deps.db, orgId, params.creditNoteID);
       if (note === undefined) throw notFound("credit note");
-      return c.json(presentCreditNote(note, await readCreditNoteLines(deps.db, note)), 200);
+      const form = acceptedType(c, FORMS);
+      const lines = await readCreditNoteLines(deps.db, note);
+      if (form === JSON_TYPE) return c.json(presentCreditNote(note, lines), 200);
+      if (form === PDF) await acquireComputation();
+      return (await respondDocument(c, deps, { form, note, lines })) as never;
     },
   );
 
@@ -111,4 +153,18 @@ function addReads(router: Router, deps: Deps): void {
       return c.json(toPage(rows, query.limit, presentCreditNoteSummary), 200);
     },
   );
+}
+
+async function respondDocument(
+  c: Context<HttpEnv>,
+  { db }: Deps,
+  { form, ...given }: { form: typeof XML | typeof PDF; note: CreditNote; lines: readonly CreditNoteLine[] },
+): Promise<Response> {
+  const { note } = given;
+  const invoice = await findInvoice(db, note.orgId, note.invoiceId);
+  if (invoice === undefined) throw new Error(`the invoice of credit note ${note.id} is not there`);
+  const whole = { ...given, invoice };
+  const suffix = form === PDF ? "credit-note.pdf" : "credit-note.xml";
+  const headers = { "Content-Type": form, "Content-Disposition": attachment(note.number, suffix) };
+  return c.body(form === PDF ? await toPdfOfCreditNote(whole) : toXmlOfCreditNote(whole), 200, headers);
 }

@@ -1,11 +1,10 @@
 import Builder from "fast-xml-builder";
-import { isVatId } from "../../http/contract/fields.ts";
 import { formatCents } from "../money.ts";
 import { monthOfPeriod } from "../month.ts";
 import type { InvoiceLine } from "./compose.ts";
-import { type Buyer, taxNumberOf } from "./document-columns.ts";
 import type { Invoice } from "./store.ts";
 import { exemptionReasonOf, type VatCase } from "./vat.ts";
+import { isGiven, toBuyer, toSeller } from "./xml-parties.ts";
 
 /** The media type of the electronic invoice. */
 export const XML = "application/xml";
@@ -13,12 +12,13 @@ export const XML = "application/xml";
 const NAMESPACES = {
   "@_xmlns:rsm": "urn:un:unece:uncefact:data:standard:CrossIndustryInvoice:100",
   "@_xmlns:ram": "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100",
+  "@_xmlns:qdt": "urn:un:unece:uncefact:data:standard:QualifiedDataType:100",
   "@_xmlns:udt": "urn:un:unece:uncefact:data:standard:UnqualifiedDataType:100",
 };
 /** BT-24: the core invoice, without any country's or sector's rules. */
 const SPECIFICATION = "urn:cen.eu:en16931:2017";
-/** BT-3: a commercial invoice (UNTDID 1001). */
-const COMMERCIAL_INVOICE = "380";
+/** BT-3 (UNTDID 1001). */
+const TYPES = { invoice: "380", creditNote: "381" };
 /** BT-81 (UNTDID 4461). */
 const SEPA_CREDIT_TRANSFER = "58";
 /** BT-130: one of anything (UN/ECE recommendation 20). */
@@ -49,12 +49,44 @@ interface Tax {
   percent: string | undefined;
 }
 
+/** What an electronic document says of itself: an invoice, or a credit note, whose amounts are what is given back. */
+export interface XmlDocument
+  extends Pick<
+    Invoice,
+    | "number"
+    | "issuedAt"
+    | "period"
+    | "amountCents"
+    | "vatCase"
+    | "vatBasisPoints"
+    | "vatCents"
+    | "supplier"
+    | "buyer"
+  > {
+  /** Of a credit note alone: its invoice (BG-3), and why it was issued (BT-22). */
+  credit?: { invoice: Pick<Invoice, "number" | "issuedAt">; reason: string };
+}
+
+/** A line of it. */
+export interface XmlLine {
+  name: string;
+  description?: string;
+  amountCents: bigint;
+  /** The first and the last day. */
+  days: { first: Date; last: Date };
+}
+
 /**
  * An invoice in the syntax Cross Industry Invoice (D16B) of EN 16931-1; BT and BG in comments are its terms, BR its
  * rules. It says what the stored invoice says and calculates nothing.
  */
 export function toInvoiceXml(invoice: Invoice, lines: readonly InvoiceLine[]): string {
   return builder.build(composeDocument(invoice, lines));
+}
+
+/** A credit note in the syntax of toInvoiceXml. */
+export function toCreditNoteXml(note: XmlDocument, lines: readonly XmlLine[]): string {
+  return builder.build(compose(note, lines));
 }
 
 /** Writes the document in parts, of lines that are read page by page. */
@@ -69,16 +101,22 @@ export async function* toXmlTexts(
   const tax = toTax(invoice);
   let position = 0;
   for await (const lines of pages) {
-    const items = lines.map((line) => toLine(line, ++position, tax));
+    const items = lines.map((line) => toItem(toLine(line), ++position, tax));
     yield builder.build({ [LINE_ITEM]: items });
   }
   yield around.slice(end);
 }
 
-/** The elements of that invoice, as fast-xml-builder takes them. */
+/** The elements of an invoice, as fast-xml-builder takes them. */
 export function composeDocument(invoice: Invoice, lines: readonly InvoiceLine[]): object {
-  const tax = toTax(invoice);
-  const { reference, purchaseOrder } = invoice.buyer;
+  return compose(invoice, lines.map(toLine));
+}
+
+function compose(document: XmlDocument, lines: readonly XmlLine[]): object {
+  const tax = toTax(document);
+  const { credit } = document;
+  const { reference, purchaseOrder } = document.buyer;
+  const isTaxed = tax.code !== NOT_SUBJECT;
   return {
     "?xml": { "@_version": "1.0", "@_encoding": "UTF-8" },
     "rsm:CrossIndustryInvoice": {
@@ -87,33 +125,30 @@ export function composeDocument(invoice: Invoice, lines: readonly InvoiceLine[])
         "ram:GuidelineSpecifiedDocumentContextParameter": { "ram:ID": SPECIFICATION },
       },
       "rsm:ExchangedDocument": {
-        "ram:ID": invoice.number,
-        "ram:TypeCode": COMMERCIAL_INVOICE,
-        "ram:IssueDateTime": toDate(invoice.issuedAt),
+        "ram:ID": document.number,
+        "ram:TypeCode": credit === undefined ? TYPES.invoice : TYPES.creditNote,
+        "ram:IssueDateTime": toDate(document.issuedAt),
+        ...(credit !== undefined && { "ram:IncludedNote": { "ram:Content": credit.reason } }),
       },
       "rsm:SupplyChainTradeTransaction": {
-        [LINE_ITEM]: lines.map((line, index) => toLine(line, index + 1, tax)),
+        [LINE_ITEM]: lines.map((line, index) => toItem(line, index + 1, tax)),
         "ram:ApplicableHeaderTradeAgreement": {
           ...(isGiven(reference) && { "ram:BuyerReference": reference }),
-          "ram:SellerTradeParty": toSeller(invoice.supplier, tax),
-          "ram:BuyerTradeParty": toBuyer(invoice.buyer, tax),
+          "ram:SellerTradeParty": toSeller(document.supplier, isTaxed),
+          "ram:BuyerTradeParty": toBuyer(document.buyer, isTaxed),
           ...(isGiven(purchaseOrder) && {
             "ram:BuyerOrderReferencedDocument": { "ram:IssuerAssignedID": purchaseOrder },
           }),
         },
         "ram:ApplicableHeaderTradeDelivery": {
           "ram:ActualDeliverySupplyChainEvent": {
-            "ram:OccurrenceDateTime": toDate(lastDayOf(invoice.period)),
+            "ram:OccurrenceDateTime": toDate(lastDayOf(document.period)),
           },
         },
-        "ram:ApplicableHeaderTradeSettlement": toSettlement(invoice, tax),
+        "ram:ApplicableHeaderTradeSettlement": toSettlement(document, tax),
       },
     },
   };
-}
-
-function isGiven(text: string | null | undefined): text is string {
-  return text !== null && text !== undefined;
 }
 
 const builder = new Builder({
@@ -122,18 +157,28 @@ const builder = new Builder({
   tagValueProcessor: toXmlText,
 });
 
+function toLine(line: InvoiceLine): XmlLine {
+  return {
+    name: line.clusterName === null ? line.resourceType : `${line.resourceType}, ${line.clusterName}`,
+    description: `${line.unitPriceEUR} EUR for a unit and month, ${line.unitSeconds} unit seconds`,
+    amountCents: line.amountCents,
+    days: daysOfLine(line),
+  };
+}
+
 /** BG-25. A negative amount is a negative quantity, for no price is below 0 (BR-27). */
-function toLine(line: InvoiceLine, position: number, tax: Tax) {
-  const isNegative = line.amountCents < 0n;
-  const amount = formatCents(isNegative ? -line.amountCents : line.amountCents);
+function toItem({ name, description, amountCents, days }: XmlLine, position: number, tax: Tax) {
+  const isNegative = amountCents < 0n;
   return {
     "ram:AssociatedDocumentLineDocument": { "ram:LineID": String(position) },
     "ram:SpecifiedTradeProduct": {
-      "ram:Name": line.clusterName === null ? line.resourceType : `${line.resourceType}, ${line.clusterName}`,
-      "ram:Description": `${line.unitPriceEUR} EUR for a unit and month, ${line.unitSeconds} unit seconds`,
+      "ram:Name": name,
+      ...(description !== undefined && { "ram:Description": description }),
     },
     "ram:SpecifiedLineTradeAgreement": {
-      "ram:NetPriceProductTradePrice": { "ram:ChargeAmount": amount },
+      "ram:NetPriceProductTradePrice": {
+        "ram:ChargeAmount": formatCents(isNegative ? -amountCents : amountCents),
+      },
     },
     "ram:SpecifiedLineTradeDelivery": {
       "ram:BilledQuantity": { "@_unitCode": ONE, "#text": isNegative ? "-1" : "1" },
@@ -144,66 +189,12 @@ function toLine(line: InvoiceLine, position: number, tax: Tax) {
         "ram:CategoryCode": tax.code,
         ...(tax.percent !== undefined && { "ram:RateApplicablePercent": tax.percent }),
       },
-      "ram:BillingSpecifiedPeriod": toLinePeriod(line),
+      "ram:BillingSpecifiedPeriod": toPeriod(days),
       "ram:SpecifiedTradeSettlementLineMonetarySummation": {
-        "ram:LineTotalAmount": formatCents(line.amountCents),
+        "ram:LineTotalAmount": formatCents(amountCents),
       },
     },
   };
-}
-
-/**
- * BG-4: its VAT id is BT-31, another tax number BT-32. Where no VAT id may stand (BR-O-02) or there is none, its number
- * is its identifier (BR-CO-26).
- */
-function toSeller(party: Invoice["supplier"], { code }: Tax) {
-  const isTaxed = code !== NOT_SUBJECT;
-  const [vatId, taxNumber] = [vatIdOf(party), taxNumberOf(party)];
-  const registrations = [
-    ...(isTaxed && vatId !== null ? [toRegistration("VA", vatId)] : []),
-    ...(taxNumber === null ? [] : [toRegistration("FC", taxNumber)]),
-  ];
-  const identifier = isTaxed && vatId !== null ? null : (vatId ?? taxNumber);
-  return toParty(party, { identifier, registrations });
-}
-
-/**
- * BG-7: its VAT id is BT-48, unless nothing is subject to VAT (BR-O-02). EN 16931 has no field for another tax number
- * of a buyer but the identifier (BT-46).
- */
-function toBuyer(party: Buyer, { code }: Tax) {
-  const vatId = code === NOT_SUBJECT ? null : vatIdOf(party);
-  const registrations = vatId === null ? [] : [toRegistration("VA", vatId)];
-  return toParty(party, { identifier: taxNumberOf(party), registrations });
-}
-
-function toParty(
-  party: Omit<Buyer, "vatId" | "taxNumber">,
-  { identifier, registrations }: { identifier: string | null; registrations: readonly object[] },
-) {
-  return {
-    ...(identifier !== null && { "ram:ID": identifier }),
-    "ram:Name": party.name,
-    "ram:PostalTradeAddress": {
-      ...(party.postalCode !== null && { "ram:PostcodeCode": party.postalCode }),
-      ...(party.street !== null && { "ram:LineOne": party.street }),
-      ...(party.city !== null && { "ram:CityName": party.city }),
-      "ram:CountryID": party.country,
-    },
-    ...(party.email !== null && {
-      "ram:URIUniversalCommunication": { "ram:URIID": { "@_schemeID": "EM", "#text": party.email } },
-    }),
-    ...(registrations.length > 0 && { "ram:SpecifiedTaxRegistration": registrations }),
-  };
-}
-
-function toRegistration(scheme: "VA" | "FC", number: string) {
-  return { "ram:ID": { "@_schemeID": scheme, "#text": number } };
-}
-
-/** The VAT id of a party; null for a number of another form. */
-function vatIdOf({ vatId }: { vatId?: string | null | undefined }): string | null {
-  return isGiven(vatId) && isVatId(vatId) ? vatId : null;
 }
 
 /** BG-16 and BG-17. */
@@ -221,16 +212,16 @@ function toPaymentMeans({ name, bank }: Invoice["supplier"]) {
   };
 }
 
-/** BT-83, BG-16, BG-23, BG-14, BT-20 and BG-22. */
+/** BT-83, BG-16, BG-23, BG-14, BT-20, BG-22 and BG-3. Of a credit note nothing is to be transferred to the supplier. */
 function toSettlement(
-  { number, period, amountCents, vatCents, supplier }: Invoice,
+  { number, period, amountCents, vatCents, supplier, credit }: XmlDocument,
   { code, reason, reasonCode, percent }: Tax,
 ) {
   const [net, vat, total] = [amountCents, vatCents, amountCents + vatCents].map(formatCents);
   return {
-    "ram:PaymentReference": number,
+    ...(credit === undefined && { "ram:PaymentReference": number }),
     "ram:InvoiceCurrencyCode": "EUR",
-    ...toPaymentMeans(supplier),
+    ...(credit === undefined && toPaymentMeans(supplier)),
     "ram:ApplicableTradeTax": {
       "ram:CalculatedAmount": vat,
       "ram:TypeCode": "VAT",
@@ -240,8 +231,10 @@ function toSettlement(
       ...(reasonCode !== undefined && { "ram:ExemptionReasonCode": reasonCode }),
       ...(percent !== undefined && { "ram:RateApplicablePercent": percent }),
     },
-    "ram:BillingSpecifiedPeriod": toPeriod(period),
-    "ram:SpecifiedTradePaymentTerms": { "ram:Description": "Payable on receipt." },
+    "ram:BillingSpecifiedPeriod": toPeriod(daysOfMonth(period)),
+    "ram:SpecifiedTradePaymentTerms": {
+      "ram:Description": credit === undefined ? "Payable on receipt." : "Given back by the supplier.",
+    },
     "ram:SpecifiedTradeSettlementHeaderMonetarySummation": {
       "ram:LineTotalAmount": net,
       "ram:TaxBasisTotalAmount": net,
@@ -249,10 +242,17 @@ function toSettlement(
       "ram:GrandTotalAmount": total,
       "ram:DuePayableAmount": total,
     },
+    ...(credit !== undefined && { "ram:InvoiceReferencedDocument": toReference(credit.invoice) }),
   };
 }
 
-function toTax({ vatCase, vatBasisPoints }: Invoice): Tax {
+/** BT-25 and BT-26. */
+function toReference({ number, issuedAt }: Pick<Invoice, "number" | "issuedAt">) {
+  const { "udt:DateTimeString": day } = toDate(issuedAt);
+  return { "ram:IssuerAssignedID": number, "ram:FormattedIssueDateTime": { "qdt:DateTimeString": day } };
+}
+
+function toTax({ vatCase, vatBasisPoints }: XmlDocument): Tax {
   const code = CATEGORIES[vatCase];
   // The standard category has a rate above 0 (BR-S-05).
   if (code === "S" && vatBasisPoints === 0) return { code: "Z", percent: "0.00" };
@@ -267,19 +267,17 @@ function toTax({ vatCase, vatBasisPoints }: Invoice): Tax {
 }
 
 /** BG-26: the days on which the price of the line was charged, where they are known. */
-function toLinePeriod({ period, firstDay, lastDay }: InvoiceLine) {
-  if (firstDay === null || lastDay === null) return toPeriod(period);
-  return {
-    "ram:StartDateTime": toDate(new Date(firstDay)),
-    "ram:EndDateTime": toDate(new Date(lastDay)),
-  };
+function daysOfLine({ period, firstDay, lastDay }: InvoiceLine): XmlLine["days"] {
+  if (firstDay === null || lastDay === null) return daysOfMonth(period);
+  return { first: new Date(firstDay), last: new Date(lastDay) };
 }
 
-function toPeriod(period: string) {
-  return {
-    "ram:StartDateTime": toDate(monthOfPeriod(period).start),
-    "ram:EndDateTime": toDate(lastDayOf(period)),
-  };
+function daysOfMonth(period: string): XmlLine["days"] {
+  return { first: monthOfPeriod(period).start, last: lastDayOf(period) };
+}
+
+function toPeriod({ first, last }: XmlLine["days"]) {
+  return { "ram:StartDateTime": toDate(first), "ram:EndDateTime": toDate(last) };
 }
 
 function lastDayOf(period: string): Date {

@@ -13,6 +13,7 @@ import type { DailyCost } from "../daily-costs.ts";
 import { type Buyer, type TaxNumbers, taxNumberOf } from "../document-columns.ts";
 import type { Invoice } from "../store.ts";
 import { exemptionReasonOf } from "../vat.ts";
+import type { XmlDocument } from "../xml.ts";
 
 /** The media type of the document for people. */
 export const PDF = "application/pdf";
@@ -31,9 +32,22 @@ export interface ComparedInvoice {
 }
 
 /**
- * What the pages of an invoice say, in their order. Texts are as given: a font may not have all of their characters.
+ * What the pages of an invoice or credit note say, in their order. Texts are as given: a font may not have all of their characters.
  */
-export interface InvoiceContent {
+export interface InvoiceContent extends DocumentHead {
+  title: "Invoice" | "Credit note";
+  notes: string[];
+  comparison?: AmountsTable;
+  chart: ChartSeries[];
+  /** Days of the chart: `YYYY-MM-DD`. */
+  days: string[];
+  /** The heads of the table of all lines: of the labels, and of the numbers beside them. */
+  columns: readonly string[];
+  clusters: ClusterLines[];
+}
+
+/** What invoices and credit notes say alike. */
+export interface DocumentHead {
   number: string;
   /** The first and the last day of what was used. */
   period: string;
@@ -46,12 +60,6 @@ export interface InvoiceContent {
   total: string;
   /** How the total comes about. */
   sums: { label: string; amount: string }[];
-  notes: string[];
-  comparison: AmountsTable;
-  chart: ChartSeries[];
-  /** Days of the chart: `YYYY-MM-DD`. */
-  days: string[];
-  clusters: ClusterLines[];
 }
 
 /**
@@ -90,7 +98,6 @@ const LABELS: Readonly<Record<ResourceType, string>> = {
   snapshot: "Snapshots (GiB)",
   public_ip: "Public IP address",
 };
-const PLAN_PREFIX = "plan:";
 const PACKAGES = "Packages";
 /** The kinds of charges that the first page lists separately, in its order. */
 const KINDS = [PACKAGES, ...Object.values(LABELS)];
@@ -106,25 +113,34 @@ export function* composeContent(
   previous: ComparedInvoice | undefined,
   days: readonly DailyCost[],
 ): Steps<InvoiceContent> {
-  const { amountCents, vatCents, vatBasisPoints, vatCase } = invoice;
-  const reason = exemptionReasonOf(vatCase);
+  const reason = exemptionReasonOf(invoice.vatCase);
   return {
-    number: invoice.number,
-    period: describePeriod(monthOfPeriod(invoice.period)),
-    issuedOn: dayOf(invoice.issuedAt),
-    references: describeReferences(invoice.buyer),
-    supplier: composeParty(invoice.supplier),
-    buyer: composeParty(invoice.buyer),
+    ...composeHead(invoice),
+    title: "Invoice",
+    notes: [...(reason === undefined ? [] : [reason]), ...describePayment(invoice)],
+    comparison: compare({ invoice, lines }, previous),
+    chart: composeChart(days),
+    days: days.map(({ date }) => date),
+    columns: ["Lines by cluster", "EUR per month", "unit hours", "EUR"],
+    clusters: yield* groupByCluster(lines),
+  };
+}
+
+/** What an invoice, or a credit note with the month of its invoice, says of itself. */
+export function composeHead(document: Omit<XmlDocument, "credit">): DocumentHead {
+  const { amountCents, vatCents, vatBasisPoints, buyer } = document;
+  return {
+    number: document.number,
+    period: describePeriod(monthOfPeriod(document.period)),
+    issuedOn: dayOf(document.issuedAt),
+    references: describeReferences(buyer),
+    supplier: composeParty(document.supplier),
+    buyer: composeParty(buyer),
     total: toEUR(amountCents + vatCents),
     sums: [
       { label: "Net", amount: toEUR(amountCents) },
       { label: `VAT ${formatCents(BigInt(vatBasisPoints))} %`, amount: toEUR(vatCents) },
     ],
-    notes: [...(reason === undefined ? [] : [reason]), ...describePayment(invoice)],
-    comparison: compare({ invoice, lines }, previous),
-    chart: composeChart(days),
-    days: days.map(({ date }) => date),
-    clusters: yield* groupByCluster(lines),
   };
 }
 
@@ -151,9 +167,8 @@ function describePayment({ number, supplier: { bank } }: Invoice): string[] {
   ];
 }
 
-/** What people call a resource type. */
 function labelOf(type: MeteredType): string {
-  return isPackage(type) ? `Package ${type.slice(PLAN_PREFIX.length)}` : LABELS[type];
+  return isPackage(type) ? `Package ${type.slice("plan:".length)}` : LABELS[type];
 }
 
 function composeParty(party: Omit<Buyer, "taxNumber"> & TaxNumbers): string[] {
@@ -241,8 +256,8 @@ function* groupByCluster(lines: readonly InvoiceLine[]): Steps<ClusterLines[]> {
         amount: toAmount(line.amountCents),
       });
     }
-    const name = own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? nameOf(own);
-    composed.push({ name, amount: toEUR(sumCents(own)), rows });
+    const name = own.findLast(({ clusterName }) => clusterName !== null)?.clusterName ?? own[0]?.clusterId;
+    composed.push({ name: name ?? "Shared by all clusters", amount: toEUR(sumCents(own)), rows });
   }
   return composed;
 }
@@ -261,10 +276,6 @@ function byPlace(a: InvoiceLine, b: InvoiceLine): number {
   return KINDS.indexOf(kindOf(a.resourceType)) - KINDS.indexOf(kindOf(b.resourceType));
 }
 
-function nameOf([first]: readonly InvoiceLine[]): string {
-  return first?.clusterId ?? "Shared by all clusters";
-}
-
 /** Quantity times hours, rounded down to two decimals. */
 function toHours({ resourceType, unitSeconds }: InvoiceLine): string {
   return toAmount((unitSeconds * 100n) / (SECONDS_PER_HOUR * unitSizeOf(resourceType)));
@@ -278,7 +289,8 @@ function toSigned(cents: bigint): string {
   return cents > 0n ? `+${toAmount(cents)}` : toAmount(cents);
 }
 
-function toAmount(cents: bigint): string {
+/** With two decimals and a comma between thousands. */
+export function toAmount(cents: bigint): string {
   return groupThousands(formatCents(cents));
 }
 

@@ -18,6 +18,8 @@ const HEADING_SIZE = 11;
 const PARTY_WIDTH = WIDTH * 0.55;
 /** Enough for the longest name and address that a profile may have. */
 const PARTY_LINES = 6;
+/** Enough for how to pay, and for the longest reason of a credit note. */
+const NOTE_LINES = 16;
 const MAX_CHART_HEIGHT = 200;
 const MIN_CHART_HEIGHT = 90;
 const LEGEND_COLUMNS = 3;
@@ -38,6 +40,7 @@ export function drawFirstPage(page: PdfPage, content: InvoiceContent): void {
     x: MARGIN,
     y: partiesEnd + ROW_HEIGHT,
     width: WIDTH,
+    maxLines: NOTE_LINES,
   });
   const comparisonEnd = drawComparison(page, notesEnd + SECTION_GAP, content);
   drawChart(page, comparisonEnd + SECTION_GAP, content);
@@ -49,7 +52,7 @@ function drawSupplier(page: PdfPage, { supplier: [name = "", ...address] }: Invo
   return writeRows(page, y + 3, address, { ...column, color: COLORS.muted });
 }
 
-function drawTitle(page: PdfPage, { number, issuedOn, period, references }: InvoiceContent): number {
+function drawTitle(page: PdfPage, { title, number, issuedOn, period, references }: InvoiceContent): number {
   // Beside the supplier: a reference may have 100 characters.
   const column = {
     x: MARGIN + PARTY_WIDTH,
@@ -57,7 +60,7 @@ function drawTitle(page: PdfPage, { number, issuedOn, period, references }: Invo
     maxLines: 4,
     align: "right" as const,
   };
-  page.write("Invoice", { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE, tag: "H1" });
+  page.write(title, { ...column, y: MARGIN, isBold: true, size: TITLE_SIZE, tag: "H1" });
   const dates = [`Issued on ${issuedOn}`, `Service period ${period}`];
   const rows = [`Number ${number}`, ...dates, ...references];
   return writeRows(page, MARGIN + 28, rows, column);
@@ -78,6 +81,7 @@ function drawTotal(page: PdfPage, top: number, { total, sums }: InvoiceContent):
 }
 
 function drawComparison(page: PdfPage, top: number, { comparison }: InvoiceContent): number {
+  if (comparison === undefined) return top;
   const { heading, columns, rows } = comparison;
   const label = { x: MARGIN, width: WIDTH - columns.length * COLUMN_WIDTH };
   page.begin("Table");

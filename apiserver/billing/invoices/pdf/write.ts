@@ -83,9 +83,17 @@ export async function toInvoicePdf(
   previous: ComparedInvoice | undefined,
   days: readonly DailyCost[],
 ): Promise<Buffer> {
-  fonts ??= { regular: readFont("DejaVuSans"), bold: readFont("DejaVuSans-Bold") };
+  const { invoice, lines } = one;
   const content = await runInTurns(composeContent(one, previous, days));
-  const { issuedAt } = one.invoice;
+  return writeFacturX(content, { issuedAt: invoice.issuedAt, xml: toXmlTexts(invoice, toPages(lines)) });
+}
+
+/** A document that says what `content` says to people, and what `xml` says to programs. See toInvoicePdf. */
+export async function writeFacturX(
+  content: InvoiceContent,
+  { issuedAt, xml }: { issuedAt: Date; xml: AsyncIterable<string> },
+): Promise<Buffer> {
+  fonts ??= { regular: readFont("DejaVuSans"), bold: readFont("DejaVuSans-Bold") };
   const document = new PDFDocument({
     size: "A4",
     margin: MARGIN,
@@ -98,7 +106,7 @@ export async function toInvoicePdf(
     // No font of PDF itself, which PDF/A does not permit.
     font: null as never,
     info: {
-      Title: `Invoice ${content.number}`,
+      Title: `${content.title} ${content.number}`,
       Creator: "Marina",
       CreationDate: issuedAt,
       ModDate: issuedAt,
@@ -109,7 +117,7 @@ export async function toInvoicePdf(
   for (const name of ["regular", "bold"] as const) document.registerFont(name, fonts[name].font as never);
   document.font("regular");
   document.appendXML(FACTUR_X_METADATA);
-  await embedXml(document, one);
+  await embedXml(document, xml, issuedAt);
   const page = new PdfPage(document, fonts);
   drawFirstPage(page, content);
   const pages = layOutLines(content);
@@ -127,8 +135,8 @@ export async function toInvoicePdf(
     await setImmediate();
     page.next();
     // The table has its header once, however many pages it takes.
-    if (index === 0) drawRow(page, () => drawHeader(page, "TH"));
-    else drawHeader(page, "artifact");
+    if (index === 0) drawRow(page, () => drawHeader(page, content, "TH"));
+    else drawHeader(page, content, "artifact");
     for (const draw of rows) drawRow(page, () => draw(page));
     drawFooter(count + index);
   }
@@ -148,17 +156,17 @@ const XML_LINES = 50;
  */
 async function embedXml(
   document: InstanceType<typeof PDFDocument>,
-  { invoice, lines }: InvoiceWithLines,
+  texts: AsyncIterable<string>,
+  at: Date,
 ): Promise<void> {
   const hash = createHash("md5");
   const parts: Buffer[] = [];
-  for await (const text of toXmlTexts(invoice, toPages(lines))) {
+  for await (const text of texts) {
     const part = Buffer.from(text);
     hash.update(part);
     parts.push(part);
   }
   const xml = Buffer.concat(parts);
-  const at = invoice.issuedAt;
   // pdfkit writes a String object as a text, and a string as a name.
   const file = document.ref({
     Type: "EmbeddedFile",
@@ -206,7 +214,7 @@ function drawPageNumber(
 ): void {
   const y = PAGE_HEIGHT - MARGIN - 10;
   const placement = { x: MARGIN, y, width: WIDTH, color: COLORS.muted, tag: "artifact" } as const;
-  page.write(`Invoice ${content.number}`, placement);
+  page.write(`${content.title} ${content.number}`, placement);
   page.write(`Page ${number} of ${total}`, { ...placement, align: "right" });
 }
 
@@ -234,9 +242,13 @@ function drawRow(page: PdfPage, draw: () => void): void {
   page.end();
 }
 
-function drawHeader(page: PdfPage, tag: "TH" | "artifact"): void {
-  page.write("Lines by cluster", { x: MARGIN, y: MARGIN, width: LABEL_WIDTH, isBold: true, tag });
-  drawNumbers(page, MARGIN, ["EUR per month", "unit hours", "EUR"], tag);
+function drawHeader(
+  page: PdfPage,
+  { columns: [heading = "", ...numbers] }: InvoiceContent,
+  tag: "TH" | "artifact",
+): void {
+  page.write(heading, { x: MARGIN, y: MARGIN, width: LABEL_WIDTH, isBold: true, tag });
+  drawNumbers(page, MARGIN, numbers, tag);
   page.rule(MARGIN + ROW_HEIGHT);
 }
 
@@ -251,7 +263,8 @@ function drawLine(
   y: number,
   { label, unitPrice, quantity, amount }: ClusterLines["rows"][number],
 ): void {
-  page.write(label, { x: MARGIN + 10, y, width: LABEL_WIDTH - 10, tag: "TD" });
+  const width = unitPrice === "" && quantity === "" ? WIDTH - COLUMN_WIDTH : LABEL_WIDTH;
+  page.write(label, { x: MARGIN + 10, y, width: width - 10, tag: "TD" });
   drawNumbers(page, y, [unitPrice, quantity, amount], "TD");
 }
 

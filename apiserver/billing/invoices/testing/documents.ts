@@ -1,3 +1,4 @@
+import type { WholeCreditNote } from "../../credit-notes/document.ts";
 import { TEST_SUPPLIER } from "../../testing.ts";
 import type { InvoiceLine } from "../compose.ts";
 import type { Invoice } from "../store.ts";
@@ -61,4 +62,25 @@ export function aLine(line: Partial<InvoiceLine> = {}): InvoiceLine {
     lastDay: null,
     ...line,
   } as InvoiceLine;
+}
+
+/** A credit note on that invoice, of two lines. */
+export function aCreditNote(
+  terms: InvoiceTerms,
+  changes: Partial<WholeCreditNote["note"]> = {},
+): WholeCreditNote {
+  const invoice = anInvoice(13_000n, terms);
+  const note = {
+    ...anInvoice(1300n, terms),
+    invoiceId: invoice.id,
+    number: "M-CN-2026-000001",
+    issuedAt: new Date("2026-11-14T09:30:00Z"),
+    reason: "The control plane could not be reached.",
+    ...changes,
+  };
+  const lines = [
+    { description: "vCPU of 14 October", amountCents: 1000n },
+    { description: `${"Ærø & <Łódź> ".repeat(12)}${"w".repeat(98)}`, amountCents: 300n },
+  ];
+  return { note, lines, invoice };
 }

@@ -10,10 +10,11 @@ import {
   judgeFolder,
   readRules,
 } from "../../../../e2e/contract/invoices/mustang.ts";
+import { toPdfOfCreditNote, toXmlOfCreditNote, type WholeCreditNote } from "../../credit-notes/document.ts";
 import { CODE_LISTS } from "../code-lists.ts";
 import { toInvoicePdf } from "../pdf/write.ts";
 import { toInvoiceXml } from "../xml.ts";
-import { aLine, anInvoice, type InvoiceTerms } from "./documents.ts";
+import { aCreditNote, aLine, anInvoice, type InvoiceTerms } from "./documents.ts";
 
 const lines = [
   aLine({ amountCents: 10_000n }),
@@ -129,6 +130,37 @@ const VALID: readonly (readonly [what: string, write: () => string | Promise<Buf
   ],
 ];
 
+const CREDIT_NOTES: readonly (readonly [what: string, note: () => WholeCreditNote])[] = [
+  ["in the supplier's country", () => aCreditNote({ ...DOMESTIC, vatCents: 247n })],
+  [
+    "under reverse charge, with the references of its buyer",
+    () =>
+      aCreditNote({
+        vatCase: "reverse_charge",
+        country: "FR",
+        vatId: "FR40303265045",
+        reference: "Department 7",
+        purchaseOrder: "PO-1",
+      }),
+  ],
+  ["outside the EU", () => aCreditNote({ vatCase: "outside_eu", country: "US" })],
+  [
+    "at a rate of 0, for a long reason",
+    () => aCreditNote({ vatCase: "domestic" }, { reason: "ab ".repeat(333) }),
+  ],
+  [
+    "whose VAT makes that of all notes on its invoice exact",
+    () => aCreditNote({ ...DOMESTIC, vatCents: 248n }),
+  ],
+  [
+    "of 100 lines",
+    () => {
+      const line = { description: "word ".repeat(50), amountCents: 13n };
+      return { ...aCreditNote({ vatCase: "domestic" }), lines: Array.from({ length: 100 }, () => line) };
+    },
+  ],
+];
+
 const folder = mkdtempSync(join(tmpdir(), "marina-invoices-"));
 const written = new Map<string, string>();
 let jar: string;
@@ -141,7 +173,12 @@ beforeAll(async () => {
   const judged = join(folder, "judged");
   mkdirSync(judged);
   issued = await copyIssuedDocuments(judged);
-  for (const [what, write] of VALID) written.set(what, writeDocument(judged, await write()));
+  for (const [what, write] of VALID) written.set(`invoice ${what}`, writeDocument(judged, await write()));
+  for (const [what, compose] of CREDIT_NOTES) {
+    const note = compose();
+    written.set(`note ${what}`, writeDocument(judged, Buffer.from(await toPdfOfCreditNote(note))));
+    written.set(`XML of ${what}`, writeDocument(judged, toXmlOfCreditNote(note)));
+  }
   verdicts = await judgeFolder(jar, judged);
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -181,9 +218,14 @@ async function expectValid(file: string): Promise<void> {
   expect(await findInvoiceFaults(jar, file)).toEqual([]);
 }
 
-test.each(VALID)("an invoice %s is valid", (what) => expectValid(written.get(what) ?? ""));
+test.each(VALID)("an invoice %s is valid", (what) => expectValid(written.get(`invoice ${what}`) ?? ""));
 
-test("every invoice that an integration test issues is valid", async () => {
+test.each(CREDIT_NOTES)("a credit note %s is valid, by itself and in its document", async (what) => {
+  await expectValid(written.get(`note ${what}`) ?? "");
+  await expectValid(written.get(`XML of ${what}`) ?? "");
+});
+
+test("every invoice and credit note that an integration test issues is valid", async () => {
   expect(issued.length).toBeGreaterThan(10);
   for (const file of issued) await expectValid(join(folder, "judged", file));
 });
