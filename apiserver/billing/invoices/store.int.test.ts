@@ -1,13 +1,16 @@
+import { Hono } from "hono";
 import { beforeAll, expect, test } from "vitest";
 import { setUp } from "../../../e2e/testing/set-up.ts";
 import { positionToCursor } from "../../http/contract/page.ts";
+import type { HttpEnv } from "../../http/env.ts";
 import { startTestApp, type TestResponse } from "../../testing/app.ts";
 import { insertTestInvoice } from "../testing.ts";
 import type { InvoiceLine } from "./compose.ts";
 import { FOCUS_CSV } from "./focus.ts";
 import { readAmountsByType, readInvoiceLines } from "./line-store.ts";
+import { respondInvoice } from "./respond.ts";
 import { MAX_LINES } from "./schema.ts";
-import { findInvoice, insertInvoiceLines } from "./store.ts";
+import { findAnyInvoice, findInvoice, insertInvoiceLines } from "./store.ts";
 import { aLine } from "./testing/documents.ts";
 
 const COUNT = MAX_LINES + 1;
@@ -81,4 +84,25 @@ test("the amounts of an invoice by resource type are the sums of its lines", asy
   expect(await readAmountsByType(api.deps.db, invoice)).toEqual([
     { resourceType: "control_plane", amountCents: 100n * BigInt(COUNT) },
   ]);
+});
+
+test("the PDF of an invoice and the JSON of more than 1,000 lines wait for a slot to compute in, other forms do not", async () => {
+  const { db } = api.deps;
+  const waited: string[] = [];
+  const app = new Hono<HttpEnv>().get("/:id", async (c) => {
+    const invoice = await findAnyInvoice(db, c.req.param("id"));
+    const acquireComputation = async () => void waited.push(c.req.header("accept") ?? "");
+    return respondInvoice(c, api.deps, { invoice, acquireComputation });
+  });
+  const addInvoice = async (count: number) => {
+    const added = await insertTestInvoice(db, await api.createOrganization());
+    await db.transaction((tx) => insertInvoiceLines(tx, added, LINES.slice(0, count)));
+    return added;
+  };
+  const [quick, long] = [await addInvoice(1000), await addInvoice(1001)];
+  const forms = ["application/json", "text/csv", FOCUS_CSV, "application/xml", "application/pdf"];
+  for (const accept of forms) await app.request(`/${quick}`, { headers: { accept } });
+  expect(waited).toEqual(["application/pdf"]);
+  for (const accept of forms) await app.request(`/${long}`, { headers: { accept } });
+  expect(waited).toEqual(["application/pdf", "application/json", "application/pdf"]);
 });
