@@ -1,5 +1,35 @@
-import { expect, test } from "vitest";
-import { canonicalJson } from "./run-once.ts";
+import type { Context } from "hono";
+import { describe, expect, test } from "vitest";
+import type { HttpEnv } from "../env.ts";
+import { ApiError, invalidField, notFound } from "../errors.ts";
+import { canonicalJson, runOnce } from "./run-once.ts";
+import type { IdempotencyStore } from "./store.ts";
+
+describe("the Idempotency-Key of a request that", () => {
+  test.each<[string, unknown, string]>([
+    ["the caller has no right to any more", new ApiError("forbidden", ""), "release"],
+    ["names what is gone by now", notFound("organization"), "release"],
+    ["is refused for what stays so", new ApiError("already_exists", ""), "complete"],
+    ["may be repeated later", new ApiError("conflict", "", { retryAfterSeconds: 5 }), "release"],
+    ["is refused for its body", invalidField("name", "required", ""), "forget"],
+    ["meets a backend that is down", new ApiError("dependency_unavailable", ""), "release"],
+    ["fails", new Error("unexpected"), "release"],
+  ])("%s keeps the refusal only if a repeated request would get it too", async (_case, error, end) => {
+    const ended: string[] = [];
+    const note = (how: string) => async () => void ended.push(how);
+    const store: IdempotencyStore = {
+      claim: async ({ id, objectName }) => ({ outcome: "run", id, objectName, resumed: false }),
+      complete: note("complete"),
+      release: note("release"),
+      forget: note("forget"),
+    };
+    const request = { scope: "user:1 POST /x", userId: "1", key: "key", body: {} };
+    const run = () => Promise.reject(error);
+    // Only a replay uses the context.
+    await expect(runOnce({} as Context<HttpEnv>, store, request, {}, run)).rejects.toBe(error);
+    expect(ended).toEqual([end]);
+  });
+});
 
 test.each([
   ['{"a":1,"b":{"c":[1,{"x":1,"y":2}]}}', ' { "b" : {"c":[1.0, {"y":2,"x":1}]}, "a":1e0 } '],

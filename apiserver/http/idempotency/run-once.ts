@@ -4,7 +4,7 @@ import type { ContentfulStatusCode, StatusCode } from "hono/utils/http-status";
 import { createId } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { HttpEnv } from "../env.ts";
-import { ApiError } from "../errors.ts";
+import { ApiError, type ErrorCode } from "../errors.ts";
 import type { IdempotencyClaim, IdempotencyStore, StoredResponse } from "./store.ts";
 
 declare const RAN_ONCE: unique symbol;
@@ -47,12 +47,17 @@ interface KeyedRequest {
 }
 
 const KEPT_HEADERS = ["content-type", "location", "etag", "retry-after"];
+/**
+ * Refusals of the caller's right and of what the path names. A request gets them before its key is claimed, which stores
+ * nothing; found under the lock of the effect, they are not stored either: a right can be given back.
+ */
+const NEVER_STORED: ReadonlySet<ErrorCode> = new Set(["forbidden", "not_found"]);
 const KEY_PATTERN = /^[\x21-\x7e]{1,255}$/;
 
 /**
  * Runs a POST at most once per key and replays its response; without a key it just runs. Stored are 2xx responses and
- * refusals that waiting does not change; a 5xx, or one with Retry-After, leaves only id and name, and a refused body
- * nothing: its key can be sent again with a corrected one.
+ * refusals that waiting does not change; a 5xx, a 403, a 404, or one with Retry-After leaves only id and name, and a
+ * refused body nothing: its key can be sent again with a corrected one.
  */
 export async function runOnce<T extends Response>(
   c: Context<HttpEnv>,
@@ -103,10 +108,11 @@ async function completeFailure(
   claim: IdempotencyClaim,
   error: unknown,
 ): Promise<void> {
-  if (error instanceof ApiError && error.code === "validation_failed") return store.forget(claim);
-  const isFinal = error instanceof ApiError && error.status < 500 && error.retryAfterSeconds === undefined;
+  if (!(error instanceof ApiError)) return store.release(claim);
+  const { code, message, details, retryAfterSeconds } = error;
+  if (code === "validation_failed") return store.forget(claim);
+  const isFinal = error.status < 500 && retryAfterSeconds === undefined && !NEVER_STORED.has(code);
   if (!isFinal) return store.release(claim);
-  const { code, message, details } = error;
   const body = JSON.stringify({ code, message, details });
   await store.complete(claim, { status: error.status, headers: {}, body });
 }
