@@ -137,6 +137,7 @@ export function createApp(deps: Deps, parts: AppParts): Hono<HttpEnv> {
         );
         return membership;
       },
+      lockOrganization,
     },
     db: deps.db,
     idempotency: createIdempotencyStore(deps.db, limits.maxIdempotencyKeysPerUser),

@@ -2,21 +2,15 @@ import { QUOTA_NAMES, type QuotaName } from "../../shared/crd/quota.ts";
 import { recordAudit } from "../audit/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Author } from "../http/authentication/principal.ts";
-import { lockOrganization, type Quotas, readQuotas, updateQuotas } from "../organizations/index.ts";
+import { type Quotas, updateQuotas } from "../organizations/index.ts";
 import { presentLimits } from "./present.ts";
 import type { QuotaScope } from "./store.ts";
 
 /** Limits to set; null is the default, `undefined` leaves one unchanged. */
 export type QuotaChange = { [Name in QuotaName]?: number | null | undefined };
 
-/** The quotas, under the organization's row lock. Throws 404 and 409. */
-export async function lockQuotas(tx: Queryable, { orgId, defaults }: QuotaScope): Promise<Quotas> {
-  await lockOrganization(tx, orgId);
-  return readQuotas(tx, orgId, defaults);
-}
-
 /**
- * Sets limits of an organization, which the operator reads from the organization's Namespace. A limit below what is in
+ * Sets limits of a locked organization, which the operator reads from the organization's Namespace. A limit below what is in
  * use stops nothing that runs: it only refuses growth.
  */
 export async function setQuotas(

@@ -4,8 +4,8 @@ import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
-import { ensureNamespaceSoon, requireOrganization } from "../organizations/index.ts";
-import { lockQuotas, type QuotaChange, setQuotas } from "./changes.ts";
+import { ensureNamespaceSoon, readQuotas, requireOrganization } from "../organizations/index.ts";
+import { type QuotaChange, setQuotas } from "./changes.ts";
 import { presentQuotas, quotasTag } from "./present.ts";
 import { quotasRecord, type StoreQuotas, setQuotasBody } from "./schema.ts";
 import { readQuotasAndUse } from "./store.ts";
@@ -95,7 +95,8 @@ export function addQuotaRoutes(router: Router, deps: Deps, hooks: QuotaHooks): v
       const body = await readBody();
       const scope = { orgId: orgID, defaults };
       const quotas = await change({
-        lock: (tx) => lockQuotas(tx, scope),
+        // Locked with its organization by the confirmation.
+        lock: (tx) => readQuotas(tx, orgID, defaults),
         tag: ({ version }) => versionTag(version),
         fixed: () => ({ org_id: orgID }),
         apply: (tx, before) => setQuotas(tx, author, { ...scope, before }, toChange(body)),

@@ -11,12 +11,7 @@ import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Author } from "../http/authentication/principal.ts";
 import { ApiError } from "../http/errors.ts";
-import {
-  ensureInventory,
-  ensureNamespace,
-  lockOrganization,
-  organizationNamespace,
-} from "../organizations/index.ts";
+import { ensureInventory, ensureNamespace, organizationNamespace } from "../organizations/index.ts";
 import { auditStorageQuota } from "./present.ts";
 import { readStorageQuota, type StorageQuota, updateStorageQuota } from "./store.ts";
 
@@ -30,14 +25,8 @@ interface StorageQuotaChange {
   usedBytes: number | null;
 }
 
-/** The storage quota, under the organization's row lock. Throws 404 and 409. */
-export async function lockStorageQuota(tx: Queryable, orgId: string): Promise<StorageQuota> {
-  await lockOrganization(tx, orgId);
-  return readStorageQuota(tx, orgId);
-}
-
 /**
- * Sets the storage quota of an organization. Throws 409 quota_below_usage for a lower limit than before that is below what
+ * Sets the storage quota of a locked organization. Throws 409 quota_below_usage for a lower limit than before that is below what
  * is stored. That check is advisory: it is skipped without a figure, and what is stored may grow meanwhile.
  */
 export async function setStorageQuota(

@@ -3,7 +3,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, versionTag } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
-import { lockStorageQuota, publishStorageQuotaSoon, setStorageQuota } from "./changes.ts";
+import { publishStorageQuotaSoon, setStorageQuota } from "./changes.ts";
 import { observeStorage } from "./observed.ts";
 import { presentStorageQuota, storageQuotaTag } from "./present.ts";
 import { setStorageQuotaBody, storageQuotaRecord } from "./schema.ts";
@@ -79,7 +79,8 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       const observed = await observeStorage(deps, orgID);
       const { usedBytes } = observed;
       const quota = await change({
-        lock: (tx) => lockStorageQuota(tx, orgID),
+        // Locked with its organization by the confirmation.
+        lock: (tx) => readStorageQuota(tx, orgID),
         tag: ({ version }) => versionTag(version),
         apply: (tx, before) =>
           setStorageQuota(tx, author, { orgId: orgID, before, configuredGB, defaultGB, usedBytes }),

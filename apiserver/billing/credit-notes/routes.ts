@@ -47,6 +47,7 @@ function addCreate(router: Router, deps: Deps): void {
       description:
         "Gives back a part of an invoice, or all of it. An issued credit note cannot be changed. Send an Idempotency-Key, so that a repeated request gives nothing back twice.",
       access: "platform-admin",
+      outlivesOrganization: true,
       body: createCreditNoteBody,
       responses: {
         201: { description: "Issued.", body: creditNoteRecord, headers: ["Location"] },

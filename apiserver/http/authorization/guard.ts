@@ -38,6 +38,8 @@ export interface AccessControl {
    * that is deleted or being deleted.
    */
   lockMembership(tx: Queryable, principal: Principal, orgId: string): Promise<Membership | undefined>;
+  /** Takes the same lock for the platform's staff, who are no members. Throws the same 404 and 409. */
+  lockOrganization(tx: Queryable, orgId: string): Promise<unknown>;
 }
 
 /** Whether an operation needs a membership of the organization in its path. */

@@ -70,6 +70,7 @@ function createRouter(role: Role | undefined, steps: string[]): Router {
       return role === undefined ? undefined : makeMembership(orgId, role);
     },
     lockMembership: () => Promise.reject(new Error("no transactions here")),
+    lockOrganization: () => Promise.reject(new Error("no transactions here")),
   };
   const app = new OpenAPIHono<HttpEnv>();
   app.use(observe(createLogger({ name: "x", level: "silent" }), new Registry()));

@@ -29,8 +29,8 @@ export interface Caller<C = unknown> {
   author: Author;
   /**
    * Confirms the right to this request, as the first statement of its change's transaction, which then holds the lock of the
-   * organization's row. Throws what `confirmAccess` throws. Of an operation outside an organization it confirms nothing: the
-   * credential was checked when it came.
+   * organization's row. Throws what `confirmAccess` throws. Of the platform's staff, whose credential was checked when it came,
+   * it confirms that the organization in the path is not deleted; outside an organization it confirms nothing.
    */
   confirm: (tx: Transaction) => Promise<C>;
   /** Undefined for what was authorized before: it waits for no request. */
@@ -158,8 +158,12 @@ export function createCall(
   if (principal === undefined) throw new Error(`${operation.operationId} authenticates no caller`);
   const author = toAuthor(c, operation, principal);
   const membership = c.get("membership");
-  if (membership === undefined)
-    return createSignedInCall(router, operation, c, { author, confirm: async () => undefined, slot }, slot);
+  if (membership === undefined) {
+    const orgId = operation.outlivesOrganization === true ? undefined : c.req.param("orgID");
+    const confirm = async (tx: Queryable) =>
+      orgId === undefined ? undefined : router.access.lockOrganization(tx, orgId);
+    return createSignedInCall(router, operation, c, { author, confirm, slot }, slot);
+  }
 
   const required: Permission[] = [];
   const caller: Caller<ConfirmedAccess> = {

@@ -103,6 +103,8 @@ export interface Operation<
   access: A;
   /** The stricter quota that its requests are counted in besides; most follow from `access`: see rate-limit.ts. */
   rateClass?: RateClass;
+  /** An operation of the platform's staff on what outlives the organization in its path, such as an invoice. */
+  outlivesOrganization?: true;
   /** A one-use ticket in the query parameter `ticket` stands in for an Authorization header. */
   acceptsTicket?: true;
   /** Schemas of the path parameters that are not UUIDs. */
