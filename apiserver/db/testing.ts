@@ -34,6 +34,33 @@ export async function countLockWaits(sql: postgres.Sql): Promise<number> {
   return rows.length;
 }
 
+/** How many rows each table has, and a digest of them, by its name. */
+export type TableDigests = Record<string, { count: number; digest: string | null }>;
+
+/**
+ * Makes one statement that digests each table but those `without` and the times at which tokens were last used.
+ */
+export async function prepareDigest(
+  sql: postgres.Sql,
+  without: readonly string[] = [],
+): Promise<(tx: postgres.TransactionSql) => Promise<TableDigests>> {
+  const tables = await sql`select c.oid::regclass::text as name from pg_class c
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1`;
+  const digests = tables.flatMap(({ name }) =>
+    without.includes(name)
+      ? []
+      : `select '${name}' as name, count(*)::int, md5(string_agg(text, ' ' order by text)) as digest
+      from (select (to_jsonb(t) - 'last_used_at')::text as text from ${name} t) all_rows`,
+  );
+  const statement = digests.join(" union all ");
+  return async (tx) => {
+    // Otherwise Postgres starts processes for each.
+    await tx`set local max_parallel_workers_per_gather = 0`;
+    const rows = await tx.unsafe(statement, [], { prepare: true });
+    return Object.fromEntries(rows.map(({ name, ...digest }) => [name, digest])) as TableDigests;
+  };
+}
+
 async function ensureTemplate(sql: postgres.Sql, adminUrl: string): Promise<string> {
   const digest = createHash("sha256").update(JSON.stringify(readJournal())).digest("hex").slice(0, 12);
   const name = `template_${digest}`;

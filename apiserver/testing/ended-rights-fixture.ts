@@ -1,36 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { TransactionSql } from "postgres";
-import { waitFor, waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
+import { waitForObjectStore } from "../../e2e/platform/stack/testing.ts";
 import { clusterKind } from "../../shared/crd/cluster.ts";
 import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { mintFor } from "../api-tokens/testing.ts";
-import { makeAccessObject } from "../cluster-accesses/testing.ts";
 import type { Sql } from "../db/client.ts";
-import { countLockWaits } from "../db/testing.ts";
+import { countLockWaits, prepareDigest, type TableDigests } from "../db/testing.ts";
 import { SCOPES } from "../http/authorization/permissions.ts";
 import { organizationNamespace } from "../organizations/namespace.ts";
-import { insertTestCredential, pushAnyImage } from "../registry/testing.ts";
-import {
-  findCluster,
-  projectObservations,
-  toProjectedCluster,
-  toProjectedNodePool,
-} from "../resources/project/index.ts";
-import { describeFile, openDesk, testStorage } from "../tickets/attachments/testing.ts";
+import { testStorage } from "../tickets/attachments/testing.ts";
 import { startTestApp, type TestApp, type TestResponse } from "./app.ts";
+import { createRecords, type EndingRequest, prepareRequest } from "./ended-rights-requests.ts";
 import {
   addPerson,
   makeOrganization,
   type Person,
   startTestIssuer,
-  type TestIssuer,
   type TestOrganization,
 } from "./issuer.ts";
-import type { DocumentedOperation } from "./operation-cases.ts";
-import { VALID_BODIES } from "./operation-cases.ts";
-
-const BYTES = Buffer.from("a log");
 
 /** An owner of the organization who loses the right to a request while it is under way. */
 export interface EndingCaller extends Person {
@@ -40,21 +27,33 @@ export interface EndingCaller extends Person {
   tokenText: string;
 }
 
+/** All that is stored, but Idempotency-Keys. */
+interface Stored {
+  rows: TableDigests;
+  objects: unknown;
+}
+
+/** The response to a request under way when a right ended, and what was stored at that end and after the response. */
+interface EndedRequest {
+  response: TestResponse;
+  before: Stored;
+  after: Stored;
+}
+
 /** An organization with a record of every kind, of which each operation has a valid request. */
 export interface EndedRightsFixture {
   api: TestApp;
   organization: TestOrganization;
   addCaller(): Promise<EndingCaller>;
+  /** A new person of the platform's staff. */
+  addStaff(): Promise<Person>;
   /**
-   * Sends a valid request as `caller` while another transaction holds the organization's row lock, runs `end` in that
-   * transaction when the request waits for the lock, and commits. `before` and `after` are all that is stored.
+   * Sends a request while another transaction holds the organization's row lock, runs `end` in that transaction when the
+   * request waits for the lock, and commits.
    */
-  endUnderWay(
-    operation: DocumentedOperation,
-    caller: EndingCaller,
-    end: (sql: Sql) => Promise<unknown>,
-    changes?: { credential?: string; body?: object },
-  ): Promise<{ response: TestResponse; before: unknown; after: unknown }>;
+  endUnderWay(request: EndingRequest, end: (sql: Sql) => Promise<unknown>): Promise<EndedRequest>;
+  /** Sends a request, runs `end` when its body is read, and sends the body then. */
+  endBeforeBody(request: EndingRequest, end: (sql: Sql) => Promise<unknown>): Promise<EndedRequest>;
   close(): Promise<void>;
 }
 
@@ -68,7 +67,13 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
   });
   const organization = await makeOrganization(api, issuer);
   const records = await createRecords(api, organization);
-  const digestRows = await prepareDigest(api.deps.sql);
+  const { sql } = api.deps;
+  const digestRows = await prepareDigest(sql, ["idempotency_keys"]);
+  const readStored = async (): Promise<Stored> => ({
+    rows: await sql.begin(digestRows),
+    objects: await readObjects(api, organization.id),
+  });
+  const prepared = { api, issuer, organization, records };
   return {
     api,
     organization,
@@ -78,29 +83,45 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
       const token = await mintFor(api.deps, person, organization.id, { role: "owner", scopes: [...SCOPES] });
       return { ...person, memberId, tokenId: token.id, tokenText: token.text };
     },
-    async endUnderWay(operation, caller, end, { credential = caller.token, body: otherBody } = {}) {
-      const prepared = { api, issuer, organization, records };
-      const { path, ...valid } = await prepareRequest(prepared, operation, caller, credential);
-      const body = otherBody ?? valid.body;
+    addStaff: () => issuer.createStaff(),
+    async endUnderWay(request, end) {
+      const { method, path, token, body, headers } = await prepareRequest(prepared, request);
       const objects = await readObjects(api, organization.id);
-      const { sent, rows } = await api.deps.sql.begin(async (tx) => {
+      const { sent, rows } = await sql.begin(async (tx) => {
         await tx`select from organizations where id = ${organization.id} for no key update`;
         const { sent } = await sendUntilLocked(api, () =>
-          api.request(operation.method, path, {
-            token: credential,
-            ...(body === undefined ? {} : { body }),
-          }),
+          api.request(method, path, { token, headers, ...(body === undefined ? {} : { body }) }),
         );
         await end(tx as unknown as Sql);
         // In an object: a promise that is returned would be awaited before the commit.
         return { sent, rows: await digestRows(tx) };
       });
-      const response = await sent;
-      const after = {
-        rows: await api.deps.sql.begin(digestRows),
-        objects: await readObjects(api, organization.id),
-      };
-      return { response, before: { rows, objects }, after };
+      return { response: await sent, before: { rows, objects }, after: await readStored() };
+    },
+    async endBeforeBody(request, end) {
+      const { method, path, token, body, headers } = await prepareRequest(prepared, request);
+      const { stream, asked, arrive } = createSlowBody(JSON.stringify(body));
+      const sent = api.app.request(path, {
+        method,
+        headers: {
+          ...headers,
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          "transfer-encoding": "chunked",
+        },
+        body: stream,
+        duplex: "half",
+      });
+      const early = await Promise.race([asked, sent]);
+      if (early !== undefined)
+        throw new Error(`answered without its body: ${early.status} ${await early.text()}`);
+      await end(sql);
+      const before = await readStored();
+      arrive();
+      const received = await sent;
+      const { status, headers: receivedHeaders } = received;
+      const response = { status, headers: receivedHeaders, body: await received.json() };
+      return { response, before, after: await readStored() };
     },
     async close() {
       await api.request("DELETE", `${organization.path}/clusters/${records.clusterID}`, {
@@ -112,102 +133,23 @@ export async function startEndedRightsFixture(): Promise<EndedRightsFixture> {
   };
 }
 
-/** One record of every kind, by the name of its path parameter. */
-async function createRecords(
-  api: TestApp,
-  { id: orgId, path, owner: { token, userId } }: TestOrganization,
-): Promise<Record<string, string>> {
-  const send = async (method: string, place: string, body?: object) => {
-    const response = await api.request(method, `${path}${place}`, { token, ...(body && { body }) });
-    if (response.status >= 300) throw new Error(`${method} ${place}: ${JSON.stringify(response.body)}`);
-    return response.body;
-  };
-  const pool = { name: "web", vcpus: 1, memory_gb: 2, disk_gb: 10, desired_nodes: 1 };
-  const cluster = await send("POST", "/clusters", { name: "Ended", k8s_version: "1.34", node_pools: [pool] });
-  const clusterPath = `/clusters/${cluster.id}`;
-  const { items } = await send("GET", `${clusterPath}/nodepools`);
-  const webhook = await send("POST", "/webhooks", { url: "https://hooks.example.com", events: ["*"] });
-  const delivery = await send("POST", `/webhooks/${webhook.id}/test`);
-  const ticket = await send("POST", "/tickets", VALID_BODIES.createTicket);
-  await send("PUT", "/billing/budget", VALID_BODIES.setBudget);
-  const projected = await findCluster(api.deps.db, orgId, cluster.id);
-  if (projected === undefined) throw new Error("no cluster");
-  return {
-    clusterID: cluster.id,
-    poolID: items[0].id,
-    name: await waitForNode(api, orgId, cluster.id),
-    accessID: await makeAccessObject(api.deps, projected, { userId }),
-    webhookID: webhook.id,
-    deliveryID: delivery.id,
-    ticketID: ticket.id,
-    credentialID: await insertTestCredential(api.deps, orgId, cluster.id),
-    ...(await pushAnyImage(api, orgId)),
-  };
-}
-
-/**
- * Until the cluster runs, which an upgrade and a kubeconfig need, and REST serves it so. Returns the name of its node.
- */
-function waitForNode({ deps: { kube, db } }: TestApp, orgId: string, clusterId: string): Promise<string> {
-  const namespace = organizationNamespace(orgId);
-  const findNode = async () => {
-    const [cluster] = await kube.listAll(clusterKind, { namespace });
-    const [pool] = await kube.listAll(nodePoolKind, { namespace });
-    const node = pool?.status?.machines?.find((machine) => machine.node !== undefined)?.node;
-    if (cluster?.status?.phase !== "Ready" || cluster.status.version === undefined || pool === undefined)
-      return undefined;
-    const objects = [toProjectedCluster(cluster, orgId), toProjectedNodePool(pool, orgId, clusterId)];
-    await db.transaction((tx) =>
-      projectObservations(
-        tx,
-        objects.flatMap((object) => (object === undefined ? [] : { object })),
-      ),
-    );
-    return node;
-  };
-  return waitFor("the cluster to run with its node", findNode);
-}
-
-interface Prepared {
-  api: TestApp;
-  issuer: TestIssuer;
-  organization: TestOrganization;
-  records: Record<string, string>;
-}
-
-/** A request that would have an effect, with the records that it alone can use. */
-async function prepareRequest(
-  { api, issuer, organization, records }: Prepared,
-  { path, operationId, body }: DocumentedOperation,
-  caller: EndingCaller,
-  credential: string,
-): Promise<{ path: string; body: object | undefined }> {
-  const ids: Record<string, string> = { ...records, orgID: organization.id, tokenID: caller.tokenId };
-  if (path.includes("{memberID}")) {
-    ids.memberID = await addPerson(api.deps, organization.id, await issuer.createPerson(), "viewer");
-    if (operationId === "resendInvitation")
-      await api.deps.sql`update members
-        set user_id = null, accepted_at = null, expires_at = now() + interval '1 day' where id = ${ids.memberID}`;
-  }
-  if (operationId === "completeTicketAttachment") {
-    const desk = openDesk(api, records.ticketID ?? "", { ...caller, token: credential }, organization);
-    ids.attachmentID = await desk.upload(BYTES);
-  }
-  const bodies: Record<string, object> = {
-    ...VALID_BODIES,
-    createRegistryCredential: { cluster_id: records.clusterID },
-    createTicketMessage: { body: "Example" },
-    createTicketAttachment: describeFile(BYTES),
-    createWebhook: { url: "https://hooks.example.com", events: ["*"] },
-    updateWebhook: { events: ["cluster.ready"] },
-    setBillingProfile: { city: "Berlin" },
-    updateMember: { role: "admin" },
-    updateTicket: { status: "closed" },
-  };
-  return {
-    path: path.replaceAll(/\{(.+?)\}/g, (_match, name: string) => ids[name] ?? ""),
-    body: body === undefined ? undefined : (bodies[operationId] ?? body.example),
-  };
+/** A body that arrives when `arrive` is called; `asked` resolves when it is read. */
+function createSlowBody(text: string) {
+  const asked = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        asked.resolve();
+        await arrived.promise;
+        controller.enqueue(new TextEncoder().encode(text));
+        controller.close();
+      },
+    },
+    // Otherwise it is asked for before it is read.
+    { highWaterMark: 0 },
+  );
+  return { stream, asked: asked.promise, arrive: () => arrived.resolve() };
 }
 
 /**
@@ -238,23 +180,6 @@ async function waitForLock(api: TestApp, sent: Promise<TestResponse>): Promise<T
     await sleep(10);
   }
   return undefined;
-}
-
-/** Makes one statement that digests each table, without the times at which tokens were last used; by table. */
-async function prepareDigest(sql: Sql): Promise<(tx: TransactionSql) => Promise<unknown>> {
-  const tables = await sql`select c.oid::regclass::text as name from pg_class c
-    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1`;
-  const digests = tables.map(
-    ({ name }) => `select '${name}' as name, count(*)::int, md5(string_agg(text, ' ' order by text)) as digest
-      from (select (to_jsonb(t) - 'last_used_at')::text as text from ${name} t) all_rows`,
-  );
-  const statement = digests.join(" union all ");
-  return async (tx) => {
-    // Otherwise Postgres starts processes for each.
-    await tx`set local max_parallel_workers_per_gather = 0`;
-    const rows = await tx.unsafe(statement, [], { prepare: true });
-    return Object.fromEntries(rows.map(({ name, ...digest }) => [name, digest]));
-  };
 }
 
 /** The settings of the organization's custom resources. */
