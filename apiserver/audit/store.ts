@@ -121,14 +121,15 @@ export async function assignPositions(db: Database): Promise<void> {
   }
 }
 
-/** Whether an organization's log has an entry with this action and target, or will have one of a deletion. */
+/** Whether an organization's log has an entry of this action that was done to the target, or will have one of a deletion. */
 export async function isAudited(
   db: Queryable,
   { orgId, action, targetId }: { orgId: string; action: string; targetId: string },
 ): Promise<boolean> {
   const [row] = await db.execute<{ found: boolean }>(sql`
     select exists (select from ${auditLog} as entry
-        where entry.org_id = ${orgId} and entry.action = ${action} and entry.target_id = ${targetId})
+        where entry.org_id = ${orgId} and entry.action = ${action} and entry.target_id = ${targetId}
+          and entry.result = 'done')
       or exists (select from ${awaitedDeletions} as waiting
         where waiting.org_id = ${orgId} and waiting.target_id = ${targetId}
           and waiting.entry ->> 'action' = ${action}) as found`);

@@ -55,7 +55,7 @@ export async function revokeAccess(
 }
 
 /** The accesses to one cluster. They are not projected. */
-function accessesOf({
+export function accessesOf({
   orgId,
   id,
 }: Pick<ProjectedCluster, "orgId" | "id">): Collection<ClusterAccess, FoundAccess> {

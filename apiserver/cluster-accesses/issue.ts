@@ -20,14 +20,17 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
 import { composeKubeconfig, type KubeconfigCredential } from "../../shared/kube/kubeconfig.ts";
 import { messageOf } from "../../shared/program/errors.ts";
-import { recordAudit } from "../audit/index.ts";
+import { type AuditEntry, recordAudit } from "../audit/index.ts";
 import { readAdminSecret, requireAccessible } from "../clusters/index.ts";
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
 import type { Author, TokenPrincipal, UserPrincipal } from "../http/authentication/principal.ts";
 import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable, describeExcess } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
-import { createObjectName } from "../resources/write/index.ts";
+import type { WriteIntent } from "../resources/table.ts";
+import { createObjectName, insertIntents, removeIntents } from "../resources/write/index.ts";
+import { accessesOf } from "./accesses.ts";
 import { summarize } from "./present.ts";
 
 /** A new private key (EC P-256, PKCS#8) and the certificate signing request for it, both PEM. */
@@ -52,7 +55,7 @@ export interface AccessRequest {
 /**
  * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right
  * that exists as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access
- * behind. Throws 409 cluster_not_ready, 409 conflict for one access too many of this cluster, 422 quota_exceeded for
+ * behind: one that a crash leaves is deleted by the job `write-intents`, by its intent. Throws 409 cluster_not_ready, 409 conflict for one access too many of this cluster, 422 quota_exceeded for
  * one too many of the organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
  */
 export async function issueKubeconfig(
@@ -66,31 +69,53 @@ export async function issueKubeconfig(
   const adminKubeconfig = await readAdminSecret(deps, cluster);
   const { privateKey, csr } = await createClientKey(author.principal.userId, request.id);
   const object = toAccessObject(author, cluster, { ...request, notAfter: findEnd(request, deps.now()) }, csr);
+  const intent = await transactAs(deps.db, caller, (tx) => openIntent(tx, author, cluster, request, object));
   let isCreated = false;
   try {
     const created = await createAccess(deps, object);
     isCreated = true;
     const access = await waitForCertificate(deps, created);
-    const { subject } = access.spec;
     const kubeconfig = composeAccessKubeconfig(cluster.name, adminKubeconfig, {
-      user: subject,
+      user: access.spec.subject,
       ...(await readCredential(deps, access, privateKey)),
     });
     // A right that ends after this transaction ends this access too: its object is there to be found.
-    await transactAs(deps.db, caller, (tx) =>
-      recordAudit(tx, author, {
-        action: "cluster_access.create",
-        orgId: cluster.orgId,
-        target: { kind: "cluster_access", id: request.id },
-        after: { cluster_id: cluster.id, subject, ttl_seconds: request.ttlSeconds },
-        result: "done",
-      }),
-    );
+    await transactAs(deps.db, caller, async (tx) => {
+      const [own] = await removeIntents(tx, [intent]);
+      // The job took this request for one that had ended, and deleted the access.
+      if (own?.entry == null) throw revoked();
+      await recordAudit(tx, author, own.entry);
+    });
     return { access, kubeconfig };
   } catch (error) {
-    if (isCreated || !isNotApplied(error)) await discard(deps, object);
+    const isWithoutEffect = !isCreated && (isNotApplied(error) || error instanceof ApiError);
+    if (isWithoutEffect) await removeIntents(deps.db, [intent]);
+    else await discard(deps, intent, isCreated);
     throw error;
   }
+}
+
+async function openIntent(
+  tx: Queryable,
+  author: Author,
+  cluster: ProjectedCluster,
+  { id, ttlSeconds }: AccessRequest,
+  object: ClusterAccess,
+): Promise<WriteIntent> {
+  const entry: AuditEntry = {
+    action: "cluster_access.create",
+    orgId: cluster.orgId,
+    target: { kind: "cluster_access", id },
+    after: { cluster_id: cluster.id, subject: object.spec.subject, ttl_seconds: ttlSeconds },
+    result: "done",
+  };
+  const collection = accessesOf(cluster);
+  const { metadata } = object;
+  const [intent] = await insertIntents(tx, author, [
+    { collection, verb: "create", objectId: id, metadata, object, entry },
+  ]);
+  if (intent === undefined) throw new Error("an insert returned no row");
+  return intent;
 }
 
 /**
@@ -210,14 +235,18 @@ function revoked(): ApiError {
   return new ApiError("conflict", "The access was revoked while it was being issued.");
 }
 
-/** Its key is lost, so an access that cannot be deleted now is unusable, and expires. */
-async function discard({ kube, log }: Deps, { metadata }: ClusterAccess): Promise<void> {
-  const { namespace, name } = metadata;
+/**
+ * Deletes an access whose key is lost. One that cannot be deleted now, and one of which it is not known whether it was
+ * created, keep their intent, and the job deletes them.
+ */
+async function discard({ db, kube, log }: Deps, intent: WriteIntent, isCreated: boolean): Promise<void> {
+  const { namespace, name } = intent;
   try {
     await kube.delete(clusterAccessKind, namespace, name);
+    if (isCreated) await removeIntents(db, [intent]);
   } catch (error) {
     const message = messageOf(error);
-    log.warn({ name, message }, "an access that was not issued could not be deleted");
+    log.warn({ name, message }, "an access that was not issued is left to the job");
   }
 }
 

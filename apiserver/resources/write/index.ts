@@ -7,7 +7,13 @@ export {
   type WriteResult,
 } from "./collection.ts";
 export { createObject, createObjectName } from "./create-object.ts";
-export { hasPendingCreates, isProtectionIntended, isWriteIntended } from "./intents.ts";
+export {
+  hasPendingCreates,
+  insertIntents,
+  isProtectionIntended,
+  isWriteIntended,
+  removeIntents,
+} from "./intents.ts";
 export { writeIntentJobs } from "./jobs.ts";
 export {
   dryRunQuery,

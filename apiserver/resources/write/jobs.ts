@@ -2,6 +2,7 @@ import { idOf } from "../../../shared/crd/identity.ts";
 import { ANNOTATION_REQUEST_ID } from "../../../shared/crd/names.ts";
 import type { KubeObject } from "../../../shared/kube/kind.ts";
 import { NIL_ID } from "../../../shared/program/id.ts";
+import { recordAudit } from "../../audit/index.ts";
 import type { Deps } from "../../deps.ts";
 import { isRepeatable } from "../../http/idempotency/store.ts";
 import { collectErrors, type PeriodicJob, throwFirst } from "../../work/periodic.ts";
@@ -9,7 +10,14 @@ import { findLastSeen, projectObservations } from "../project/index.ts";
 import type { WriteIntent } from "../table.ts";
 import { kindOf, projectWritten } from "./collection.ts";
 import { abandonStaleCreate, completeCreate } from "./create-object.ts";
-import { listCreate, listIntentsOf, listStaleIntents, recordWrite, removeIntents } from "./intents.ts";
+import {
+  listCreate,
+  listIntentsOf,
+  listStaleIntents,
+  lockStaleCreate,
+  recordWrite,
+  removeIntents,
+} from "./intents.ts";
 
 const EVERY_MS = 15_000;
 /** No write takes this long from the commit of its intent: it has ended, or its process has. */
@@ -57,6 +65,7 @@ async function sweepBatch(
  * A create whose last object exists or existed is completed; another is undone when no request can resume it any more.
  */
 async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
+  if (last.kind === "ClusterAccess") return discardAccess(deps, last);
   const { db, log } = deps;
   const id = last.objectId;
   const intents = await listCreate(db, last.groupId);
@@ -70,6 +79,24 @@ async function sweepCreate(deps: Deps, last: WriteIntent): Promise<void> {
   }
   if (await abandonStaleCreate(deps, last.groupId, await findAbandonSeconds(deps, intents)))
     log.info({ id }, "undid a create that was left unfinished");
+}
+
+/**
+ * Deletes an access whose request has ended without its kubeconfig: the key was in that request alone, so that no one can
+ * use it, and it counts in the quotas. It leaves an audit row.
+ */
+async function discardAccess({ db, kube, log }: Deps, { groupId, objectId: id }: WriteIntent): Promise<void> {
+  const isDiscarded = await db.transaction(async (tx) => {
+    const [intent] = await lockStaleCreate(tx, groupId, STALE_SECONDS);
+    if (intent === undefined) return false;
+    const found = await readObject({ kube }, intent);
+    const { namespace, name } = intent;
+    if (found !== undefined) await kube.delete(kindOf(intent), namespace, name, { uid: found.metadata.uid });
+    for (const { author, entry } of await removeIntents(tx, [intent]))
+      if (entry !== null) await recordAudit(tx, author, { ...entry, result: "failed" });
+    return true;
+  });
+  if (isDiscarded) log.info({ id }, "deleted an access that was not handed out");
 }
 
 /** The object of an intent, as the Kubernetes API has it. */

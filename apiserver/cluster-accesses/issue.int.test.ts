@@ -1,0 +1,147 @@
+import { eq } from "drizzle-orm";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { type ClusterAccess, clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_ID } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/program/id.ts";
+import { auditLog } from "../audit/table.ts";
+import type { Deps } from "../deps.ts";
+import type { Author } from "../http/authentication/principal.ts";
+import { asAuthorized } from "../http/contract/caller.ts";
+import { ApiError } from "../http/errors.ts";
+import type { ProjectedCluster } from "../resources/project/index.ts";
+import { writeIntents } from "../resources/table.ts";
+import { writeIntentJobs } from "../resources/write/index.ts";
+import type { TestApp } from "../testing/app.ts";
+import { issueKubeconfig } from "./issue.ts";
+import { holdsAccess, startAccessService } from "./testing.ts";
+
+let api: TestApp;
+let author: Author;
+let cluster: ProjectedCluster;
+
+beforeAll(async () => {
+  const service = await startAccessService("Opened");
+  ({ api } = service);
+  [cluster] = service.clusters;
+  const principal = {
+    kind: "user" as const,
+    userId: service.owner.userId,
+    issuer: service.issuer.config.issuer,
+    emailVerified: true,
+    emailTrusted: true,
+    roles: [],
+    expiresAtMs: 0,
+  };
+  author = { principal, requestId: "request-1", sourceAddress: undefined };
+});
+afterAll(() => api.close());
+
+function sign(access: ClusterAccess): ClusterAccess {
+  const condition = { type: "Ready" as const, status: "True" as const, reason: "Issued", message: "" };
+  const conditions = [{ ...condition, lastTransitionTime: new Date().toISOString(), observedGeneration: 1 }];
+  return { ...access, status: { conditions, certificate: "signed" } };
+}
+
+/** The dependencies of a process that sees each access as signed, once `whenRead` resolves. */
+function withSigner(whenRead: (access: ClusterAccess) => Promise<unknown>): Deps {
+  const { kube } = api.deps;
+  let created: ClusterAccess | undefined;
+  const create = async (...args: Parameters<typeof kube.create>) => {
+    const object = await kube.create(...args);
+    created = object as unknown as ClusterAccess;
+    return object;
+  };
+  const get = async (...args: Parameters<typeof kube.get>) => {
+    if ((args[0] as { kind: string }).kind !== clusterAccessKind.kind || created === undefined)
+      return kube.get(...args);
+    await whenRead(created);
+    return sign(created);
+  };
+  return { ...api.deps, kube: { ...kube, create, get } as unknown as Deps["kube"] };
+}
+
+const request = () => ({ id: createId(), ttlSeconds: 600 });
+const holds = (id: string) => holdsAccess(api.deps, cluster, id);
+
+/** What became of the request for an access: the results in its audit rows, whether it is there, and its open intents. */
+async function readOutcome(id: string) {
+  const { db } = api.deps;
+  const rows = await db.select().from(auditLog).where(eq(auditLog.targetId, id));
+  return {
+    audited: rows.map(({ action, result }) => `${action} ${result}`),
+    isHeld: await holds(id),
+    intents: await db.$count(writeIntents, eq(writeIntents.objectId, id)),
+  };
+}
+
+/** Completes what requests have left that ended a minute ago. */
+async function sweepIntents(id: string): Promise<void> {
+  await api.deps
+    .sql`update write_intents set started_at = now() - interval '61 seconds' where object_id = ${id}`;
+  for (const job of writeIntentJobs(api.deps)) await job.run(new AbortController().signal);
+}
+
+test("a kubeconfig that is returned is audited, and nothing of it is left open", async () => {
+  const wanted = request();
+  await issueKubeconfig(
+    withSigner(async () => undefined),
+    asAuthorized(author),
+    cluster,
+    wanted,
+  );
+  await sweepIntents(wanted.id);
+  expect(await readOutcome(wanted.id)).toEqual({
+    audited: ["cluster_access.create done"],
+    isHeld: true,
+    intents: 0,
+  });
+});
+
+test("an access whose process ends before the kubeconfig is returned is deleted, and audited as failed", async () => {
+  const wanted = request();
+  const { promise: forever } = Promise.withResolvers<void>();
+  void issueKubeconfig(
+    withSigner(() => forever),
+    asAuthorized(author),
+    cluster,
+    wanted,
+  );
+  await waitFor("the access to be created", () => holds(wanted.id));
+  await sweepIntents(wanted.id);
+  expect(await readOutcome(wanted.id)).toEqual({
+    audited: ["cluster_access.create failed"],
+    isHeld: false,
+    intents: 0,
+  });
+});
+
+test("a request whose access was deleted as one of an ended process gets no kubeconfig", async () => {
+  const wanted = request();
+  const deps = withSigner(() => sweepIntents(wanted.id));
+  await expect(issueKubeconfig(deps, asAuthorized(author), cluster, wanted)).rejects.toMatchObject({
+    code: "conflict",
+  });
+  expect((await readOutcome(wanted.id)).audited).toEqual(["cluster_access.create failed"]);
+});
+
+test("a right that ends before the request is recorded creates no access; one that ends while it is signed leaves none", async () => {
+  for (const confirmations of [0, 1]) {
+    const wanted = request();
+    let confirmed = 0;
+    const confirm = async () => {
+      if (confirmed === confirmations) throw new ApiError("forbidden", "The right has ended.");
+      confirmed += 1;
+    };
+    let created = 0;
+    const deps = withSigner(async ({ metadata }) => {
+      if (metadata.labels?.[LABEL_ID] === wanted.id) created += 1;
+    });
+    await expect(
+      issueKubeconfig(deps, { author, confirm, slot: undefined }, cluster, wanted),
+    ).rejects.toMatchObject({ code: "forbidden" });
+    expect(created).toBe(confirmations);
+    await sweepIntents(wanted.id);
+    expect(await readOutcome(wanted.id)).toEqual({ audited: [], isHeld: false, intents: 0 });
+  }
+});
