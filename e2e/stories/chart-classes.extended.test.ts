@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readTable } from "../../shared/program/testing-tables.ts";
+import { kubectl } from "../platform/stack/testing.ts";
 import { findRefusal, renderChart, type Values } from "../testing/chart.ts";
 import { installProviderDefinitions } from "../testing/infrastructure-provider.ts";
 import { type Kubeconform, openKubeconform } from "../testing/kubeconform.ts";
@@ -175,6 +176,9 @@ describe("values are refused", () => {
 describe("docs/operators/cluster-class.md says of each class what it has:", () => {
   const PAGE = "docs/operators/cluster-class.md";
   const docker = { enabled: true };
+  const providers = readTable("docs/operators/versions.md", "# Supported versions").map(
+    ([part = "", version]) => [part.toLowerCase().replace("google cloud", "gcp"), version],
+  );
   const rowOf = (heading: string, name: string) =>
     readTable(PAGE, heading).find(([first]) => first === `\`${name}\``) ?? [];
 
@@ -193,9 +197,26 @@ describe("docs/operators/cluster-class.md says of each class what it has:", () =
       expect(privateEndpoint !== "refused").toBe(variables.includes("publicEndpoint"));
       expect(authorizedCIDRs !== "refused").toBe(variables.includes("authorizedCIDRs"));
       expect(variables).not.toContain("apiServerRateLimit");
-      expect(rowOf("### Versions of the providers", name)[1]).toBe(version);
+      const [, documented, newer, needed] = rowOf("### Versions of the providers", name);
+      expect(documented).toBe(version);
+      expect(newer).toMatch(/^none$|preview/);
+      const [least = "0"] = needed?.match(/^[\d.]+(?= or newer)/) ?? [];
+      const [, loaded = ""] = providers.find(([part]) => part === `${name} provider`) ?? [];
+      expect(loaded.localeCompare(least, "en", { numeric: true })).toBeGreaterThanOrEqual(0);
     },
   );
+});
+
+test("every class has the API version that its provider stores", async () => {
+  const values = { docker: { enabled: true }, kubevirt, openstack, vsphere, proxmox, aws, gcp };
+  const { objects } = await renderChart("marina-classes", NAMESPACE, values);
+  const path =
+    "{range .items[*]}{.spec.names.kind} {.spec.group}/{.spec.versions[?(@.storage==true)].name};{end}";
+  const { stdout } = await kubectl(["get", "crd", "--output", `jsonpath=${path}`]);
+  const stored = new Map(stdout.split(";").map((line) => line.split(" ") as [string, string]));
+  const templates = objects.filter(({ apiVersion }) => apiVersion.startsWith("infrastructure."));
+  expect(templates.length).toBeGreaterThanOrEqual(21);
+  for (const { apiVersion, kind } of templates) expect([kind, stored.get(kind)]).toEqual([kind, apiVersion]);
 });
 
 test("a class names the add-ons of its values, and nothing else does", async () => {

@@ -195,7 +195,7 @@ const likeYaml = fc.string({
 });
 
 describe("a text of any characters that YAML has a meaning for is read again as it was given", () => {
-  const texts = fc.sample(likeYaml, 500);
+  const texts = [...new Set(fc.sample(likeYaml, 500))];
 
   test("in values and in keys", async () => {
     const extraEnv = texts.map((value, index) => ({ name: `E${index}`, value }));

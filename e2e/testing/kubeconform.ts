@@ -7,6 +7,8 @@ import { kubectl } from "../platform/stack/testing.ts";
 import type { Rendered } from "./chart.ts";
 
 interface Schema {
+  properties?: Record<string, Schema>;
+  required?: string[];
   [keyword: string]: unknown;
 }
 
@@ -68,11 +70,20 @@ async function writeSchemas(folder: string, apiVersion: string): Promise<void> {
   }
 }
 
-/** Lets a schema accept no other fields than its own, and leaves out what only OpenAPI 3.0 knows. */
+/**
+ * Lets a schema accept no other fields than its own, nor ask for those that the API server fills in before it validates, and leaves
+ * out what only OpenAPI 3.0 knows.
+ */
 function close(schema: Schema): void {
   const isOpen = schema["x-kubernetes-preserve-unknown-fields"] === true;
   if (schema.properties !== undefined && schema.additionalProperties === undefined && !isOpen)
     schema.additionalProperties = false;
+  // Built-in kinds publish the empty text, which nothing fills in, as the default of what they require.
+  if (schema.required !== undefined)
+    schema.required = schema.required.filter((name) => {
+      const value = schema.properties?.[name]?.default;
+      return typeof value !== "string" || value === "";
+    });
   if (schema["x-kubernetes-int-or-string"] === true) {
     delete schema.type;
     schema.anyOf = [{ type: "integer" }, { type: "string" }];

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ClassTest, openClassTest, type ShippedClass } from "./testing-classes.ts";
 
+const GROUP = "infrastructure.cluster.x-k8s.io";
 const RESIZED = { vcpus: 4, memoryGB: 8, diskGB: 40 };
 
 const NO_SUCH_SIZE = {
@@ -83,7 +84,7 @@ const CLASSES: ShippedClass[] = [
       templatePrefix: "ubuntu-2404-kube-",
     },
     definitions: { module: "sigs.k8s.io/cluster-api-provider-vsphere", folder: "config/default/crd" },
-    infrastructure: { kind: "VSphere", version: "v1beta1" },
+    infrastructure: { kind: "VSphere", version: "v1beta2" },
     hasNamesPerNamespace: true,
     wishes: {},
     image: ({ spec }) => spec.template.spec.template,
@@ -101,13 +102,18 @@ const CLASSES: ShippedClass[] = [
         change: { workerSubnet: "10.65.3.0/24" },
         sentence: "is not in 10.64.0.0/16, by which this class gives API endpoints their addresses",
       },
+      {
+        what: "one vCPU, which the provider's schema does not allow",
+        change: { machine: { vcpus: 1, memoryGB: 4, diskGB: 20 } },
+        sentence: "machines have 2 vCPUs or more",
+      },
     ],
   },
   {
     name: "proxmox",
     values: { templateTag: "ubuntu-2404", storage: "ceph", allowedNodes: ["pve1", "pve2"] },
     definitions: { module: "github.com/ionos-cloud/cluster-api-provider-proxmox", folder: "config/crd" },
-    infrastructure: { kind: "Proxmox", version: "v1alpha1" },
+    infrastructure: { kind: "Proxmox", version: "v1alpha2" },
     hasNamesPerNamespace: true,
     wishes: {},
     image: ({ spec }) => spec.template.spec.templateSelector.matchTags.join(" "),
@@ -125,6 +131,11 @@ const CLASSES: ShippedClass[] = [
         what: "another disk",
         change: { machine: { vcpus: 4, memoryGB: 8, diskGB: 40 } },
         sentence: "the disk of a node pool cannot change on this infrastructure: create another node pool",
+      },
+      {
+        what: "a disk that the provider's schema does not allow",
+        change: { machine: { vcpus: 4, memoryGB: 8, diskGB: 4 } },
+        sentence: "machines have a disk of 5 GB or more",
       },
     ],
   },
@@ -252,4 +263,31 @@ describe.each(CLASSES)("$name", (shipped) => {
   test.each(shipped.refusals ?? [])("$what is refused: $sentence", async ({ change, sentence }) => {
     await expect(one.apply({ version: "1.35.0", ...change })).rejects.toThrow(sentence);
   });
+});
+
+test("a cluster of a class with the provider's former API version runs, and moves to the newer class", async () => {
+  const vsphere = CLASSES.find(({ name }) => name === "vsphere");
+  if (vsphere === undefined) throw new Error("there is no class vsphere");
+  const { version } = vsphere.infrastructure;
+  const rewrite = (manifests: string) => manifests.replaceAll(`${GROUP}/${version}`, `${GROUP}/v1beta1`);
+  const one = await openClassTest({ ...vsphere, rewrite });
+  try {
+    await one.apply({});
+    await one.completeControlPlane("v1.34.2");
+    await one.waitForPool({ replicas: 2, version: "v1.34.2", machines: 2 });
+    const before = await one.readPoolTemplate();
+    await one.installNewer("newer");
+    await one.apply({ version: "1.35.0" });
+    await one.waitForControlPlane("v1.35.0");
+    await one.completeControlPlane("v1.35.0");
+    await one.waitForPool({ replicas: 2, version: "v1.35.0" });
+    const after = await one.readPoolTemplate();
+    expect(one.sourceOf(after)).toBe("newer-worker");
+    expect(after.spec.template.spec).toEqual({
+      ...before.spec.template.spec,
+      template: "ubuntu-2404-kube-v1.35.0",
+    });
+  } finally {
+    await one.close();
+  }
 });

@@ -49,6 +49,8 @@ const bootstrapKind = kindOf("KubeadmConfigTemplate", "bootstrap.cluster.x-k8s.i
 export interface ShippedClass {
   name: string;
   values: Record<string, unknown>;
+  /** Changes the manifests of the first class of a test, not those of a newer one. */
+  rewrite?: ((manifests: string) => string) | undefined;
   /** The beginning of its kinds, and their API version. */
   infrastructure: { kind: string; version: string };
   /** Whether its provider names, tags and finds nothing by the name of a cluster alone, by the provider's sources. */
@@ -117,7 +119,7 @@ function describeObject({ apiVersion, kind, metadata, spec }: Any, namespace: st
 /** `older` is the name of a class of the same chart in the namespace, beside which this one is installed. */
 async function installClass(
   { client, apply }: ReturnType<typeof openApi>,
-  { name, values, definitions }: ShippedClass,
+  { name, values, definitions, rewrite = (manifests) => manifests }: ShippedClass,
   namespace: string,
   older?: string,
 ): Promise<Any> {
@@ -125,10 +127,8 @@ async function installClass(
   const flags = ["--namespace", namespace, "--values", "-"];
   const rendering = run(readStack().helm, ["template", "classes", CHART, ...flags]);
   rendering.child.stdin?.end(JSON.stringify({ [name]: { enabled: true, ...values } }));
-  for (const document of parseAllDocuments((await rendering).stdout)) {
-    const object: Manifest | null = document.toJS();
-    if (object !== null) await apply(object);
-  }
+  for (const document of parseAllDocuments(rewrite((await rendering).stdout)))
+    if (document.contents !== null) await apply(document.toJS());
   return await waitFor(`the class ${name}`, async () => {
     const classes = await client.listAll(clusterClassKind, { namespace });
     const found = classes.find((one) => one.metadata.name !== older);
@@ -272,8 +272,8 @@ export async function openClassTest(shipped: ShippedClass) {
 
     /** Installs the class once more under this name, as a release does; what is applied from then on is of it. */
     async installNewer(name: string): Promise<void> {
-      const values = { ...shipped.values, name };
-      clusterClass = await installClass(api, { ...shipped, values }, namespace, clusterClass.metadata.name);
+      const newer = { ...shipped, values: { ...shipped.values, name }, rewrite: undefined };
+      clusterClass = await installClass(api, newer, namespace, clusterClass.metadata.name);
     },
 
     /** What the class makes of the cluster, as YAML without random names. */

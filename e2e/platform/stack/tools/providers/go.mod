@@ -6,12 +6,12 @@ go 1.26
 
 require (
 	github.com/cloudnative-pg/cloudnative-pg v1.27.0
-	github.com/ionos-cloud/cluster-api-provider-proxmox v0.7.0
+	github.com/ionos-cloud/cluster-api-provider-proxmox v0.9.0
 	github.com/prometheus-operator/prometheus-operator v0.85.0
 	sigs.k8s.io/cluster-api-provider-aws/v2 v2.13.0
 	sigs.k8s.io/cluster-api-provider-gcp v1.10.0
 	sigs.k8s.io/cluster-api-provider-kubevirt v0.1.10
-	sigs.k8s.io/cluster-api-provider-openstack v0.13.0
-	sigs.k8s.io/cluster-api-provider-vsphere v1.15.2
+	sigs.k8s.io/cluster-api-provider-openstack v0.14.7
+	sigs.k8s.io/cluster-api-provider-vsphere v1.16.1
 	sigs.k8s.io/gateway-api v1.4.0
 )
