@@ -81,6 +81,7 @@ describe("every class names no field that the schemas of its provider do not kno
       },
       1,
     ],
+    ["OpenStack with an identity", { openstack: { ...openstack, cloudSecret: "", identity: "tenants" } }, 1],
     ["vSphere", { vsphere }, 1],
     [
       "vSphere with a thumbprint and every place",
@@ -140,6 +141,12 @@ describe("values are refused", () => {
     ["with a name that is none of Kubernetes", { docker: { enabled: true, name: "Docker" } }, /name/],
     ["of KubeVirt without an image", { kubevirt: { enabled: true } }, /kubevirt\.image is required/],
     ["of OpenStack without flavours", { openstack: { ...openstack, flavours: [] } }, /flavours is required/],
+    [
+      "of OpenStack without credentials",
+      { openstack: { ...openstack, cloudSecret: "" } },
+      /openstack\.identity or openstack\.cloudSecret is required/,
+    ],
+    ["of OpenStack with two credentials", { openstack: { ...openstack, identity: "tenants" } }, /set one/],
     [
       "of OpenStack with half a flavour",
       { openstack: { ...openstack, flavours: [{ vcpus: 2, name: "small" }] } },

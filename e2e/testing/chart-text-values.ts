@@ -153,11 +153,22 @@ const classValues = ({ any, name }: Texts): Values => {
   };
 };
 
+const identityValues = ({ any }: Texts): Values => ({
+  openstack: {
+    enabled: true,
+    identity: any(),
+    imagePrefix: any(),
+    flavours: [{ vcpus: 2, memoryGB: 4, name: any() }],
+    controlPlane: { flavour: any() },
+  },
+});
+
 /** Installations, each with the chart and its values. Together they have every text of both charts. */
 export const INSTALLATIONS: readonly [string, ChartName, (texts: Texts) => Values][] = [
   ["marina", "marina", marinaValues],
   ["marina with a database of CloudNativePG", "marina", databaseValues],
   ["marina-classes", "marina-classes", classValues],
+  ["marina-classes with an identity of OpenStack", "marina-classes", identityValues],
 ];
 
 interface Schema {
