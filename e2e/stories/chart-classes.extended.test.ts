@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -212,6 +212,16 @@ describe("docs/operators/cluster-class.md says of each class what it has:", () =
       expect(loaded.localeCompare(least, "en", { numeric: true })).toBeGreaterThanOrEqual(0);
     },
   );
+});
+
+test("docs/operators/install.md installs the provider whose definitions the tests load", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/operators/install.md"), "utf8");
+  const [, version] = page.match(/clusterctl init --infrastructure openstack:v(\S+)/) ?? [];
+  expect(readTable("docs/operators/versions.md", "# Supported versions")).toContainEqual([
+    "OpenStack provider",
+    version,
+    "its definitions",
+  ]);
 });
 
 test("every class has the API version that its provider stores", async () => {
