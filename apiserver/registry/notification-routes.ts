@@ -24,6 +24,7 @@ export function addNotificationRoutes(router: Router, deps: Deps): void {
     const limits = { maxBytes: MAX_BODY_BYTES, budget: router.bodies };
     const { value } = await readText(c, limits, (text) => parseBody(notificationSchema, text));
     await recordUses(deps, findImageUses(value));
+    // Last, and all or nothing: the registry sends a notification again that was not accepted.
     await recordPushedBytes(deps, findPushedBytes(value));
     return c.body(null, 204);
   });
@@ -59,7 +60,7 @@ async function recordUses({ db, now }: Deps, uses: readonly ImageUse[]): Promise
 
 async function recordPushedBytes({ db }: Deps, bytes: ReadonlyMap<string, number>): Promise<void> {
   const known = await findKnownOrganizations(db, [...bytes.keys()]);
-  for (const orgId of known) await addPushedBytes(db, orgId, bytes.get(orgId) ?? 0);
+  await addPushedBytes(db, new Map([...bytes].filter(([orgId]) => known.has(orgId))));
 }
 
 const isPushed = (use: ImageUse) => use.isPushed;

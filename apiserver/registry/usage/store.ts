@@ -19,17 +19,23 @@ export async function listUsage(db: Queryable): Promise<UsageRow[]> {
     .where(or(isNotNull(measuredAt), gt(pushedBytes, 0)));
 }
 
-/** Counts blobs that were pushed until the next measurement includes them. */
-export async function addPushedBytes(tx: Queryable, orgId: string, bytes: number): Promise<void> {
-  if (bytes === 0) return;
+/** Counts blobs that were pushed, by organization, until the next measurement includes them; all of them or none. */
+export async function addPushedBytes(tx: Queryable, bytes: ReadonlyMap<string, number>): Promise<void> {
+  const rows = [...bytes].map(([orgId, pushedBytes]) => ({ orgId, pushedBytes }));
+  // In one order, so that two statements do not wait for each other.
+  const counted = rows.filter(({ pushedBytes }) => pushedBytes > 0).sort(byOrganization);
+  if (counted.length === 0) return;
   await tx
     .insert(registryUsage)
-    .values({ orgId, pushedBytes: bytes })
+    .values(counted)
     .onConflictDoUpdate({
       target: registryUsage.orgId,
-      set: { pushedBytes: sql`${registryUsage.pushedBytes} + ${bytes}` },
+      set: { pushedBytes: sql`${registryUsage.pushedBytes} + excluded.pushed_bytes` },
     });
 }
+
+const byOrganization = (one: { orgId: string }, other: { orgId: string }) =>
+  one.orgId < other.orgId ? -1 : 1;
 
 /**
  * Organizations at a limit, by what was measured or pushed since, of which no measurement began after `measuredBefore`.

@@ -86,13 +86,40 @@ describe("what the images of an organization take", () => {
   });
 
   test("counts pushed bytes until a measurement includes them", async () => {
-    await addPushedBytes(api.deps.db, orgId, 500);
-    await addPushedBytes(api.deps.db, orgId, 700);
+    await addPushedBytes(api.deps.db, new Map([[orgId, 500]]));
+    await addPushedBytes(api.deps.db, new Map([[orgId, 700]]));
     expect(await readUsage()).toMatchObject({ stored_bytes: 0, pushed_bytes: 1200, measured_at: null });
     await sweep();
     expect(await readUsage()).toMatchObject({ pushed_bytes: 0, measured_at: expect.any(String) });
   });
 });
+
+test.each([
+  ["first", 0],
+  ["second", 1],
+])(
+  "a notification that cannot be counted for the %s of two organizations is sent again, and counts once for both",
+  async (_which, failing) => {
+    const organizations = [orgId, await api.createOrganization()];
+    const target = { digest: "sha256:0", mediaType: "application/octet-stream", size: 500 };
+    const events = organizations.map((id) => ({
+      action: "push",
+      target: { ...target, repository: `${repositoryPrefix(id)}web` },
+    }));
+    const headers = { authorization: `Bearer ${registry().notificationToken}` };
+    const notify = () =>
+      api.request("POST", "/registry/notifications", { as: null, headers, body: { events } });
+    await api.deps.sql.unsafe(
+      `alter table registry_usage add constraint refused check (org_id <> '${organizations[failing]}') not valid`,
+    );
+    const refused = await notify();
+    await api.deps.sql.unsafe("alter table registry_usage drop constraint refused");
+    expect([refused.status, (await notify()).status]).toEqual([500, 204]);
+    const rows = await api.deps.sql`
+      select pushed_bytes::int as bytes from registry_usage where org_id = any(${organizations})`;
+    expect(rows.map(({ bytes }) => bytes)).toEqual([500, 500]);
+  },
+);
 
 describe("an organization at its limit", () => {
   const requestToken = async (scope: string) => {
@@ -111,7 +138,7 @@ describe("an organization at its limit", () => {
 
   test("gets no token to push, with the reason; it still pulls and deletes", async () => {
     expect((await requestToken(scopeOf("pull,push"))).status).toBe(200);
-    await addPushedBytes(api.deps.db, orgId, GIB);
+    await addPushedBytes(api.deps.db, new Map([[orgId, GIB]]));
     const { status, body } = await requestToken(scopeOf("pull,push"));
     expect([status, body.error.code]).toEqual([422, "quota_exceeded"]);
     expect(body.error.message).toContain("1.00 GiB of images in the registry, and its limit is 1 GiB");
@@ -120,7 +147,7 @@ describe("an organization at its limit", () => {
 
   test("is measured again soon: blobs that were there before do not keep it from pushing", async () => {
     await push("web", "1", ["a"]);
-    await addPushedBytes(api.deps.db, orgId, GIB);
+    await addPushedBytes(api.deps.db, new Map([[orgId, GIB]]));
     const deps = { ...sweepDeps(), limits: LIMITS };
     await sweepFullOrganizations(deps, backend(), new AbortController().signal);
     expect(await readUsage()).toMatchObject({ pushed_bytes: 0, tag_count: 1 });
