@@ -75,7 +75,7 @@ function addIssue(router: Router, deps: Deps): void {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { ttl_seconds: ttlSeconds } = await readBody();
       requireNotSuspended(cluster);
-      return runOnce({ secret: true }, async (attempt) => {
+      return runOnce({ resume: "run", secret: true }, async (attempt) => {
         // The key of an attempt without a response is lost, and its access unusable.
         if (attempt.resumed) await discardAttempt(deps, cluster, attempt.id);
         const id = attempt.resumed ? createId() : attempt.id;

@@ -104,12 +104,13 @@ function addCreate(
       const capabilities = findPlanCapabilities(classes, body.plan);
       const unavailable = await refuseUnavailable(deps.db, body.plan, classes);
 
-      return runOnce({ objectName: createObjectName(body.name, "cluster") }, async (attempt) => {
+      const fixed = createObjectName(body.name, "cluster");
+      return runOnce({ resume: "run", fixed }, async (attempt) => {
         const desired = toNewCluster(body, versions, {
           orgId,
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
-          objectName: attempt.objectName ?? createObjectName(body.name, "cluster"),
+          objectName: attempt.fixed ?? fixed,
           requestId: caller.author.requestId,
           nodePools: (body.node_pools ?? []).map(({ name }) => ({
             id: createId(),

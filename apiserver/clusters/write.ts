@@ -1,6 +1,7 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { CLUSTER_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
 import { assessCost } from "../billing/index.ts";
 import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
@@ -200,6 +201,16 @@ async function findDeletionEffects(
 function warnOfProtectedPool({ displayName }: ProjectedNodePool): ErrorDetail {
   const message = `The node pool ${displayName} is protected from deletion, and is deleted with its cluster all the same.`;
   return { field: "deletion_protection", code: "deletion_protected", message };
+}
+
+/** A cluster as it is written: its projection may be of moments before. One that is deleted is returned as it was known. */
+export async function readLiveCluster(
+  kube: Pick<KubeClient, "get">,
+  known: ProjectedCluster,
+): Promise<ProjectedCluster> {
+  const live = await kube.get(clusterKind, known.namespace, known.name);
+  if (live === undefined || live.metadata.uid !== known.uid) return known;
+  return toProjectedCluster(live, known.orgId) ?? known;
 }
 
 /** The clusters of one organization. */

@@ -82,11 +82,12 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
       const spec = toNodePoolSpec(body, cluster.name);
       const capabilities = findClusterCapabilities(await published.readKnown(), cluster);
 
-      return runOnce({ objectName: createObjectName(body.name, "pool") }, async ({ id, objectName }) => {
+      const fixed = createObjectName(body.name, "pool");
+      return runOnce({ resume: "run", fixed }, async ({ id, fixed: objectName }) => {
         requireNotSuspended(cluster);
         if (cluster.status === "deleting")
           throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
-        const desired = { id, objectName: objectName ?? createObjectName(body.name, "pool"), spec };
+        const desired = { id, objectName: objectName ?? fixed, spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
           details: [

@@ -4,6 +4,7 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { notFound } from "../http/errors.ts";
+import type { Attempt } from "../http/idempotency/run-once.ts";
 import type { UseRegistry } from "./backend/access.ts";
 import type { OwnScans, RegistryBackend } from "./backend/backend.ts";
 import { repositoryParam, requireRepositoryName, requireTagName, tagParam } from "./names.ts";
@@ -30,9 +31,12 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
     });
   /** Requests a scan of the registry itself. */
-  const requestOwnScan = async (ownScans: OwnScans, image: ScannedImage, repository: string) => {
+  const requestOwnScan = async (
+    ownScans: OwnScans,
+    image: ScannedImage,
+    { repository, last }: { repository: string; last: ImageScan | undefined },
+  ) => {
     // The registry forgets its report when it scans again.
-    const last = await ownScans.find(repository, image.digest);
     if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
     const own = await ownScans.request(repository, image.digest);
     return keepReport(deps.db, image, own, deps.now());
@@ -84,10 +88,11 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       },
     },
     async (c, { orgId, author, caller, params, transact, runOnce }) => {
-      const { repository, digest, ownScans } = await useRegistry(async (backend) => ({
-        ...(await requireImage(backend, orgId, params)),
-        ownScans: backend.ownScans,
-      }));
+      const { repository, digest, ownScans, last } = await useRegistry(async (backend) => {
+        const found = await requireImage(backend, orgId, params);
+        const { ownScans } = backend;
+        return { ...found, ownScans, last: await ownScans?.find(found.repository, found.digest) };
+      });
       const image = { orgId, digest, repository: params.repoName };
       const entry = {
         action: "registry_scan.request",
@@ -97,11 +102,17 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       } as const;
       const respond = (scan: ImageScan | undefined) =>
         c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
-      if (ownScans !== undefined)
-        return runOnce({}, async () => {
-          const request = () => useRegistry(() => requestOwnScan(ownScans, image, repository));
+      if (ownScans !== undefined) {
+        const resume = async ({ fixed }: Attempt) => {
+          const own = await useRegistry(() => ownScans.find(repository, digest));
+          const isRequested = own !== undefined && (isPending(own) || reportTimeOf(own) !== fixed);
+          return isRequested ? respond(await keepReport(deps.db, image, own, deps.now())) : undefined;
+        };
+        return runOnce({ resume, fixed: reportTimeOf(last) }, async () => {
+          const request = () => useRegistry(() => requestOwnScan(ownScans, image, { repository, last }));
           return respond(await doRecorded(deps, caller, entry, request));
         });
+      }
       return transact(async (tx) => {
         const request = { ...image, priority: PRIORITIES.requested, at: deps.now() };
         const scan = await requestScan(tx, request);
@@ -111,6 +122,11 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
     },
   );
 }
+
+const isPending = ({ state }: ImageScan) => state === "pending" || state === "running";
+
+/** When the report of a scan was made; empty while there is none. */
+const reportTimeOf = (scan: ImageScan | undefined) => scan?.scannedAt?.toISOString() ?? "";
 
 interface ImageNames {
   repoName: string;

@@ -40,7 +40,7 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       const month = query.month ?? monthBefore(monthOf(now));
       if (month.end > now) throw new ApiError("conflict", "The month has not ended.");
       if (query.dry_run)
-        return runOnce({}, async () => {
+        return runOnce({ resume: "run" }, async () => {
           const page = await dryRunClose(deps, month, query, presentOutcome);
           return c.json({ month: month.name, ...page }, 200);
         });

@@ -78,12 +78,14 @@ function notReady(reason: string): ApiError {
   });
 }
 
+/** The generation of a cluster's admin credentials. */
+export function generationOf({ object }: ProjectedCluster): number {
+  return object.spec.credentialsGeneration ?? 0;
+}
+
 /** The next generation of a cluster's admin credentials: it revokes every admin kubeconfig that was issued before. */
-export function mergeNextGeneration({ object }: ProjectedCluster): ClusterMerge {
-  return {
-    outcome: "patch",
-    patch: { credentialsGeneration: (object.spec.credentialsGeneration ?? 0) + 1 },
-  };
+export function mergeNextGeneration(cluster: ProjectedCluster): ClusterMerge {
+  return { outcome: "patch", patch: { credentialsGeneration: generationOf(cluster) + 1 } };
 }
 
 /**

@@ -3,12 +3,13 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { attachment } from "../../http/contract/download.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import type { Router } from "../../http/contract/router.ts";
+import type { Attempt } from "../../http/idempotency/run-once.ts";
 import { RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import type { CatalogueReader } from "../catalogue.ts";
 import { locationOf, presentCluster } from "../present.ts";
 import { clusterRecord } from "../schema.ts";
-import { changeCluster } from "../write.ts";
-import { mergeNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
+import { changeCluster, readLiveCluster } from "../write.ts";
+import { generationOf, mergeNextGeneration, readAdminKubeconfig } from "./admin-kubeconfig.ts";
 
 const CLUSTER = "/api/v1/organizations/{orgID}/clusters/{clusterID}";
 
@@ -73,17 +74,25 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
     },
     async (c, { orgId, caller, params, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
-      return runOnce({}, async () => {
+      const accept = async (rotated: typeof cluster) =>
+        c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {
+          Location: locationOf(rotated),
+          ETag: objectTag(rotated.object.metadata),
+          ...RETRY_AFTER,
+        });
+      const before = generationOf(await readLiveCluster(deps.kube, cluster));
+      const resume = async ({ fixed }: Attempt) => {
+        // Any rotation since the first attempt came has ended what was downloaded before.
+        const live = await readLiveCluster(deps.kube, cluster);
+        return generationOf(live) > Number(fixed) ? accept(live) : undefined;
+      };
+      return runOnce({ resume, fixed: `${before}` }, async () => {
         const { object: rotated } = await changeCluster(deps, caller, cluster, {
           action: "cluster.rotate_credentials",
           preconditions: readPreconditions(c),
           merge: mergeNextGeneration,
         });
-        return c.json(presentCluster(rotated, await catalogue.readKnown()), 202, {
-          Location: locationOf(rotated),
-          ETag: objectTag(rotated.object.metadata),
-          ...RETRY_AFTER,
-        });
+        return accept(rotated);
       });
     },
   );

@@ -1,8 +1,7 @@
-import { clusterKind } from "../../../shared/crd/cluster.ts";
 import { isEnforced } from "../../../shared/crd/upgrade-checks.ts";
 import type { KubeClient } from "../../../shared/kube/client.ts";
 import type { Membership } from "../../http/authorization/permissions.ts";
-import { type ProjectedCluster, toProjectedCluster } from "../../resources/project/index.ts";
+import type { ProjectedCluster } from "../../resources/project/index.ts";
 import type { ClusterMerge } from "../merge-update.ts";
 import { presentTo, readChecks, readerFor, type TenantReader } from "../tenant-reader.ts";
 import {
@@ -13,6 +12,7 @@ import {
   type RequestedUpgrade,
   type UpgradeChecks,
 } from "../upgrade-decision.ts";
+import { readLiveCluster } from "../write.ts";
 
 /**
  * Reads in the cluster what an upgrade finds, for at most 5 s. Where checks are enforced they are read for every caller: the
@@ -27,9 +27,7 @@ export async function checkUpgrade(
   requested: RequestedUpgrade,
 ): Promise<CheckedUpgrade> {
   if (requested.target === undefined) return { ...requested, version: undefined, checks: CHANGED };
-  // As it is written: the projection may be of moments before.
-  const live = await kube.get(clusterKind, known.namespace, known.name);
-  const cluster = (live && toProjectedCluster(live, known.orgId)) ?? known;
+  const cluster = await readLiveCluster(kube, known);
   const merged = merge(cluster);
   const { version: desired, ...settings } = merged.outcome === "patch" ? merged.patch : {};
   const version = findNewVersion(cluster, desired);

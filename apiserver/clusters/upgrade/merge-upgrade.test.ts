@@ -2,8 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { Cluster } from "../../../shared/crd/cluster.ts";
 import type { VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import type { NodePoolStatus } from "../../../shared/crd/node-pool.ts";
+import { composeForce } from "../../../shared/crd/upgrade-checks.ts";
 import { toProjectedCluster, toProjectedNodePool } from "../../resources/project/index.ts";
-import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
+import { countWorkers, isUpgradeMade, mergeUpgrade } from "./merge-upgrade.ts";
 
 const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const CATALOGUE: VersionCatalogue = [
@@ -104,6 +105,26 @@ describe("an upgrade goes one step from the running version", () => {
   test("a step to the desired version writes nothing", () => {
     const waiting = aCluster("v1.35", { phase: "Ready", version: "1.34.2", targetVersion: "1.35.1" });
     expect(mergeUpgrade(waiting, [], "1.35", CATALOGUE)).toEqual({ outcome: "patch", patch: {} });
+  });
+});
+
+describe("an upgrade is made", () => {
+  const upgrading = aCluster("1.35.1", { phase: "Upgrading", version: "1.34.2" });
+  const object = {
+    ...upgrading.object,
+    metadata: { ...METADATA, annotations: composeForce("1.35.1", "tested") },
+  };
+
+  test("where its version is desired, also before it runs", () => {
+    expect(isUpgradeMade(upgrading, "1.35.1", undefined)).toBe(true);
+    expect(isUpgradeMade(upgrading, "1.36.0", undefined)).toBe(false);
+    expect(isUpgradeMade(upgrading, null, undefined)).toBe(false);
+  });
+
+  test("with its force alone, where it came with one", () => {
+    expect(isUpgradeMade(upgrading, "1.35.1", { reason: "tested" })).toBe(false);
+    expect(isUpgradeMade({ ...upgrading, object }, "1.35.1", { reason: "tested" })).toBe(true);
+    expect(isUpgradeMade({ ...upgrading, object }, "1.35.1", { reason: "other" })).toBe(false);
   });
 });
 

@@ -1,4 +1,5 @@
 import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
+import { findForceReason } from "../../../shared/crd/upgrade-checks.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../../resources/project/index.ts";
 import { findClusterStep, withoutPrefix } from "../kubernetes-version.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
@@ -25,6 +26,16 @@ export function mergeUpgrade(
     outcome: "invalid",
     details: [{ field: "target_version", code: step.code, message: step.message }],
   };
+}
+
+/** Whether an upgrade to this full version is requested of the cluster, or done, with the force that came with it. */
+export function isUpgradeMade(
+  current: ProjectedCluster,
+  version: string | null,
+  force: { reason: string } | undefined,
+): boolean {
+  if (version === null || !isDesired(current, version)) return false;
+  return force === undefined || findForceReason(current.object.metadata, version) === force.reason;
 }
 
 export interface WorkerRollout {

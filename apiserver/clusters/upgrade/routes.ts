@@ -1,8 +1,10 @@
+import { resolveVersion } from "../../../shared/crd/kubernetes-version.ts";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
+import type { Attempt } from "../../http/idempotency/run-once.ts";
 import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import type { CatalogueReader } from "../catalogue.ts";
@@ -11,9 +13,9 @@ import { locationOf, presentCluster } from "../present.ts";
 import { clusterUpgradePage, upgradeAccepted, upgradeBody } from "../schema.ts";
 import { readChecks, readerFor, type TenantReader } from "../tenant-reader.ts";
 import { positionOfVersion, presentUpgrades } from "../versions/present.ts";
-import { changeCluster } from "../write.ts";
+import { changeCluster, readLiveCluster } from "../write.ts";
 import { checkUpgrade, presentChecks } from "./enforce.ts";
-import { countWorkers, mergeUpgrade } from "./merge-upgrade.ts";
+import { countWorkers, isUpgradeMade, mergeUpgrade } from "./merge-upgrade.ts";
 
 /** The upgrade of a cluster, which a PUT with another k8s_version does too, and the versions that it can go to. */
 export function addUpgradeRoutes(
@@ -58,9 +60,21 @@ export function addUpgradeRoutes(
     async (c, { orgId, membership, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { target_version: target, force } = await readBody();
-      return runOnce({}, async () => {
-        const versions = await catalogue.read();
-        const pools = await listAllNodePools(deps.db, orgId, cluster.id);
+      const versions = await catalogue.read();
+      const pools = await listAllNodePools(deps.db, orgId, cluster.id);
+      const accept = (upgraded: typeof cluster, warnings: ReturnType<typeof presentChecks<"warnings">>) => {
+        const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools), ...warnings };
+        return c.json(body, 202, {
+          Location: locationOf(upgraded),
+          ETag: objectTag(upgraded.object.metadata),
+          ...RETRY_AFTER,
+        });
+      };
+      const resume = async ({ fixed }: Attempt) => {
+        const live = await readLiveCluster(deps.kube, cluster);
+        return isUpgradeMade(live, fixed, force) ? accept(live, {}) : undefined;
+      };
+      return runOnce({ resume, fixed: resolveVersion(versions, target) }, async () => {
         const merge = (current: typeof cluster) => mergeUpgrade(current, pools, target, versions);
         const requested = { field: "target_version", target, force } as const;
         const upgrade = await checkUpgrade(deps.kube, tenants, membership, cluster, merge, requested);
@@ -72,17 +86,11 @@ export function addUpgradeRoutes(
           upgrade,
         });
         const { object: upgraded, effects, newVersion } = changed;
+        if (effects === undefined)
+          return accept(upgraded, presentChecks("warnings", membership, upgrade, newVersion));
+        const checks = presentChecks("checks", membership, upgrade, newVersion);
         const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools) };
-        if (effects !== undefined) {
-          const checks = presentChecks("checks", membership, upgrade, newVersion);
-          return c.json({ ...body, effects: { ...effects, ...checks } }, 200);
-        }
-        const warnings = presentChecks("warnings", membership, upgrade, newVersion);
-        return c.json({ ...body, ...warnings }, 202, {
-          Location: locationOf(upgraded),
-          ETag: objectTag(upgraded.object.metadata),
-          ...RETRY_AFTER,
-        });
+        return c.json({ ...body, effects: { ...effects, ...checks } }, 200);
       });
     },
   );

@@ -95,7 +95,7 @@ function changeRecord<R, T, C>(
   });
 }
 
-interface TransactOptions<T> extends Pick<OnceOptions, "secret"> {
+interface TransactOptions<T> extends Pick<OnceOptions<Response>, "secret"> {
   /** Runs after the commit, before the response is sent; not for a repetition. Must not throw. */
   afterCommit?: (result: T) => Promise<void>;
 }
@@ -125,9 +125,9 @@ interface SignedInCall<P, Q, B, C = unknown> {
   ) => Promise<Once<R>>;
   /** Runs a PUT or DELETE whose effect lies in Postgres: see changeRecord. Call it after readBody. */
   change: <R, T>(change: RecordChange<R, T, C>) => Promise<T>;
-  /** Like `transact`, for a POST with an effect outside Postgres: `run` looks for the result of an earlier attempt. */
+  /** Like `transact`, for a POST whose effect and response are no one transaction: `resume` says what then finds it. */
   runOnce: <R extends Response>(
-    options: OnceOptions,
+    options: OnceOptions<R>,
     run: (attempt: Attempt) => Promise<R>,
   ) => Promise<Once<R>>;
 }
@@ -199,7 +199,7 @@ function createSignedInCall<C>(
   const { params, query } = c.get("input");
 
   const runKeyed = async <R extends Response>(
-    options: OnceOptions,
+    options: OnceOptions<R>,
     run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<R>,
   ): Promise<Once<R>> => {
     const request = {
@@ -229,7 +229,7 @@ function createSignedInCall<C>(
     change: (change) =>
       changeRecord(router.db, caller, { preconditions: readPreconditions(c), body: body?.value }, change),
     transact: (effect, respond, { afterCommit, ...options } = {}) =>
-      runKeyed(options, async ({ id }, storeResponse) => {
+      runKeyed({ ...options, resume: "run" }, async ({ id }, storeResponse) => {
         const { result, response } = await transactAs(router.db, caller, async (tx, confirmed) => {
           const result = await effect(tx, { id }, confirmed);
           return { result, response: await storeResponse(tx, respond(result)) };

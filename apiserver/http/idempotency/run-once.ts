@@ -16,9 +16,9 @@ export type Once<T> = T & { readonly [RAN_ONCE]: true };
 export interface Attempt {
   /** The id of the record to create; a repeated request gets the id of the first. */
   id: string;
-  /** The object name that the first attempt fixed, or the one passed now. */
-  objectName: string | null;
-  /** An earlier attempt ended without a response: look for `id` before creating anything. */
+  /** The value that the first attempt fixed, or the one passed now. */
+  fixed: string | null;
+  /** An earlier attempt ended without a response; its effect may be there. */
   resumed: boolean;
 }
 
@@ -28,9 +28,14 @@ export interface Attempt {
  */
 export type StoreOnce = <R extends Response>(tx: Queryable, response: R) => Promise<R>;
 
-export interface OnceOptions {
-  /** Name of the custom resource to create, fixed together with the id. */
-  objectName?: string;
+export interface OnceOptions<T> {
+  /**
+   * How an attempt finds the effect of an earlier one that ended without a response, whatever has changed since: a function
+   * responds with it, undefined = it is not there; `run` where `run` finds it by the attempt's id, or changes nothing twice.
+   */
+  resume: "run" | ((attempt: Attempt) => Promise<T | undefined>);
+  /** Fixed together with the id: the name of the custom resource to create, or what else `resume` needs of the time before. */
+  fixed?: string | undefined;
   /** The response holds a secret: its body is not stored, a replay is 409 conflict naming the record. */
   secret?: boolean;
 }
@@ -63,26 +68,30 @@ export async function runOnce<T extends Response>(
   c: Context<HttpEnv>,
   store: IdempotencyStore,
   request: KeyedRequest,
-  options: OnceOptions,
+  options: OnceOptions<T>,
   run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
-  const objectName = options.objectName ?? null;
-  const claim = request.key === undefined ? undefined : toClaim(request, request.key, objectName);
+  const fixed = options.fixed ?? null;
+  const claim = request.key === undefined ? undefined : toClaim(request, request.key, fixed);
   if (claim === undefined || request.isDryRun === true) {
-    const attempt = { id: claim?.id ?? createId(), objectName, resumed: false };
+    const attempt = { id: claim?.id ?? createId(), fixed, resumed: false };
     return run(attempt, async (_tx, response) => response);
   }
   const result = await store.claim(claim);
   // A replay is the stored form of a response that was a T.
   if (result.outcome === "replay") return replay(c, result.response) as T;
-  const adopted = { ...claim, id: result.id };
-  return runClaimed(store, adopted, options, (storeResponse) => run(result, storeResponse));
+  const { id, objectName, resumed } = result;
+  const attempt = { id, fixed: objectName, resumed };
+  return runClaimed(store, { ...claim, id }, options, async (storeResponse) => {
+    const earlier = resumed && options.resume !== "run" ? await options.resume(attempt) : undefined;
+    return earlier ?? run(attempt, storeResponse);
+  });
 }
 
 async function runClaimed<T extends Response>(
   store: IdempotencyStore,
   claim: IdempotencyClaim,
-  options: OnceOptions,
+  options: Pick<OnceOptions<T>, "secret">,
   run: (storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
   const complete = async (response: Response, tx?: Queryable) =>

@@ -58,7 +58,7 @@ export function addNodeRoutes(router: Router, deps: Deps): void {
     async (c, { orgId, caller, params, runOnce }) => {
       const pool = await requireNodePoolToChange(deps.db, orgId, params.clusterID, params.poolID);
       requireMachine(pool.object, params.name);
-      return runOnce({}, async () => {
+      return runOnce({ resume: "run" }, async () => {
         const replacing = await replaceNode(deps, caller, pool, params.name);
         const machine = requireMachine(replacing.object, params.name);
         return c.json(presentNode(replacing, machine), 202, {

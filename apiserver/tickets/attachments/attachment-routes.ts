@@ -3,15 +3,23 @@ import { addRoute } from "../../http/contract/add-route.ts";
 import { transactAs } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
+import type { Attempt } from "../../http/idempotency/run-once.ts";
 import { requireCapacityForAttachment } from "../limits.ts";
 import { lockTicket, requireOrganizationOf, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
-import { announceAttachment, attachmentScope, confirmAttachment, moveUpload } from "./changes.ts";
+import {
+  announceAttachment,
+  attachmentScope,
+  confirmAttachment,
+  findAnnounced,
+  moveUpload,
+} from "./changes.ts";
 import type { StoreAccess } from "./objects/use-store.ts";
-import { presentAttachment } from "./present.ts";
+import { type NewAttachment, presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
 import { listAttachments, requireAttachment } from "./store.ts";
 import { signDownload, signUpload } from "./stored-file.ts";
+import type { AttachmentRow } from "./table.ts";
 
 const tag = "Support";
 const COLLECTION = "/api/v1/organizations/{orgID}/tickets/{ticketID}/attachments";
@@ -19,6 +27,13 @@ const RECORD = `${COLLECTION}/{attachmentID}` as const;
 const ADMIN_TAG = "Platform administration";
 const ADMIN_COLLECTION = "/api/v1/admin/tickets/{ticketID}/attachments";
 const ADMIN_RECORD = `${ADMIN_COLLECTION}/{attachmentID}` as const;
+const ANNOUNCED = {
+  201: {
+    description: "Announced; only the caller sees it until a message has it.",
+    body: newAttachmentRecord,
+    headers: ["Location"],
+  },
+} as const;
 
 /** The attachments of an organization's tickets, for its members. */
 export function addAttachmentRoutes(router: Router, deps: Deps, store: StoreAccess): void {
@@ -40,36 +55,30 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
         "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
       access: "tickets:attach",
       body: createAttachmentBody,
-      responses: {
-        201: {
-          description: "Announced; only the caller sees it until a message has it.",
-          body: newAttachmentRecord,
-          headers: ["Location"],
-        },
-      },
+      responses: ANNOUNCED,
       errors: ["conflict", "quota_exceeded", "attachments_unavailable"],
     },
     async (c, { author, caller, membership, params, readBody, runOnce }) => {
       const scope = ticketScopeOf(membership);
-      await requireTicket(deps.db, scope, params.ticketID);
+      const ticket = await requireTicket(deps.db, scope, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
-      return runOnce({}, async ({ id }) => {
+      const seen = attachmentScope(author, ticket, "tenant");
+      const accept = (record: NewAttachment) =>
+        c.json(record, 201, { Location: `${c.req.path}/${record.id}` });
+      const resume = async ({ id }: Attempt) => {
+        const record = await findAnnounced(deps, store.use, seen, id);
+        return record && accept(record);
+      };
+      return runOnce({ resume }, async ({ id }) => {
         const at = deps.now();
-        const place = { orgId: scope.orgId, ticketId: params.ticketID, id };
-        const upload = await signUpload(store.use, { ...place, ...file }, at);
+        const upload = await signUpload(store.use, { ...seen, id, ...file }, at);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
-          const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
-          const seen = attachmentScope(author, ticket, "tenant");
-          const { ticketLimits: limits } = deps.config;
-          await requireCapacityForAttachment(tx, { at, limits }, ticket, sizeBytes);
-          return announceAttachment(tx, author, ticket, seen, { id, at, ...file });
+          const locked = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
+          await requireCapacityForAttachment(tx, { at, limits: deps.config.ticketLimits }, locked, sizeBytes);
+          return announceAttachment(tx, author, locked, seen, { id, at, ...file });
         });
-        return c.json({ ...presentAttachment(row), upload }, 201, {
-          Location: RECORD.replace("{orgID}", scope.orgId)
-            .replace("{ticketID}", params.ticketID)
-            .replace("{attachmentID}", id),
-        });
+        return accept({ ...presentAttachment(row), upload });
       });
     },
   );
@@ -94,13 +103,18 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
       const before = await requireTicket(deps.db, scope, params.ticketID);
       const seen = attachmentScope(author, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
-      return runOnce({}, async () => {
+      const accept = (row: AttachmentRow) => c.json(presentAttachment(row), 200);
+      const resume = async () => {
+        const row = await requireAttachment(deps.db, seen, announced.id);
+        return row.completedAt === null ? undefined : accept(row);
+      };
+      return runOnce({ resume }, async () => {
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
           const ticket = await lockTicket(tx, ticketScopeOf(confirmed.membership), params.ticketID);
           return confirmAttachment(tx, author, ticket, seen, { id: announced.id, at: deps.now() });
         });
-        return c.json(presentAttachment(row), 200);
+        return accept(row);
       });
     },
   );
@@ -138,9 +152,7 @@ function addReads(router: Router, deps: Deps, store: StoreAccess): void {
       description:
         "Redirects to an address of the object store that gives the bytes for a minute, as a download whatever their type. Send no credential of this API there.",
       access: "tickets:read",
-      responses: {
-        302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
-      },
+      responses: { 302: { description: "Where the bytes are.", headers: ["RedirectLocation"] } },
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { author, membership, params }) => {
@@ -174,31 +186,28 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
         "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
       access: "platform-admin",
       body: createAttachmentBody,
-      responses: {
-        201: {
-          description: "Announced; only the caller sees it until a message has it.",
-          body: newAttachmentRecord,
-          headers: ["Location"],
-        },
-      },
+      responses: ANNOUNCED,
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { author, caller, params, readBody, runOnce }) => {
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
-      return runOnce({}, async ({ id }) => {
+      const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
+      const accept = (record: NewAttachment) =>
+        c.json(record, 201, { Location: `${c.req.path}/${record.id}` });
+      const resume = async ({ id }: Attempt) => {
+        const record = await findAnnounced(deps, store.use, seen, id);
+        return record && accept(record);
+      };
+      return runOnce({ resume }, async ({ id }) => {
         const at = deps.now();
-        const place = { orgId, ticketId: params.ticketID, id };
-        const upload = await signUpload(store.use, { ...place, ...file }, at);
+        const upload = await signUpload(store.use, { ...seen, id, ...file }, at);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
-          const seen = attachmentScope(author, ticket, "provider");
           return announceAttachment(tx, author, ticket, seen, { id, at, ...file });
         });
-        return c.json({ ...presentAttachment(row), upload }, 201, {
-          Location: ADMIN_RECORD.replace("{ticketID}", params.ticketID).replace("{attachmentID}", id),
-        });
+        return accept({ ...presentAttachment(row), upload });
       });
     },
   );
@@ -222,13 +231,18 @@ function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void 
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
-      return runOnce({}, async () => {
+      const accept = (row: AttachmentRow) => c.json(presentAttachment(row), 200);
+      const resume = async () => {
+        const row = await requireAttachment(deps.db, seen, announced.id);
+        return row.completedAt === null ? undefined : accept(row);
+      };
+      return runOnce({ resume }, async () => {
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx) => {
           const ticket = await lockTicket(tx, { orgId }, params.ticketID);
           return confirmAttachment(tx, author, ticket, seen, { id: announced.id, at: deps.now() });
         });
-        return c.json(presentAttachment(row), 200);
+        return accept(row);
       });
     },
   );
@@ -271,9 +285,7 @@ function addAdminReads(router: Router, deps: Deps, store: StoreAccess): void {
       description:
         "Redirects to an address of the object store that gives the bytes for a minute, as a download whatever their type. Send no credential of this API there.",
       access: "platform-admin",
-      responses: {
-        302: { description: "Where the bytes are.", headers: ["RedirectLocation"] },
-      },
+      responses: { 302: { description: "Where the bytes are.", headers: ["RedirectLocation"] } },
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { author, params }) => {

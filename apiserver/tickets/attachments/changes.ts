@@ -1,19 +1,22 @@
 import { recordAudit } from "../../audit/index.ts";
 import type { Queryable } from "../../db/client.ts";
+import type { Deps } from "../../deps.ts";
 import { type Author, principalKey } from "../../http/authentication/principal.ts";
 import { ApiError, type ErrorDetail, validationFailed } from "../../http/errors.ts";
 import { authorIdOf } from "../changes.ts";
 import type { AuthorType, TicketRow } from "../table.ts";
 import type { UseStore } from "./objects/use-store.ts";
+import { type NewAttachment, presentAttachment } from "./present.ts";
 import type { AttachmentType } from "./schema.ts";
 import {
   type AttachmentScope,
   bindAttachments,
   completeAttachment,
+  findAttachment,
   insertAttachment,
   requireAttachment,
 } from "./store.ts";
-import { finalKey, uploadKey } from "./stored-file.ts";
+import { finalKey, signUpload, uploadKey } from "./stored-file.ts";
 import type { AttachmentRow } from "./table.ts";
 
 export interface AnnouncedFile {
@@ -51,6 +54,17 @@ export async function announceAttachment(
     createdAt: at,
   });
   return added ?? requireAttachment(tx, scope, id);
+}
+
+/** An attachment that is announced already, with a new request that uploads it. Throws 503. */
+export async function findAnnounced(
+  { db, now }: Pick<Deps, "db" | "now">,
+  useStore: UseStore,
+  scope: AttachmentScope,
+  id: string,
+): Promise<NewAttachment | undefined> {
+  const row = await findAttachment(db, scope, id);
+  return row && { ...presentAttachment(row), upload: await signUpload(useStore, row, now()) };
 }
 
 /**

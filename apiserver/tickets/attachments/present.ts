@@ -1,6 +1,9 @@
 import type { z } from "@hono/zod-openapi";
-import type { attachmentRecord } from "./schema.ts";
+import type { attachmentRecord, newAttachmentRecord } from "./schema.ts";
 import type { AttachmentRow } from "./table.ts";
+
+/** An attachment that is announced, with the request that uploads it. */
+export type NewAttachment = z.output<typeof newAttachmentRecord>;
 
 /** The wire form of an attachment, for tenants and staff alike. */
 export function presentAttachment(row: AttachmentRow): z.output<typeof attachmentRecord> {

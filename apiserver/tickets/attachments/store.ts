@@ -38,16 +38,26 @@ export async function listAttachments(
     .limit(limit + 1);
 }
 
+/** One that the caller sees. */
+export async function findAttachment(
+  db: Queryable,
+  scope: AttachmentScope,
+  id: string,
+): Promise<AttachmentRow | undefined> {
+  const [row] = await db
+    .select()
+    .from(ticketAttachments)
+    .where(and(isVisible(scope), eq(ticketAttachments.id, id)));
+  return row;
+}
+
 /** One that the caller sees. Throws 404. */
 export async function requireAttachment(
   db: Queryable,
   scope: AttachmentScope,
   id: string,
 ): Promise<AttachmentRow> {
-  const [row] = await db
-    .select()
-    .from(ticketAttachments)
-    .where(and(isVisible(scope), eq(ticketAttachments.id, id)));
+  const row = await findAttachment(db, scope, id);
   if (row === undefined) throw notFound("attachment");
   return row;
 }

@@ -1,8 +1,7 @@
-import type { z } from "@hono/zod-openapi";
 import { create } from "content-disposition";
 import { ApiError } from "../../http/errors.ts";
 import type { UseStore } from "./objects/use-store.ts";
-import type { newAttachmentRecord } from "./schema.ts";
+import type { NewAttachment } from "./present.ts";
 import type { AttachmentRow } from "./table.ts";
 
 const DOWNLOAD_SECONDS = 60;
@@ -10,7 +9,7 @@ const DOWNLOAD_SECONDS = 60;
 /** Time to begin an upload; also of a link that a client lost and asks for no second time. */
 const UPLOAD_SECONDS = 15 * 60;
 
-type Upload = z.output<typeof newAttachmentRecord>["upload"];
+type Upload = NewAttachment["upload"];
 
 type Terms = Place & { contentType: string; sizeBytes: number; sha256: string };
 
