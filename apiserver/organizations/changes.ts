@@ -109,7 +109,7 @@ interface DeletionOptions {
 }
 
 export interface DeletionHooks {
-  /** Whether a cluster is being created that the Kubernetes API does not list yet. */
+  /** Whether a cluster or a node pool is being created that the Kubernetes API does not list yet. */
   hasPendingCreates(tx: Queryable, orgId: string): Promise<boolean>;
   /** Whether the organization has container images. Throws 503 when that needs a registry that cannot be used. */
   hasImages(orgId: string): Promise<boolean>;
@@ -121,6 +121,7 @@ export interface DeletionHooks {
  * Deletes an organization that has neither clusters nor images; a dry run makes every check alone. First it is closed to changes, under the row lock that every change
  * inside it takes too; then the Kubernetes API is asked for one of its clusters; then it is marked as deleted, so that invoices and audit log
  * remain. Throws 409 deletion_protected and organization_not_empty, 412, and 503 without the Kubernetes API; it is open to changes again then.
+ * Throws 409 conflict when that took until it was open to changes again: something may have been created in it since.
  */
 export async function deleteOrganization(
   deps: Deps,
@@ -146,7 +147,13 @@ export async function deleteOrganization(
   await deps.db.transaction(async (tx) => {
     const organization = await markDeleted(tx, orgId, deletingAt);
     if (organization === undefined)
-      throw new ApiError("conflict", "Another request is deleting the organization.");
+      throw new ApiError(
+        "conflict",
+        "The deletion took too long, or another request deletes the organization.",
+        {
+          retryAfterSeconds: 5,
+        },
+      );
     await hooks.onDelete(tx, author, orgId);
     await recordAudit(tx, author, {
       action: "organization.delete",

@@ -16,7 +16,7 @@ import { setUpTestService } from "../testing/service.ts";
 import { withUnreachableKube } from "../testing/unreachable-kube.ts";
 import { deleteOrganization } from "./changes.ts";
 import { organizationNamespace } from "./namespace.ts";
-import { lockOrganization } from "./store.ts";
+import { lockOrganization, markDeleted } from "./store.ts";
 import { organizations } from "./table.ts";
 
 const { api, issuer } = setUpTestService();
@@ -116,16 +116,16 @@ describe("DELETE organization", () => {
     expect(await actionsOn(org.id)).toEqual(["organization.create", "organization.update"]);
   });
 
-  test("is 409 while a cluster is being created", async () => {
+  test.each(["Cluster", "NodePool"] as const)("is 409 while a %s is being created", async (kind) => {
     const org = await makeOrganization(api, issuer);
-    const clusterId = createId();
+    const objectId = createId();
     await api.deps.db.insert(writeIntents).values({
       id: createId(),
-      groupId: clusterId,
-      kind: "Cluster",
+      groupId: objectId,
+      kind,
       verb: "create",
       orgId: org.id,
-      objectId: clusterId,
+      objectId: objectId,
       scope: org.id,
       ...CLUSTER_AMOUNTS,
       namespace: organizationNamespace(org.id),
@@ -134,7 +134,7 @@ describe("DELETE organization", () => {
       author: {} as never,
     });
     expect((await remove(org)).body.error.code).toBe("organization_not_empty");
-    await api.deps.db.delete(writeIntents).where(eq(writeIntents.objectId, clusterId));
+    await api.deps.db.delete(writeIntents).where(eq(writeIntents.objectId, objectId));
   });
 
   test("locks the organization while it checks: a create inside it meanwhile is 409", async () => {
@@ -178,6 +178,38 @@ describe("DELETE organization", () => {
     expect((await remove(org)).status).toBe(204);
   });
 
+  test.each([
+    [30, true],
+    [61, false],
+  ])("of which nothing was heard for %i s is carried out: %s", async (seconds, isDeleted) => {
+    const org = await makeOrganization(api, issuer);
+    const deletingAt = await beginAgo(org, seconds);
+    const row = await api.deps.db.transaction((tx) => markDeleted(tx, org.id, deletingAt));
+    expect(row !== undefined).toBe(isDeleted);
+  });
+
+  test("is not carried out when a change in it ended after its minute", async () => {
+    const org = await makeOrganization(api, issuer);
+    const deletingAt = await beginAgo(org, 59);
+    const { db, sql } = api.deps;
+    let marked: Promise<unknown> = Promise.resolve();
+    await sql.begin(async (tx) => {
+      await tx`select 1 from organizations where id = ${org.id} for no key update`;
+      marked = db.transaction((other) => markDeleted(other, org.id, deletingAt));
+      await waitFor("the mark to wait for the change", async () => {
+        const rows = await sql`select 1 from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`;
+        return rows.length > 0;
+      });
+      await waitFor("the end of the minute", async () => {
+        const rows =
+          await sql`select 1 where clock_timestamp() > ${deletingAt}::timestamptz + interval '60 seconds'`;
+        return rows.length > 0;
+      });
+    });
+    expect(await marked).toBeUndefined();
+  });
+
   test("is not carried out when the Kubernetes API is not available", async () => {
     const org = await makeOrganization(api, issuer);
     const { userId } = org.owner;
@@ -208,6 +240,13 @@ describe("DELETE organization", () => {
     expect((await api.request("GET", org.path, { token: minted.body.token })).status).toBe(401);
   });
 });
+
+/** As if the deletion of an organization had begun so long ago. */
+async function beginAgo(org: TestOrganization, seconds: number): Promise<Date> {
+  const deletingAt = new Date(Date.now() - seconds * 1000);
+  await api.deps.db.update(organizations).set({ deletingAt }).where(eq(organizations.id, org.id));
+  return deletingAt;
+}
 
 const POOL = { name: "web", vcpus: 2, memory_gb: 4, disk_gb: 20, desired_nodes: 1 };
 

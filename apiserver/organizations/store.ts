@@ -202,16 +202,26 @@ export async function cancelDeletion(db: Queryable, orgId: string, deletingAt: D
   await db.update(organizations).set({ deletingAt: null }).where(isDeletingSince(orgId, deletingAt));
 }
 
-/** Marks the organization as deleted; undefined when another deletion began after `deletingAt`. */
+/**
+ * Marks the organization as deleted; undefined when the deletion that began at `deletingAt` no longer blocks changes in it,
+ * or another one began since.
+ */
 export async function markDeleted(
   tx: Queryable,
   orgId: string,
   deletingAt: Date,
 ): Promise<OrganizationRow | undefined> {
+  const isBlocking = sql<boolean>`${organizations.deletingAt} > clock_timestamp() - ${DELETION_LEASE}`;
+  // The row is locked before the clock is read: a change that held the lock may have been made after the lease.
+  await tx
+    .select({ id: organizations.id })
+    .from(organizations)
+    .where(isDeletingSince(orgId, deletingAt))
+    .for("no key update");
   const [row] = await tx
     .update(organizations)
     .set({ deletedAt: sql`now()`, version: NEXT_VERSION })
-    .where(isDeletingSince(orgId, deletingAt))
+    .where(and(isDeletingSince(orgId, deletingAt), isBlocking))
     .returning(organizationColumns);
   return row;
 }

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { NamesRequest } from "./backend/backend.ts";
 import { deleteImages, hasImages } from "./images.ts";
 
@@ -20,6 +20,22 @@ test.each([
 ])("whether there are images when %s", async (_what, tagged, expected) => {
   const registry = aRegistry([...repositories, "org-2/web"], tagged);
   expect(await hasImages(registry, "org-1/")).toBe(expected);
+});
+
+test("a look at repositories without a tag ends after 25 s, with a fault of the registry", async () => {
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+  const registry = aRegistry(repositories, []);
+  const listTags = () => {
+    nowMs += 1000;
+    return registry.listTags("");
+  };
+  try {
+    await expect(hasImages({ ...registry, listTags }, "org-1/")).rejects.toMatchObject({ fault: "timeout" });
+    expect(nowMs).toBe(25_000);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 test("a deletion ends however much is pushed meanwhile, and removes tags that name nothing", async () => {

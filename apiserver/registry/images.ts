@@ -21,6 +21,8 @@ const MAX_EMPTY_BATCHES = 20;
 const MAX_IMAGES = 32;
 /** Repositories that are looked at together for one with a tag. */
 const LOOK_LIMIT = 50;
+/** Requests that begin within it, and reads of the Kubernetes API, end within the 60 s that an organization is closed to changes. */
+const LOOK_WITHIN_MS = 25_000;
 
 /** Repositories of a prefix that have a tag, without the prefix, and where the next page begins. */
 export async function listRepositories(
@@ -44,14 +46,32 @@ export async function listRepositories(
   return { names, next: last?.slice(prefix.length) };
 }
 
-/** Whether a repository of a prefix has a tag, however many have none. */
+/**
+ * Whether a repository of a prefix has a tag, however many have none. Throws BackendError when the registry takes more than 25 s to
+ * list them all.
+ */
 export async function hasImages(
   backend: Pick<RegistryBackend, "listRepositories" | "listTags">,
   prefix: string,
 ): Promise<boolean> {
+  const until = performance.now() + LOOK_WITHIN_MS;
+  const requireTime = () => {
+    if (performance.now() < until) return;
+    throw new BackendError("timeout", "the registry did not list all repositories in time");
+  };
+  const timed: typeof backend = {
+    async listRepositories(...request) {
+      requireTime();
+      return backend.listRepositories(...request);
+    },
+    async listTags(...request) {
+      requireTime();
+      return backend.listTags(...request);
+    },
+  };
   let after: string | undefined;
   do {
-    const { names, next } = await listRepositories(backend, prefix, { after, limit: LOOK_LIMIT });
+    const { names, next } = await listRepositories(timed, prefix, { after, limit: LOOK_LIMIT });
     if (names.length > 0) return true;
     after = next;
   } while (after !== undefined);

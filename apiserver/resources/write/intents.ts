@@ -274,14 +274,12 @@ export async function isProtectionIntended(db: Queryable, namespace: string): Pr
   return rows.length > 0;
 }
 
-/** Whether a cluster of the organization is being created right now, or was left unfinished. */
+/** Whether a cluster or a node pool of the organization is being created right now, or was left unfinished. */
 export async function hasPendingCreates(db: Queryable, orgId: string): Promise<boolean> {
   const rows = await db
     .select({ id: writeIntents.id })
     .from(writeIntents)
-    .where(
-      and(eq(writeIntents.orgId, orgId), eq(writeIntents.kind, "Cluster"), eq(writeIntents.verb, "create")),
-    )
+    .where(and(eq(writeIntents.orgId, orgId), eq(writeIntents.verb, "create")))
     .limit(1);
   return rows.length > 0;
 }
