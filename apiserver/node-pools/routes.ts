@@ -3,7 +3,6 @@ import { addRoute } from "../http/contract/add-route.ts";
 import { isNotModified, objectTag, readPreconditions } from "../http/contract/etag.ts";
 import { toPage } from "../http/contract/page.ts";
 import type { Router } from "../http/contract/router.ts";
-import { ApiError } from "../http/errors.ts";
 import {
   type CapabilitiesReader,
   createCapabilitiesReader,
@@ -17,7 +16,6 @@ import {
   requireCluster,
   requireNodePool,
   requireNodePoolToChange,
-  requireNotSuspended,
 } from "../resources/write/index.ts";
 import { checkPoolRules } from "./collection.ts";
 import { exampleDeletedNodePool, exampleNewNodePool, exampleNodePoolDryRun } from "./examples.ts";
@@ -84,9 +82,6 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
 
       const fixed = createObjectName(body.name, "pool");
       return runOnce({ resume: "run", fixed }, async ({ id, fixed: objectName }) => {
-        requireNotSuspended(cluster);
-        if (cluster.status === "deleting")
-          throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
         const desired = { id, objectName: objectName ?? fixed, spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,

@@ -22,6 +22,9 @@ import {
   changeObject,
   createObject,
   deleteObject,
+  isWriteIntended,
+  requireCluster,
+  requireNotSuspended,
   requireUnprotected,
   type ScheduledOption,
   type WriteResult,
@@ -48,8 +51,8 @@ interface WriteOptions {
 }
 
 /**
- * Creates a pool in a cluster; safe to repeat with the same ids. Throws 422 for `details`, unless an earlier attempt has
- * begun, 422 quota_exceeded, 422 for a taken name, and what `createObject` throws.
+ * Creates a pool in a cluster; safe to repeat with the same ids. Throws 404 and 409 conflict for a cluster that takes none any more,
+ * 422 for `details`, unless an earlier attempt has begun, 422 quota_exceeded, 422 for a taken name, and what `createObject` throws.
  */
 export async function createNodePool(
   deps: Deps,
@@ -69,6 +72,7 @@ export async function createNodePool(
     dryRun,
     created: toNewObject(place, pool),
     after: auditNodePool(pool.spec),
+    requireParent: (tx) => requireOpenCluster(tx, orgId, clusterId),
     async check(tx) {
       const [first, ...others] = details;
       if (first !== undefined) throw validationFailed([first, ...others]);
@@ -77,6 +81,15 @@ export async function createNodePool(
     effects,
     findServed: (db) => findNodePool(db, orgId, clusterId, pool.id),
   });
+}
+
+/** Throws 404 for a cluster that is deleted, 409 conflict for one that is suspended or being deleted. */
+async function requireOpenCluster(tx: Queryable, orgId: string, clusterId: string): Promise<void> {
+  const cluster = await requireCluster(tx, orgId, clusterId);
+  requireNotSuspended(cluster);
+  if (cluster.status !== "deleting" && !(await isWriteIntended(tx, { verb: "delete", targetId: clusterId })))
+    return;
+  throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
 }
 
 /** The NodePool to create, with its name and what it counts. */

@@ -52,13 +52,15 @@ interface CreateRequest<T extends KubeObject, P, E>
   /** What is created before the object, and is no use without it. */
   parts?: readonly NewObject[];
   created: Omit<NewObject<T>, "collection">;
+  /** Throws while nothing can be created in the parent, under the lock of the organization's row: it may have ended since it was read. */
+  requireParent?: (tx: Queryable) => Promise<void>;
   /** The object as it is served now, for a repeated request; undefined = it is deleted. */
   findServed: (db: Queryable) => Promise<P | undefined>;
 }
 
 /**
  * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes
- * what it began. Throws what `caller.confirm`, `check` and `requireFreeName` throw, 422 for what Kubernetes refuses, 409 conflict
+ * what it began. Throws what `caller.confirm`, `requireParent`, `check` and `requireFreeName` throw, 422 for what Kubernetes refuses, 409 conflict
  * when the object was deleted since or another has its object name, and the KubeError of a write that is not confirmed.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
@@ -102,7 +104,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   collection: Collection<T, P>,
   request: CreateRequest<T, P, E>,
 ): Promise<{ intents: WriteIntent[] | undefined; isResumed: boolean }> {
-  const { action, after, parts = [], created, check } = request;
+  const { action, after, parts = [], created, requireParent, check } = request;
   const { orgId, targetKind } = collection;
   const entry: AuditEntry = {
     action,
@@ -114,6 +116,7 @@ async function openCreate<T extends KubeObject, P extends ProjectedObject, E>(
   return transactAs(db, caller, async (tx) => {
     if (await hasRecord(tx, targetKind === "node_pool" ? targetKind : "cluster", orgId, created.id))
       return { intents: undefined, isResumed: false };
+    await requireParent?.(tx);
     const earlier = await resumeCreate(tx, created.id);
     if (earlier.length > 0) return { intents: earlier, isResumed: true };
     await check?.(tx);
@@ -138,10 +141,11 @@ async function dryRunCreate<T extends KubeObject, P extends ProjectedObject, E>(
   { db, kube }: CreateDeps,
   caller: Caller,
   collection: Collection<T, P>,
-  { parts = [], created, check, effects: findEffects }: CreateRequest<T, P, E>,
+  { parts = [], created, requireParent, check, effects: findEffects }: CreateRequest<T, P, E>,
 ): Promise<WriteResult<P, E>> {
   const effects = await runThenRollBack(db, async (tx) => {
     await caller.confirm(tx);
+    await requireParent?.(tx);
     await check?.(tx);
     await requireFreeName(tx, collection, created.name, created.id);
     return findEffects?.(tx);
