@@ -21,6 +21,7 @@ import { startWebhookDeliverer } from "../webhooks/index.ts";
 import { sendAlerts } from "./budget-alerts/send-alerts.ts";
 import { runCloses } from "./jobs.ts";
 import { TEST_SUPPLIER } from "./testing.ts";
+import { writeSeenAt } from "./usage/ledger-store.ts";
 import { createLedgerMetrics } from "./usage/metrics.ts";
 import { runRound } from "./usage/round.ts";
 
@@ -134,6 +135,7 @@ async function playUntil(end: Date, events: readonly [string, () => Promise<unkn
     api.deps.now = () => new Date(time);
     await happen();
     await runRound({ ...ledger, now: api.deps.now }, stopping.signal);
+    await writeSeenAt(api.deps.db, api.deps.now());
     await sendAlerts(api.deps, stopping.signal);
     await runCloses(api.deps, stopping.signal);
   }

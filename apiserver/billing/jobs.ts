@@ -1,17 +1,19 @@
+import type { Queryable } from "../db/client.ts";
 import type { Deps } from "../deps.ts";
-import type { PeriodicJob } from "../work/periodic.ts";
+import { collectErrors, type PeriodicJob, throwFirst } from "../work/periodic.ts";
 import { sendAlerts } from "./budget-alerts/send-alerts.ts";
 import { closeMonth, closeOrganizationOrLog } from "./invoices/close.ts";
 import { finishClose, listOpenCloses, listWaiting, requestFirstClose } from "./invoices/close-store.ts";
 import { closesAt, monthBefore, monthOf, monthOfPeriod, periodOf } from "./month.ts";
 import { publishPackages } from "./packages/changes.ts";
 import { followRegistry, followSharedStorage, type ListStoredImages } from "./usage/figures.ts";
-import { purgeNotes } from "./usage/ledger-store.ts";
+import { purgeNotes, readSeenAt } from "./usage/ledger-store.ts";
 import { createLedgerMetrics } from "./usage/metrics.ts";
 import { runRound } from "./usage/round.ts";
 import { endUnpublished, followUnrecorded } from "./usage/unrecorded.ts";
 
 const CLOSES_EVERY_MS = 30_000;
+const USAGE_WITHIN_MS = 86_400_000;
 const WAITING_EVERY_MS = 600_000;
 const WAITING_PER_PAGE = 100;
 const ALERTS_EVERY_MS = 60_000;
@@ -28,16 +30,26 @@ export function invoiceJobs(deps: Deps): PeriodicJob[] {
   ];
 }
 
-/** Runs every close that was asked for and is not finished. */
+/**
+ * Runs every close that was asked for and is not finished; one that fails keeps no other one from running. The calendar asks for that
+ * of the last month once its usage is in the ledger, at most a day late: what keeps one object out of it holds up no invoice for longer.
+ */
 export async function runCloses(deps: Deps, signal: AbortSignal): Promise<void> {
   const now = deps.now();
   const last = monthBefore(monthOf(now));
-  if (now >= closesAt(last)) await requestFirstClose(deps.db, periodOf(last), now);
-  for (const close of await listOpenCloses(deps.db)) {
+  const isLate = now.getTime() >= closesAt(last).getTime() + USAGE_WITHIN_MS;
+  if (now >= closesAt(last) && (isLate || (await isSeenUntil(deps.db, last.end))))
+    await requestFirstClose(deps.db, periodOf(last), now);
+  const errors = await collectErrors(await listOpenCloses(deps.db), signal, async (close) => {
     await closeMonth(deps, monthOfPeriod(close.period), signal);
-    if (signal.aborted) return;
-    await finishClose(deps.db, close, deps.now());
-  }
+    if (!signal.aborted) await finishClose(deps.db, close, deps.now());
+  });
+  throwFirst(errors);
+}
+
+async function isSeenUntil(db: Queryable, time: Date): Promise<boolean> {
+  const seenAt = await readSeenAt(db);
+  return seenAt !== undefined && seenAt >= time;
 }
 
 /** Issues the invoices that waited and for which nothing is missing any more. What fails is tried again in the next run. */

@@ -1,8 +1,10 @@
-import { and, asc, eq, gt, isNotNull, isNull } from "drizzle-orm";
-import { createId } from "../../../shared/program/id.ts";
+import { and, asc, eq, gt, isNotNull, isNull, sql } from "drizzle-orm";
+import { createId, NIL_ID } from "../../../shared/program/id.ts";
 import type { Queryable } from "../../db/client.ts";
 import type { PageRequest } from "../../http/contract/page.ts";
-import { monthCloses, type WaitingReason, waitingInvoices } from "./table.ts";
+import { type Month, periodOf } from "../month.ts";
+import { usageIntervals } from "../usage/table.ts";
+import { invoices, monthCloses, type WaitingReason, waitingInvoices } from "./table.ts";
 
 export type WaitingInvoice = typeof waitingInvoices.$inferSelect;
 
@@ -26,6 +28,33 @@ export async function listOpenCloses(db: Queryable): Promise<{ period: string; r
     .from(monthCloses)
     .where(isNull(monthCloses.finishedAt))
     .orderBy(asc(monthCloses.period));
+}
+
+/**
+ * At most `limit` organizations after `cursor` that used anything in a time, by id; deleted ones too. `missed` are the first days of
+ * those `earlier` months in which one used something, and of which it neither has an invoice nor waits for one.
+ */
+export async function listOrganizationsToClose(
+  db: Queryable,
+  { earlier, ...time }: { from: Date; to: Date; earlier: readonly Month[] },
+  { cursor = NIL_ID, limit }: PageRequest,
+): Promise<{ orgId: string; missed: string[] }[]> {
+  const isUsedIn = ({ from, to }: { from: Date; to: Date }) =>
+    sql`used.started_at < ${to.toISOString()}::timestamptz
+      and coalesce(used.ended_at, 'infinity'::timestamptz) > ${from.toISOString()}::timestamptz`;
+  const missed = earlier.map((month) => {
+    const isOfMonth = sql`one.org_id = page.org_id and one.period = ${periodOf(month)}::date`;
+    return sql`case when exists (select from ${usageIntervals} as used
+        where used.organization_id = page.org_id and ${isUsedIn({ from: month.start, to: month.end })})
+      and not exists (select from ${invoices} as one where ${isOfMonth})
+      and not exists (select from ${waitingInvoices} as one where ${isOfMonth}) then ${periodOf(month)} end`;
+  });
+  return db.execute<{ orgId: string; missed: string[] }>(sql`
+    select page.org_id as "orgId", array_remove(array[${sql.join(missed, sql`, `)}]::text[], null) as missed
+    from (select used.organization_id as org_id from ${usageIntervals} as used
+      where used.organization_id > ${cursor} and ${isUsedIn(time)}
+      group by used.organization_id order by used.organization_id limit ${limit}) as page
+    order by page.org_id`);
 }
 
 /** Whether a close of a month is finished, and none is under way. */

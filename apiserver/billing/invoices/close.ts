@@ -7,12 +7,12 @@ import { cutPage, type Page, type PageRequest } from "../../http/contract/page.t
 import { isCountry } from "../country.ts";
 import { invoiceGenerated } from "../event-schema.ts";
 import { toJsonCents } from "../money.ts";
-import { type Month, monthBefore, periodOf } from "../month.ts";
+import { type Month, monthBefore, monthOfPeriod, periodOf } from "../month.ts";
 import { readProfile } from "../profile/store.ts";
 import { sumCents } from "../rating/lines.ts";
 import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { runInTurns } from "../turns.ts";
-import { deleteWaiting, upsertWaiting } from "./close-store.ts";
+import { deleteWaiting, listOrganizationsToClose, upsertWaiting } from "./close-store.ts";
 import { findUnofficialCode } from "./code-lists.ts";
 import { composeLines, type InvoiceLine } from "./compose.ts";
 import type { Invoicing } from "./config.ts";
@@ -55,15 +55,21 @@ type CloseDeps = Pick<Deps, "now" | "log"> & { db: Database; config: Pick<Deps["
 
 /**
  * Closes a month: one transaction per organization writes the invoice, its number and its event. An organization that
- * has an invoice of the month is skipped, so that it can run again, or in several processes at once. When one
- * organization fails, the others still get their invoices; then it rejects at the end.
+ * has an invoice of the month is skipped, so that it can run again, or in several processes at once. It gets those too of the two
+ * months before that have none, where all usage became known late. When one organization fails, the others still get
+ * their invoices; then it rejects at the end.
  */
 export async function closeMonth(deps: CloseDeps, month: Month, signal?: AbortSignal): Promise<void> {
   const failures: unknown[] = [];
-  for await (const orgId of findOrganizations(deps.db, month)) {
+  for await (const { orgId, missed } of findOrganizations(deps.db, month)) {
     if (signal?.aborted === true) return;
-    const { error } = await closeOrganizationOrLog(deps, orgId, month);
-    if (error !== undefined) failures.push(error);
+    const errors: Error[] = [];
+    for (const period of [...missed, periodOf(month)]) {
+      const isMissed = period !== periodOf(month);
+      const { error } = await closeOrganizationOrLog(deps, orgId, monthOfPeriod(period), { isMissed });
+      if (error !== undefined) errors.push(error);
+    }
+    failures.push(...errors.slice(0, 1));
   }
   if (failures.length > 0)
     throw new AggregateError(failures, `${month.name} is not closed for ${failures.length} organizations`);
@@ -74,9 +80,10 @@ export async function closeOrganizationOrLog(
   deps: CloseDeps,
   orgId: string,
   month: Month,
+  options: CloseOptions = {},
 ): Promise<{ error?: Error }> {
   try {
-    await closeOrganization(deps, orgId, month);
+    await closeOrganization(deps, orgId, month, options);
     return {};
   } catch (cause) {
     const error = cause instanceof Error ? cause : new Error(String(cause));
@@ -111,15 +118,21 @@ export async function dryRunClose<Item>(
   return cutPage(rows, { present, cursorOf: ({ orgId }) => orgId, next });
 }
 
+interface CloseOptions {
+  /** It was closed before: what differs in the months before it is on the invoice of a later one, which is being closed. */
+  isMissed?: boolean;
+}
+
 /** Issues the invoice of one organization and month, if anything is to be invoiced and nothing is missing. */
 export async function closeOrganization(
   { db, config: { invoicing }, now, log }: CloseDeps,
   orgId: string,
   month: Month,
+  options: CloseOptions = {},
 ): Promise<Outcome> {
   const outcome = await db.transaction(async (tx): Promise<Outcome> => {
     await lockInvoices(tx, orgId);
-    const draft = await draftInvoice(tx, invoicing, orgId, month);
+    const draft = await draftInvoice(tx, invoicing, orgId, month, options);
     const period = periodOf(month);
     if (draft.kind === "waiting") await upsertWaiting(tx, { ...draft, orgId, period, since: now() });
     else await deleteWaiting(tx, orgId, period);
@@ -153,8 +166,9 @@ async function draftInvoice(
   invoicing: Invoicing | undefined,
   orgId: string,
   month: Month,
+  { isMissed = false }: CloseOptions = {},
 ): Promise<Draft> {
-  const months = monthsBefore(month, ADJUSTED_MONTHS);
+  const months = isMissed ? [] : monthsBefore(month, ADJUSTED_MONTHS);
   const issued = await findInvoicedPeriods(tx, orgId, [month, ...months].map(periodOf));
   if (issued.has(periodOf(month))) return { kind: "already_issued" };
   const earlier = [];
@@ -232,13 +246,17 @@ async function issue(
   await emitWebhookEvents(tx, [newEvent(invoiceGenerated, { orgId, occurredAt: issuedAt, data })]);
 }
 
-async function* findOrganizations(db: Queryable, month: Month): AsyncGenerator<string> {
+async function* findOrganizations(
+  db: Queryable,
+  month: Month,
+): AsyncGenerator<{ orgId: string; missed: string[] }> {
   const limit = ORGANIZATIONS_PER_PAGE;
+  const time = { ...usedBefore(month), earlier: monthsBefore(month, ADJUSTED_MONTHS).reverse() };
   let cursor: string | undefined;
   do {
-    const ids = await listOrganizationsWithUsage(db, usedBefore(month), { cursor, limit });
-    yield* ids;
-    cursor = ids.length === limit ? ids.at(-1) : undefined;
+    const found = await listOrganizationsToClose(db, time, { cursor, limit });
+    yield* found;
+    cursor = found.length === limit ? found.at(-1)?.orgId : undefined;
   } while (cursor !== undefined);
 }
 

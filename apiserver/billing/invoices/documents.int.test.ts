@@ -8,6 +8,7 @@ import { runCloses } from "../jobs.ts";
 import { type Month, parseMonth } from "../month.ts";
 import { insertUsage, startInvoicingApp, TEST_SUPPLIER } from "../testing.ts";
 import type { UsageInterval } from "../usage/interval.ts";
+import { writeSeenAt } from "../usage/ledger-store.ts";
 import { closeMonth } from "./close.ts";
 import { FOCUS_CSV } from "./focus.ts";
 import { findInvoiceBefore, listInvoices, readDailyCosts } from "./store.ts";
@@ -157,6 +158,7 @@ describe("in the columns of FOCUS 1.0", () => {
     expect(await readFocus(invoice)).toMatchObject([...charges, ...credited]);
     expect(await readFocus(`${organization}/billing/usage?month=2026-01`)).toMatchObject(charges);
     api.deps.now = () => at("2026-03-01T06:00:00");
+    await writeSeenAt(api.deps.db, api.deps.now());
     await run();
     expect(await readFocus(`${organization}/billing/usage?month=2026-02`)).toMatchObject(credited);
     const other = await api.createOrganization();
