@@ -10,7 +10,7 @@ const MAX_LINES = 100;
 const MAX_NUMBER_LENGTH = 40;
 const MAX_REASON_LENGTH = 1000;
 const MAX_DESCRIPTION_LENGTH = 254;
-/** Of the longest texts of a hundred lines, each character of which may be written as six (`&quot;`). */
+/** The longest texts of a hundred lines, each character of which may be written as six (`&quot;`). */
 export const MAX_XML_LENGTH = 524_288;
 /** Ten billion EUR: the sum of all lines is exact as a number of JSON. */
 const MAX_LINE_CENTS = 1_000_000_000_000;

@@ -94,7 +94,7 @@ test("usage that becomes known once its month was closed without an invoice has 
     api.deps.now = () => at("2026-05-01T06:00:00");
     await use("2026-01", 1);
     for (const month of ["2026-01", "2026-02"]) await close(month);
-    // Of January beside an invoice, of February beside none, and of March in time.
+    // Usage of January beside an invoice, of February beside none, and of March in time.
     await use("2026-01", 2);
     await use("2026-02", 3);
     await use("2026-03", 4);

@@ -6,7 +6,7 @@ import { invoiceLines, invoices } from "./table.ts";
 
 const { invoiceId: _, position, labels, ...lineColumns } = getTableColumns(invoiceLines);
 const LINES_PER_READ = 50;
-/** Of lines that are all kept. The rows of one read are mapped at once, and ten thousand keep other requests waiting. */
+/** Lines that are all kept. The rows of one read are mapped at once, and ten thousand keep other requests waiting. */
 const KEPT_LINES_PER_READ = 500;
 
 /** Labels are up to 24 KB of a line, and only the columns of FOCUS have them. */

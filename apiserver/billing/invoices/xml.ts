@@ -63,7 +63,7 @@ export interface XmlDocument
     | "supplier"
     | "buyer"
   > {
-  /** Of a credit note alone: its invoice (BG-3), and why it was issued (BT-22). */
+  /** A credit note alone has its invoice (BG-3), and why it was issued (BT-22). */
   credit?: { invoice: Pick<Invoice, "number" | "issuedAt">; reason: string };
 }
 

@@ -143,7 +143,7 @@ test("a body counts among those of its user until it is its turn, and no longer"
   const router: Router = {
     ...createRouter("admin", []),
     tenantLimits: createTenantLimits(limits),
-    // Of a user 1000.
+    // A user may have 1000.
     bodies: createByteBudget({ maxBytes: 8000, what: "bodies" }),
   };
   const path = "/api/v1/organizations/{orgID}/things";

@@ -49,7 +49,7 @@ interface Case {
   headers?: Record<string, string>;
   /** Before each try, until one is not refused. */
   prepare?: () => Promise<unknown>;
-  /** Of its audit row; undefined: it has none. */
+  /** The action of its audit row; undefined: it has none. */
   action?: string;
   readEffect: () => Promise<unknown>;
   /** What refuses the same effect a second time. */
@@ -276,6 +276,6 @@ test("every POST with an effect outside a transaction is among these", () => {
   const found = routes
     .filter((route) => route.includes("return runOnce("))
     .map((route) => /operationId: "(\w+)"/.exec(route)?.[1]);
-  // Of closeMonth only the dry run, which has no effect.
+  // The dry run of closeMonth has no effect.
   expect(found.filter((name) => name !== "closeMonth").sort()).toEqual(Object.keys(CASES).sort());
 });

@@ -26,7 +26,7 @@ describe("the Idempotency-Key of a request that", () => {
     const request = { scope: "user:1 POST /x", userId: "1", key: "key", body: {} };
     const run = () => Promise.reject(error);
     // Only a replay uses the context.
-    await expect(runOnce({} as Context<HttpEnv>, store, request, {}, run)).rejects.toBe(error);
+    await expect(runOnce({} as Context<HttpEnv>, store, request, { resume: "run" }, run)).rejects.toBe(error);
     expect(ended).toEqual([end]);
   });
 });
