@@ -92,7 +92,7 @@ export function createSharedSlots(limits: { perKey: number; all: number }): Keye
         throw error;
       }
     },
-    countWaiting: own.countWaiting,
+    countWaiting: (key) => own.countWaiting(key),
   };
 }
 

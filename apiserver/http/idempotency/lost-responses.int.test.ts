@@ -250,7 +250,7 @@ test.each(Object.entries(CASES))(
       return undefined;
     });
     expect(first).toMatchObject({ status: expect.toSatisfy((status: number) => status < 300) });
-    if (action !== undefined) expect(await countAudits(action)).toBe(before + 1);
+    expect(await countAudits(action)).toBe(action === undefined ? before : before + 1);
 
     await loseResponse(key);
     await meanwhile?.();
@@ -277,5 +277,5 @@ test("every POST with an effect outside a transaction is among these", () => {
     .filter((route) => route.includes("return runOnce("))
     .map((route) => /operationId: "(\w+)"/.exec(route)?.[1]);
   // The dry run of closeMonth has no effect.
-  expect(found.filter((name) => name !== "closeMonth").sort()).toEqual(Object.keys(CASES).sort());
+  expect(new Set(found.filter((name) => name !== "closeMonth"))).toEqual(new Set(Object.keys(CASES)));
 });
