@@ -133,10 +133,6 @@ export function unfitBody(method: string): { rawBody?: string } {
   return method === "GET" ? {} : { rawBody: "{" };
 }
 
-/** Whether a missing record is 404: a download says before that the service has no store of attachments. */
-export const looksUpRecord = ({ path }: Pick<DocumentedOperation, "path">): boolean =>
-  !path.endsWith("{attachmentID}");
-
 /** A value beyond every bound that a field has. */
 export function boundFaults(schema: BodySchema): FieldFault[] {
   return checkedFields(schema).flatMap(([field, property]) => {
