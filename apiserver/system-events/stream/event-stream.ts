@@ -56,6 +56,7 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
   let isLive = false;
   // Nothing is read before the start position is known.
   let isReading = true;
+  let isResumed = lastEventId === undefined;
   let isDeleted = false;
   let isEnded = false;
   // Spread over time, when many streams opened at once.
@@ -63,7 +64,8 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
 
   const subscriber = {
     onEvents(chunk: Chunk) {
-      if (chunk.lastId <= position) return;
+      // A position that is not checked yet may be beyond the newest event.
+      if (isResumed && chunk.lastId <= position) return;
       if (isLive && chunk.firstId > position && body.hasCapacity()) return sendChunk(chunk);
       isLive = false;
       newestSkipped = chunk.lastId;
@@ -137,13 +139,14 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
     if (isLive && isDeleted) sendDeleted();
   }
 
-  let isResumed = lastEventId === undefined;
   async function readNext(): Promise<void> {
+    const skippedBefore = newestSkipped;
     const { chunk, isMore } = await deps.reader.read(feed, position);
     if (!isResumed) await resume();
     if (isEnded) return;
     if (chunk !== undefined && chunk.firstId > position) sendChunk(chunk);
-    isLive = chunk === undefined || (!isMore && newestSkipped <= position);
+    // What was broadcast since the read began is in the table only.
+    isLive = chunk === undefined ? newestSkipped === skippedBefore : !isMore && newestSkipped <= position;
   }
 
   /** An id older than the history, or newer than the newest, cannot be resumed from: the client gets a `gap`. */
@@ -151,7 +154,8 @@ export async function openEventStream(deps: StreamDeps, request: FeedRequest): P
     // Read after the events, so that events purged before that read are noticed.
     const { oldest, newest } = await deps.readRange(clusterId);
     isResumed = true;
-    if (isEnded || (position >= oldest - 1 && position <= newest)) return;
+    const firstKept = oldest === 0 ? newest + 1 : oldest;
+    if (isEnded || (position >= firstKept - 1 && position <= newest)) return;
     send(encodeMessage({ event: "gap", data: { oldest_id: oldest, newest_id: newest } }));
     position = Math.min(position, newest);
   }
