@@ -28,8 +28,8 @@ export function monthBefore(month: Month): Month {
 }
 
 /**
- * When the invoices of a month are issued: 06:00 UTC on the first day of the next one. Until then usage can be added to
- * it.
+ * From when on the invoices of a month are issued: 06:00 UTC on the first day of the next one, once its usage is in the
+ * ledger. What becomes known afterwards is on a later invoice.
  */
 export function closesAt(month: Month): Date {
   return new Date(month.end.getTime() + CLOSES_AFTER_MS);

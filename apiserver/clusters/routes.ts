@@ -104,13 +104,13 @@ function addCreate(
       const capabilities = findPlanCapabilities(classes, body.plan);
       const unavailable = await refuseUnavailable(deps.db, body.plan, classes);
 
-      const fixed = createObjectName(body.name, "cluster");
-      return runOnce({ resume: "run", fixed }, async (attempt) => {
+      const objectName = createObjectName(body.name, "cluster");
+      return runOnce({ resume: "run", fixed: objectName }, async (attempt) => {
         const desired = toNewCluster(body, versions, {
           orgId,
           namespace: organizationNamespace(orgId),
           clusterId: attempt.id,
-          objectName: attempt.fixed ?? fixed,
+          objectName: attempt.fixed ?? objectName,
           requestId: caller.author.requestId,
           nodePools: (body.node_pools ?? []).map(({ name }) => ({
             id: createId(),

@@ -80,9 +80,9 @@ function addCreate(router: Router, deps: Deps, published: CapabilitiesReader): v
       const spec = toNodePoolSpec(body, cluster.name);
       const capabilities = findClusterCapabilities(await published.readKnown(), cluster);
 
-      const fixed = createObjectName(body.name, "pool");
-      return runOnce({ resume: "run", fixed }, async ({ id, fixed: objectName }) => {
-        const desired = { id, objectName: objectName ?? fixed, spec };
+      const objectName = createObjectName(body.name, "pool");
+      return runOnce({ resume: "run", fixed: objectName }, async ({ id, fixed }) => {
+        const desired = { id, objectName: fixed ?? objectName, spec };
         const { object: pool, effects } = await createNodePool(deps, caller, cluster, desired, {
           dryRun: query.dry_run,
           details: [

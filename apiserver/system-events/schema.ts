@@ -16,7 +16,11 @@ const ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e12";
 const AT = "2026-11-21T09:00:30.000Z";
 
 const place = {
-  id: countField(MAX_POSITION, "Id of the event, by which a stream resumes.", 4711),
+  id: countField(
+    MAX_POSITION,
+    "Id of the event, after which a stream resumes. The state with which a stream begins has the id up to which it holds the events.",
+    4711,
+  ),
   cluster_id: idField("The cluster."),
   node_pool_id: idField("The node pool, when the event concerns one.").nullable(),
 };

@@ -140,9 +140,9 @@ function decideScaling(
 ): PoolCondition {
   const { desiredNodes, nodes, readyNodes } = progress;
   // Its machines may outlive their MachineDeployment for a while.
-  const lacksMachines = nodes !== desiredNodes || readyNodes !== desiredNodes;
+  const differs = nodes !== desiredNodes || readyNodes !== desiredNodes;
   const isMadeAgain =
-    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && lacksMachines;
+    progress.state === "absent" && observed.pool.status?.firstReadyAt !== undefined && differs;
   if (progress.state !== "scaling" && !isMadeAgain) {
     const presentNodes = findPresentNodes(observed.livePool, observed.capi?.replicas);
     if (isCountReleased(observed.pool, presentNodes)) {

@@ -28,7 +28,8 @@ export function addCloseRoutes(router: Router, deps: Deps): void {
       query: closeQuery,
       responses: {
         200: {
-          description: "What a close would come to: a page of organizations, in the order of their ids.",
+          description:
+            "What a close would come to, without invoices that earlier closes missed: a page of organizations, in the order of their ids.",
           body: dryCloseRecord,
         },
         202: { description: "The close begins within a minute.", body: closeRecord, headers: ["Location"] },

@@ -101,7 +101,7 @@ export interface OutcomeOf {
   outcome: Outcome;
 }
 
-/** What closing a month would come to, for a page of organizations by id; writes nothing. */
+/** What closing a month would come to, without missed months before it, for a page of organizations by id; writes nothing. */
 export async function dryRunClose<Item>(
   { db, config: { invoicing } }: CloseDeps,
   month: Month,

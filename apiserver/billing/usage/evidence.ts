@@ -36,7 +36,7 @@ export interface Evidence {
 export type Metered = Omit<Evidence, "id" | "sample"> &
   Pick<EvidenceSample, "clusterId" | "clusterName" | "nodePoolId">;
 
-/** An evidence that has no id yet. */
+/** Evidence that has no id yet. */
 export type NewEvidence = Omit<Evidence, "id">;
 
 const TYPES: Record<EvidenceKind, (type: MeteredType) => boolean> = {

@@ -8,7 +8,7 @@ export interface UsageInterval {
   organizationId: string;
   /** null: a use of the organization, which belongs to no cluster. */
   clusterId: string | null;
-  /** The name that people knew the cluster by when the use began. */
+  /** The name of the cluster: in the ledger when the use began, and where it is read for rating now. */
   clusterName: string | null;
   /** Set for the resources of a node pool's machines. */
   nodePoolId: string | null;

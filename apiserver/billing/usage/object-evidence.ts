@@ -1,7 +1,7 @@
 import { FINALIZER } from "../../../shared/crd/names.ts";
 import { isBilled, type NodePoolMachine, type NodePoolStatus } from "../../../shared/crd/node-pool.ts";
 import type { Metered, NewEvidence } from "./evidence.ts";
-import { type Meters, metersOf } from "./meters.ts";
+import type { Meters } from "./meters.ts";
 import {
   endUse,
   followUse,
@@ -99,8 +99,7 @@ function findPresent(
   const use = isCounted ? useOfMachine(machine, plan) : {};
   const first = new Date(machine.createdAt);
   if (poolEnd !== undefined) return endUse(metered, meters, { use, first, end: poolEnd });
-  const isKnown = metersOf(meters, metered.kind, metered.subject).length > 0;
-  return isCounted || !isKnown ? followUse(metered, meters, use, { first, now }) : [];
+  return isCounted ? followUse(metered, meters, use, { first, now }) : [];
 }
 
 function end(metered: Metered, meters: Meters, at: UseEnd): NewEvidence[] {

@@ -41,7 +41,7 @@ interface Known {
 /**
  * Projects the cached state of some objects. An object that is stored in this version needs no transaction. One that is
  * stored in a newer version is read live first: either the cache lags behind a recent write, or etcd was restored and
- * the older version is right. Throws when all else is written and the cluster of a pool is not projected yet.
+ * the older version is right. Throws when all else is written and the cluster of a pool has no record yet.
  */
 export async function projectBatch(
   deps: Deps,

@@ -11,7 +11,7 @@ import { toStorable } from "../../db/statement.ts";
 /** Admission enforces this format of labels; an object that bypassed it is not served. */
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A custom resource as the API serves it. `object` has no managedFields; values derived from them are other fields. */
+/** A custom resource in the form in which Postgres stores it. `object` has no managedFields; values derived from them are other fields. */
 interface Projected<Kind extends KubeObject> {
   uid: string;
   /** The public id. */

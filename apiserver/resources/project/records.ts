@@ -183,7 +183,7 @@ export interface SeparatedPools<T> {
   writable: T[];
   /** Ids of pools whose cluster is another one. */
   foreign: string[];
-  /** Ids of pools whose cluster was not projected yet: they come again. */
+  /** Ids of pools whose cluster had no record yet: they come again. */
   unrecorded: string[];
 }
 

@@ -21,7 +21,7 @@ import { deletedEntry, hasNewTransitions, recordTransitions, transitionEntriesOf
 export interface Projected {
   /** The ids of objects that were refused: another object has their id, or the id of their cluster. */
   refused: string[];
-  /** The ids of pools that were not written because their cluster is not projected yet. */
+  /** The ids of pools that were not written because their cluster has no record yet. */
   unrecorded: string[];
   /** How many transitions no process saw while a status listed them. */
   missedTransitions: number;

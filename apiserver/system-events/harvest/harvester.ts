@@ -17,7 +17,7 @@ const RETRY_MS = 1_000;
 
 /**
  * Harvests Kubernetes Events: one process of all replicas watches the Events that the operator writes about our objects
- * and appends them to the event log. Resolves when the signal has aborted and the last write is done.
+ * and appends them to the feed. Resolves when the signal has aborted and the last write is done.
  */
 export function startHarvester(deps: Deps, signal: AbortSignal): { stopped: Promise<void> } {
   const stopped = runAsLeader({ sql: deps.sql, log: deps.log, name: "harvester", signal }, (leading) =>
