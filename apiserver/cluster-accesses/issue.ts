@@ -83,7 +83,7 @@ export async function issueKubeconfig(
     await transactAs(deps.db, caller, async (tx) => {
       const [own] = await removeIntents(tx, [intent]);
       // The job took this request for one that had ended, and deleted the access.
-      if (own?.entry == null) throw revoked();
+      if (own?.entry == null) throw dependencyUnavailable("The signer of the cluster", "it took too long");
       await recordAudit(tx, author, own.entry);
     });
     return { access, kubeconfig };

@@ -32,11 +32,14 @@ export interface RequestLimits {
   /** Peers (addresses or CIDR) whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   maxBodyBytes: number;
-  /** The limit for all bodies of one process that have begun to arrive, until they are parsed and it is their turn. */
+  /**
+   * The limit for all bodies of one process that have begun to arrive, until they are parsed and it is their turn; beyond
+   * it each caller still has a 1,024th.
+   */
   maxPendingBodyBytes: number;
   /**
-   * The limit for all responses of one process that clients have not read yet; those of streams have limits of their
-   * own.
+   * The limit for all responses of one process that clients have not read yet; beyond it each caller still has a 1,024th.
+   * Those of streams have limits of their own.
    */
   maxUnreadBytes: number;
   /** Request line and all headers together. */

@@ -87,9 +87,11 @@ export async function createNodePool(
 async function requireOpenCluster(tx: Queryable, orgId: string, clusterId: string): Promise<void> {
   const cluster = await requireCluster(tx, orgId, clusterId);
   requireNotSuspended(cluster);
-  if (cluster.status !== "deleting" && !(await isWriteIntended(tx, { verb: "delete", targetId: clusterId })))
-    return;
-  throw new ApiError("conflict", "The cluster is being deleted; no node pool can be added.");
+  const message = "The cluster is being deleted; no node pool can be added.";
+  if (cluster.status === "deleting") throw new ApiError("conflict", message);
+  // Kubernetes may still refuse that deletion.
+  if (await isWriteIntended(tx, { verb: "delete", targetId: clusterId }))
+    throw new ApiError("conflict", message, { retryAfterSeconds: 5 });
 }
 
 /** The NodePool to create, with its name and what it counts. */

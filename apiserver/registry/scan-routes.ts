@@ -31,12 +31,9 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       return { digest, scan: own && (await keepReport(deps.db, image, own, deps.now())) };
     });
   /** Requests a scan of the registry itself. */
-  const requestOwnScan = async (
-    ownScans: OwnScans,
-    image: ScannedImage,
-    { repository, last }: { repository: string; last: ImageScan | undefined },
-  ) => {
+  const requestOwnScan = async (ownScans: OwnScans, image: ScannedImage, repository: string) => {
     // The registry forgets its report when it scans again.
+    const last = await ownScans.find(repository, image.digest);
     if (last !== undefined) await keepReport(deps.db, image, last, deps.now());
     const own = await ownScans.request(repository, image.digest);
     return keepReport(deps.db, image, own, deps.now());
@@ -88,11 +85,10 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       },
     },
     async (c, { orgId, author, caller, params, transact, runOnce }) => {
-      const { repository, digest, ownScans, last } = await useRegistry(async (backend) => {
-        const found = await requireImage(backend, orgId, params);
-        const { ownScans } = backend;
-        return { ...found, ownScans, last: await ownScans?.find(found.repository, found.digest) };
-      });
+      const { repository, digest, ownScans } = await useRegistry(async (backend) => ({
+        ...(await requireImage(backend, orgId, params)),
+        ownScans: backend.ownScans,
+      }));
       const image = { orgId, digest, repository: params.repoName };
       const entry = {
         action: "registry_scan.request",
@@ -103,13 +99,14 @@ export function addScanRoutes(router: Router, deps: Deps, useRegistry: UseRegist
       const respond = (scan: ImageScan | undefined) =>
         c.json(presentScan(scan), 202, { Location: c.req.path, "Retry-After": RETRY_AFTER_SECONDS });
       if (ownScans !== undefined) {
+        const findOwn = () => useRegistry(() => ownScans.find(repository, digest));
         const resume = async ({ fixed }: Attempt) => {
-          const own = await useRegistry(() => ownScans.find(repository, digest));
+          const own = await findOwn();
           const isRequested = own !== undefined && (isPending(own) || reportTimeOf(own) !== fixed);
           return isRequested ? respond(await keepReport(deps.db, image, own, deps.now())) : undefined;
         };
-        return runOnce({ resume, fixed: reportTimeOf(last) }, async () => {
-          const request = () => useRegistry(() => requestOwnScan(ownScans, image, { repository, last }));
+        return runOnce({ resume, fixed: async () => reportTimeOf(await findOwn()) }, async () => {
+          const request = () => useRegistry(() => requestOwnScan(ownScans, image, repository));
           return respond(await doRecorded(deps, caller, entry, request));
         });
       }

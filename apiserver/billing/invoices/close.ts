@@ -63,13 +63,11 @@ export async function closeMonth(deps: CloseDeps, month: Month, signal?: AbortSi
   const failures: unknown[] = [];
   for await (const { orgId, missed } of findOrganizations(deps.db, month)) {
     if (signal?.aborted === true) return;
-    const errors: Error[] = [];
-    for (const period of [...missed, periodOf(month)]) {
-      const isMissed = period !== periodOf(month);
-      const { error } = await closeOrganizationOrLog(deps, orgId, monthOfPeriod(period), { isMissed });
-      if (error !== undefined) errors.push(error);
-    }
-    failures.push(...errors.slice(0, 1));
+    // One that fails again is tried with the next close: it keeps this month open for nobody.
+    for (const period of missed)
+      await closeOrganizationOrLog(deps, orgId, monthOfPeriod(period), { isMissed: true });
+    const { error } = await closeOrganizationOrLog(deps, orgId, month);
+    if (error !== undefined) failures.push(error);
   }
   if (failures.length > 0)
     throw new AggregateError(failures, `${month.name} is not closed for ${failures.length} organizations`);
@@ -119,7 +117,7 @@ export async function dryRunClose<Item>(
 }
 
 interface CloseOptions {
-  /** It was closed before: what differs in the months before it is on the invoice of a later one, which is being closed. */
+  /** It was closed before: what differs in the months before it is left to the close that found it, unless its invoice has to wait. */
   isMissed?: boolean;
 }
 

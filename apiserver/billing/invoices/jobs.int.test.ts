@@ -5,6 +5,7 @@ import { type Month, parseMonth } from "../month.ts";
 import { insertUsage, TEST_SUPPLIER as SUPPLIER, startInvoicingApp } from "../testing.ts";
 import { writeSeenAt } from "../usage/ledger-store.ts";
 import { closeMonth } from "./close.ts";
+import { isClosed } from "./close-store.ts";
 
 const PROFILE = { name: "Example Ltd", country: "DE", city: "Berlin" };
 const at = (text: string) => new Date(`${text}Z`);
@@ -133,8 +134,10 @@ test("a month that cannot be closed for an organization keeps no later one from 
     for (const end of ["2026-02-01T06:00:00", "2026-03-01T06:00:00"]) {
       api.deps.now = () => at(end);
       await writeSeenAt(api.deps.db, at(end));
-      await expect(runCloses(api.deps, signal)).rejects.toThrow("is not closed for 1 organizations");
+      await expect(runCloses(api.deps, signal)).rejects.toThrow("2026-01 is not closed for 1 organizations");
     }
+    const finished = ["2026-01-01", "2026-02-01"].map((period) => isClosed(api.deps.db, period));
+    expect(await Promise.all(finished)).toEqual([false, true]);
     const { body } = await api.request("GET", `/api/v1/organizations/${ids[1]}/billing/invoices`);
     expect(body.items).toMatchObject([{ month: "2026-02" }]);
   } finally {

@@ -122,10 +122,16 @@ async function readSource(
   { orgId, month }: { orgId: string; month: Month },
   acquireComputation: () => Promise<void>,
 ): Promise<RatingSource> {
-  const source = await readRatingSnapshot(db, orgId, month, QUICK_INTERVALS + 1);
-  if (source.intervals.length <= QUICK_INTERVALS) return source;
+  const quick = await readQuickSource(db, orgId, month);
+  if (quick !== undefined) return quick;
   await acquireComputation();
   return readRatingSnapshot(db, orgId, month);
+}
+
+/** Undefined for what is large, of which a request keeps nothing while it waits. */
+async function readQuickSource(db: Database, orgId: string, month: Month): Promise<RatingSource | undefined> {
+  const source = await readRatingSnapshot(db, orgId, month, QUICK_INTERVALS + 1);
+  return source.intervals.length <= QUICK_INTERVALS ? source : undefined;
 }
 
 /** A label as it is now: of a node pool, else of its cluster, else of the organization. */

@@ -80,13 +80,13 @@ function addRotate(router: Router, deps: Deps, catalogue: CatalogueReader): void
           ETag: objectTag(rotated.object.metadata),
           ...RETRY_AFTER,
         });
-      const before = generationOf(await readLiveCluster(deps.kube, cluster));
+      const readGeneration = async () => `${generationOf(await readLiveCluster(deps.kube, cluster))}`;
       const resume = async ({ fixed }: Attempt) => {
         // Any rotation since the first attempt came has ended what was downloaded before.
         const live = await readLiveCluster(deps.kube, cluster);
         return generationOf(live) > Number(fixed) ? accept(live) : undefined;
       };
-      return runOnce({ resume, fixed: `${before}` }, async () => {
+      return runOnce({ resume, fixed: readGeneration }, async () => {
         const { object: rotated } = await changeCluster(deps, caller, cluster, {
           action: "cluster.rotate_credentials",
           preconditions: readPreconditions(c),

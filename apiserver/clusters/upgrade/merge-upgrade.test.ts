@@ -118,6 +118,8 @@ describe("an upgrade is made", () => {
   test("where its version is desired, also before it runs", () => {
     expect(isUpgradeMade(upgrading, "1.35.1", undefined)).toBe(true);
     expect(isUpgradeMade(upgrading, "1.36.0", undefined)).toBe(false);
+    // One that was upgraded on since.
+    expect(isUpgradeMade(upgrading, "1.34.2", undefined)).toBe(true);
     expect(isUpgradeMade(upgrading, null, undefined)).toBe(false);
   });
 

@@ -1,7 +1,7 @@
 import { compareKubernetesVersions, type VersionCatalogue } from "../../../shared/crd/kubernetes-version.ts";
 import { findForceReason } from "../../../shared/crd/upgrade-checks.ts";
 import type { ProjectedCluster, ProjectedNodePool } from "../../resources/project/index.ts";
-import { findClusterStep, withoutPrefix } from "../kubernetes-version.ts";
+import { desiredVersionOf, findClusterStep, withoutPrefix } from "../kubernetes-version.ts";
 import { type ClusterMerge, isDesired } from "../merge-update.ts";
 import { MAX_WORKERS_ERROR_LENGTH } from "../schema.ts";
 
@@ -28,13 +28,18 @@ export function mergeUpgrade(
   };
 }
 
-/** Whether an upgrade to this full version is requested of the cluster, or done, with the force that came with it. */
+/**
+ * Whether an upgrade to this full version was requested of the cluster, with the force that came with it; a later version says so
+ * too, for no cluster goes back.
+ */
 export function isUpgradeMade(
   current: ProjectedCluster,
   version: string | null,
   force: { reason: string } | undefined,
 ): boolean {
-  if (version === null || !isDesired(current, version)) return false;
+  if (version === null) return false;
+  if (compareKubernetesVersions(desiredVersionOf(current.object), version) > 0) return true;
+  if (!isDesired(current, version)) return false;
   return force === undefined || findForceReason(current.object.metadata, version) === force.reason;
 }
 

@@ -60,10 +60,13 @@ export function addUpgradeRoutes(
     async (c, { orgId, membership, caller, params, query, readBody, runOnce }) => {
       const cluster = await requireCluster(deps.db, orgId, params.clusterID);
       const { target_version: target, force } = await readBody();
-      const versions = await catalogue.read();
       const pools = await listAllNodePools(deps.db, orgId, cluster.id);
-      const accept = (upgraded: typeof cluster, warnings: ReturnType<typeof presentChecks<"warnings">>) => {
-        const body = { cluster: presentCluster(upgraded, versions), ...countWorkers(pools), ...warnings };
+      const accept = async (
+        upgraded: typeof cluster,
+        warnings: ReturnType<typeof presentChecks<"warnings">>,
+      ) => {
+        const shown = presentCluster(upgraded, await catalogue.readKnown());
+        const body = { cluster: shown, ...countWorkers(pools), ...warnings };
         return c.json(body, 202, {
           Location: locationOf(upgraded),
           ETag: objectTag(upgraded.object.metadata),
@@ -74,7 +77,9 @@ export function addUpgradeRoutes(
         const live = await readLiveCluster(deps.kube, cluster);
         return isUpgradeMade(live, fixed, force) ? accept(live, {}) : undefined;
       };
-      return runOnce({ resume, fixed: resolveVersion(versions, target) }, async () => {
+      const readVersion = async () => resolveVersion(await catalogue.read(), target);
+      return runOnce({ resume, fixed: readVersion }, async () => {
+        const versions = await catalogue.read();
         const merge = (current: typeof cluster) => mergeUpgrade(current, pools, target, versions);
         const requested = { field: "target_version", target, force } as const;
         const upgrade = await checkUpgrade(deps.kube, tenants, membership, cluster, merge, requested);

@@ -58,9 +58,7 @@ test("callers without a credential have a quarter together, from however many ad
   budget.open(from("192.0.2.1")).add(131_072);
   expect(() => budget.open(from("192.0.2.1")).add(1)).toThrow(refusal(429, "for this address"));
   budget.open(from("192.0.2.2")).add(131_072);
-  expect(() => budget.open(from("192.0.2.3")).add(1)).toThrow(
-    refusal(429, "for callers without a valid credential"),
-  );
+  expect(() => budget.open(from("192.0.2.3")).add(1)).toThrow(refusal(429, "for callers who are no users"));
   budget.open([holder("user", 1 / 8)]).add(131_072);
 });
 

@@ -52,11 +52,14 @@ export const CALLER_PART = 1 / 8;
 /** The most that a response to a GET has by default, unless it is a stream. */
 export const MAX_READ_BYTES = DEFAULT_REQUEST_LIMITS.maxUnreadBytes * CALLER_PART;
 const ORGANIZATION_PART = 1 / 4;
-/** All callers without a valid credential together, whatever number of addresses they have. */
+/**
+ * All callers who are no users together: those without a valid credential, whatever number of addresses they have, and
+ * programs with a credential of their own.
+ */
 const ANONYMOUS_PART = 1 / 4;
 /**
- * What every caller has while others use up the budget: 128 KiB of responses by default, so that small reads and the
- * responses to writes are never refused for what others leave unread.
+ * What every caller has while others use up the budget, 128 KiB of responses and 64 KiB of bodies by default, so that
+ * small requests are never refused for what others send or leave unread.
  */
 const GUARANTEED_PART = 1 / 1024;
 
@@ -144,7 +147,7 @@ export function findHolders(c: Context<HttpEnv>): ByteHolder[] {
     const address = c.get("sourceAddress") ?? "";
     return [
       { key: `address ${toAddressKey(address)}`, name: "this address", part: CALLER_PART },
-      { key: "anonymous", name: "callers without a valid credential", part: ANONYMOUS_PART },
+      { key: "anonymous", name: "callers who are no users", part: ANONYMOUS_PART },
     ];
   }
   const orgId = c.get("membership")?.orgId;

@@ -30,7 +30,8 @@ export interface Caller<C = unknown> {
   /**
    * Confirms the right to this request, as the first statement of its change's transaction, which then holds the lock of the
    * organization's row. Throws what `confirmAccess` throws. Of the platform's staff, whose credential was checked when it came,
-   * it confirms that the organization in the path is not deleted; outside an organization it confirms nothing.
+   * it confirms that the organization in the path is neither deleted nor being deleted; for what outlives the organization, or is
+   * outside one, it confirms nothing.
    */
   confirm: (tx: Transaction) => Promise<C>;
   /** Undefined for what was authorized before: it waits for no request. */

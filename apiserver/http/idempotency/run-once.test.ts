@@ -5,6 +5,33 @@ import { ApiError, invalidField, notFound } from "../errors.ts";
 import { canonicalJson, runOnce } from "./run-once.ts";
 import type { IdempotencyStore } from "./store.ts";
 
+const STORE: IdempotencyStore = {
+  find: async () => undefined,
+  claim: async ({ id, objectName }) => ({ outcome: "run", id, objectName, resumed: false }),
+  complete: async () => undefined,
+  release: async () => undefined,
+  forget: async () => undefined,
+};
+const REQUEST = { scope: "user:1 POST /x", userId: "1", key: "key", body: {} };
+
+test("a stored response is replayed without reading anything anew", async () => {
+  const store = { ...STORE, find: async () => ({ status: 202, headers: {}, body: "{}" }) };
+  const context = {
+    header: () => undefined,
+    body: (text: string, status: number) => new Response(text, { status }),
+  };
+  const fail = () => Promise.reject(new Error("Kubernetes is down"));
+  const options = { resume: fail, fixed: fail };
+  const replayed = await runOnce<Response>(
+    context as unknown as Context<HttpEnv>,
+    store,
+    REQUEST,
+    options,
+    fail,
+  );
+  expect(replayed.status).toBe(202);
+});
+
 describe("the Idempotency-Key of a request that", () => {
   test.each<[string, unknown, string]>([
     ["the caller has no right to any more", new ApiError("forbidden", ""), "release"],
@@ -17,16 +44,15 @@ describe("the Idempotency-Key of a request that", () => {
   ])("%s keeps the refusal only if a repeated request would get it too", async (_case, error, end) => {
     const ended: string[] = [];
     const note = (how: string) => async () => void ended.push(how);
-    const store: IdempotencyStore = {
-      claim: async ({ id, objectName }) => ({ outcome: "run", id, objectName, resumed: false }),
+    const store = {
+      ...STORE,
       complete: note("complete"),
       release: note("release"),
       forget: note("forget"),
     };
-    const request = { scope: "user:1 POST /x", userId: "1", key: "key", body: {} };
     const run = () => Promise.reject(error);
     // Only a replay uses the context.
-    await expect(runOnce({} as Context<HttpEnv>, store, request, { resume: "run" }, run)).rejects.toBe(error);
+    await expect(runOnce({} as Context<HttpEnv>, store, REQUEST, { resume: "run" }, run)).rejects.toBe(error);
     expect(ended).toEqual([end]);
   });
 });

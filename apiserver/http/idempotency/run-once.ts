@@ -34,8 +34,11 @@ export interface OnceOptions<T> {
    * responds with it, undefined = it is not there; `run` where `run` finds it by the attempt's id, or changes nothing twice.
    */
   resume: "run" | ((attempt: Attempt) => Promise<T | undefined>);
-  /** Fixed together with the id: the name of the custom resource to create, or what else `resume` needs of the time before. */
-  fixed?: string | undefined;
+  /**
+   * Fixed together with the id: the name of the custom resource to create, or what else `resume` needs of the time before; where
+   * that has to be read, a function, which is not called for a repetition whose response is stored.
+   */
+  fixed?: string | (() => Promise<string | undefined>) | undefined;
   /** The response holds a secret: its body is not stored, a replay is 409 conflict naming the record. */
   secret?: boolean;
 }
@@ -71,8 +74,14 @@ export async function runOnce<T extends Response>(
   options: OnceOptions<T>,
   run: (attempt: Attempt, storeResponse: StoreOnce) => Promise<T>,
 ): Promise<T> {
-  const fixed = options.fixed ?? null;
-  const claim = request.key === undefined ? undefined : toClaim(request, request.key, fixed);
+  const unfixed = request.key === undefined ? undefined : toClaim(request, request.key, null);
+  let fixed: string | null;
+  if (typeof options.fixed === "function") {
+    const stored = unfixed === undefined ? undefined : await store.find(unfixed);
+    if (stored !== undefined) return replay(c, stored) as T;
+    fixed = (await options.fixed()) ?? null;
+  } else fixed = options.fixed ?? null;
+  const claim = unfixed && { ...unfixed, objectName: fixed };
   if (claim === undefined || request.isDryRun === true) {
     const attempt = { id: claim?.id ?? createId(), fixed, resumed: false };
     return run(attempt, async (_tx, response) => response);

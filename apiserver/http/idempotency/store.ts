@@ -34,6 +34,8 @@ export interface IdempotencyStore {
    * operation_in_progress while the lease of another runs.
    */
   claim(claim: IdempotencyClaim): Promise<ClaimResult>;
+  /** The response that is stored for this request; undefined = none. */
+  find(claim: IdempotencyClaim): Promise<StoredResponse | undefined>;
   /** Stores the first response of a claim; in the transaction of the effect when one is given. */
   complete(claim: IdempotencyClaim, response: StoredResponse, tx?: Queryable): Promise<void>;
   /** Ends the lease without a response, so that a retry may run at once and adopts id and object name. */
@@ -42,7 +44,7 @@ export interface IdempotencyStore {
   forget(claim: IdempotencyClaim): Promise<void>;
 }
 
-/** Longer than the deadline of a request, so that a lease that ended belongs to an attempt that ended. */
+/** Longer than the deadline of a request: only a write to a Kubernetes API that hardly answers can go on for longer. */
 const LEASE = sql`now() + interval '60 seconds'`;
 const PURGE_BATCH = 1000;
 /** Keys are deleted by the hour. */
@@ -70,6 +72,7 @@ export function createIdempotencyStore(
   };
   return {
     forget,
+    find: (claim) => findResponse(db, claim),
     async claim(claim) {
       const fresh = await takeKey(db, claim);
       if (fresh?.outcome === "run" && !fresh.resumed) {
@@ -152,6 +155,22 @@ async function takeKey(db: Database, claim: IdempotencyClaim): Promise<ClaimResu
       resumed: sql<boolean>`xmax <> 0`,
     });
   return row === undefined ? undefined : { outcome: "run", ...row };
+}
+
+async function findResponse(db: Database, claim: IdempotencyClaim): Promise<StoredResponse | undefined> {
+  const [row] = await db
+    .select({ status: idempotencyKeys.status, headers: idempotencyKeys.headers, body: idempotencyKeys.body })
+    .from(idempotencyKeys)
+    .where(
+      and(
+        isSameKey(claim),
+        eq(idempotencyKeys.bodyHash, claim.bodyHash),
+        sql`${idempotencyKeys.createdAt} >= ${KEPT_SINCE}`,
+      ),
+    );
+  return row?.status == null
+    ? undefined
+    : { status: row.status, headers: row.headers ?? {}, body: row.body ?? "" };
 }
 
 async function readOutcome(db: Database, claim: IdempotencyClaim): Promise<ClaimResult | undefined> {

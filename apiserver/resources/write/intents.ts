@@ -279,7 +279,13 @@ export async function hasPendingCreates(db: Queryable, orgId: string): Promise<b
   const rows = await db
     .select({ id: writeIntents.id })
     .from(writeIntents)
-    .where(and(eq(writeIntents.orgId, orgId), eq(writeIntents.verb, "create")))
+    .where(
+      and(
+        eq(writeIntents.orgId, orgId),
+        eq(writeIntents.verb, "create"),
+        inArray(writeIntents.kind, ["Cluster", "NodePool"]),
+      ),
+    )
     .limit(1);
   return rows.length > 0;
 }

@@ -20,7 +20,10 @@ import {
 } from "./intents.ts";
 
 const EVERY_MS = 15_000;
-/** No write takes this long from the commit of its intent: it has ended, or its process has. */
+/**
+ * No change takes this long from the commit of its intent: it has ended, or its process has. An access that takes longer is given
+ * up.
+ */
 const STALE_SECONDS = 60;
 /** A client may repeat its create by its Idempotency-Key until then; afterwards what it left is deleted. */
 const ABANDON_SECONDS = 600;

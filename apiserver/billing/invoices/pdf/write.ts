@@ -186,7 +186,7 @@ async function embedXml(
     F: new String(FACTUR_X_FILE),
     UF: new String(FACTUR_X_FILE),
     EF: { F: file },
-    Desc: new String("The electronic invoice (EN 16931)"),
+    Desc: new String("The electronic document (EN 16931)"),
   });
   specification.end(undefined);
   // pdfkit's types lack both.
