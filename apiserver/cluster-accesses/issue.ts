@@ -29,7 +29,13 @@ import { type Caller, transactAs } from "../http/contract/caller.ts";
 import { ApiError, dependencyUnavailable, describeExcess } from "../http/errors.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import type { WriteIntent } from "../resources/table.ts";
-import { createObjectName, insertIntents, removeIntents } from "../resources/write/index.ts";
+import {
+  createObjectName,
+  insertIntents,
+  removeIntents,
+  requireCluster,
+  requireNotSuspended,
+} from "../resources/write/index.ts";
 import { accessesOf } from "./accesses.ts";
 import { summarize } from "./present.ts";
 
@@ -55,8 +61,9 @@ export interface AccessRequest {
 /**
  * Issues a kubeconfig for the caller: creates a key that stays in this process, lets the operator sign it for a right
  * that exists as long as a ClusterAccess object, and audits it before it is returned. A failure leaves no access
- * behind: one that a crash leaves is deleted by the job `write-intents`, by its intent. Throws 409 cluster_not_ready, 409 conflict for one access too many of this cluster, 422 quota_exceeded for
- * one too many of the organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
+ * behind: one that a crash leaves is deleted by the job `write-intents`. Throws 409 cluster_not_ready, 404 and 409 conflict for a
+ * cluster that was deleted or suspended since, 409 conflict for one access too many of this cluster, 422 quota_exceeded for one
+ * too many of the organization, 503 when the certificate is not signed in time, and what `caller.confirm` throws.
  */
 export async function issueKubeconfig(
   deps: Deps,
@@ -81,6 +88,9 @@ export async function issueKubeconfig(
     });
     // A right that ends after this transaction ends this access too: its object is there to be found.
     await transactAs(deps.db, caller, async (tx) => {
+      const current = await requireCluster(tx, cluster.orgId, cluster.id);
+      requireNotSuspended(current);
+      requireAccessible(current);
       const [own] = await removeIntents(tx, [intent]);
       // The job took this request for one that had ended, and deleted the access.
       if (own?.entry == null) throw dependencyUnavailable("The signer of the cluster", "it took too long");

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { waitFor } from "../../e2e/platform/stack/testing.ts";
+import { clusterKind } from "../../shared/crd/cluster.ts";
+import { clusterAccessKind } from "../../shared/crd/cluster-access.ts";
+import { LABEL_CLUSTER_ID } from "../../shared/crd/names.ts";
+import { createId } from "../../shared/program/id.ts";
+import { author } from "../clusters/create/testing.ts";
+import { asAuthorized } from "../http/contract/caller.ts";
+import { ApiError } from "../http/errors.ts";
+import { type ProjectedCluster, projectObservations } from "../resources/project/index.ts";
+import type { TestApp } from "../testing/app.ts";
+import { issueKubeconfig } from "./issue.ts";
+import { keepSigned, reportReady, startAccessService } from "./testing.ts";
+
+let api: TestApp;
+let orgId: string;
+let clusters: readonly ProjectedCluster[];
+
+beforeAll(async () => {
+  ({ api, orgId, clusters } = await startAccessService("a", "b", "c"));
+});
+afterAll(async () => {
+  // A request finds none that the projection takes for deleted.
+  for (const { namespace, name } of clusters) await api.deps.kube.delete(clusterKind, namespace, name);
+  await api.close();
+});
+
+/** What the projection makes of a cluster, and whether it is deleted. */
+type End = (cluster: ProjectedCluster) => { object: ProjectedCluster; deleted?: boolean };
+
+test.each<[string, string, number, End]>([
+  ["is deleted", "not_found", 0, (object) => ({ object, deleted: true })],
+  [
+    "begins to be deleted",
+    "cluster_not_ready",
+    1,
+    (object) => ({ object: { ...object, status: "deleting" } }),
+  ],
+  [
+    "is suspended",
+    "conflict",
+    2,
+    ({ object, ...cluster }) => ({
+      object: { ...cluster, object: { ...object, spec: { ...object.spec, suspend: true } } },
+    }),
+  ],
+])(
+  "a kubeconfig of a cluster that %s meanwhile is %s, and leaves no access",
+  async (_what, code, index, end) => {
+    const { id, namespace } = clusters[index] as ProjectedCluster;
+    const cluster = await reportReady(api.deps, orgId, id);
+    const { object, deleted } = end({ ...cluster, resourceVersion: cluster.resourceVersion + 1n });
+    await api.deps.db.transaction((tx) => projectObservations(tx, [{ object, deleted: deleted === true }]));
+    const done = new AbortController();
+    const signed = keepSigned(api.deps, namespace, author.principal.userId, done.signal);
+    try {
+      const refusal = await waitFor("the refusal", async () => {
+        const request = { id: createId(), ttlSeconds: 600 };
+        const error = await issueKubeconfig(api.deps, asAuthorized(author), cluster, request).catch(
+          (thrown: unknown) => thrown,
+        );
+        // The operator takes the signature back, and a new Namespace has no quota for a while.
+        const isTooEarly =
+          error instanceof ApiError && ["dependency_unavailable", "quota_exceeded"].includes(error.code);
+        return isTooEarly ? undefined : error;
+      });
+      expect(refusal).toMatchObject({ code });
+    } finally {
+      done.abort();
+      await signed;
+    }
+    const labelSelector = `${LABEL_CLUSTER_ID}=${id}`;
+    const left = await api.deps.kube.listAll(clusterAccessKind, { namespace, labelSelector });
+    expect(left.filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toEqual([]);
+  },
+);
