@@ -86,8 +86,8 @@ async function keepDocuments({ deps: { db } }: TestApp): Promise<void> {
   }
 }
 
-/** Writes the first invoice of an organization, of October 2026. Returns its id. */
-export async function insertTestInvoice(db: Database, orgId: string): Promise<string> {
+/** Writes the first invoice of an organization, of October 2026; each of one database with its own number. Returns its id. */
+export async function insertTestInvoice(db: Database, orgId: string, sequence = 1): Promise<string> {
   const id = createId();
   await insertInvoice(db, {
     id,
@@ -95,7 +95,7 @@ export async function insertTestInvoice(db: Database, orgId: string): Promise<st
     period: "2026-10-01",
     number: `TEST-${id.slice(-12)}`,
     year: 1999,
-    sequence: 1,
+    sequence,
     issuedAt: new Date("2026-11-01T06:00:00Z"),
     amountCents: 100n,
     vatCase: "domestic",

@@ -95,7 +95,7 @@ test("the PDF of an invoice and the JSON of more than 1,000 lines wait for a slo
     return respondInvoice(c, api.deps, { invoice, acquireComputation });
   });
   const addInvoice = async (count: number) => {
-    const added = await insertTestInvoice(db, await api.createOrganization());
+    const added = await insertTestInvoice(db, await api.createOrganization(), count);
     await db.transaction((tx) => insertInvoiceLines(tx, added, LINES.slice(0, count)));
     return added;
   };
