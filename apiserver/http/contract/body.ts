@@ -5,6 +5,7 @@ import type { HttpEnv } from "../env.ts";
 import { ApiError, type ErrorDetail, MAX_DETAILS, validationFailed } from "../errors.ts";
 import { type ByteAccount, type ByteBudget, findHolders } from "./byte-budget.ts";
 import { parseJson } from "./json-text.ts";
+import type { TenantSlot } from "./tenant-slot.ts";
 import { formatPath, invalidBody, parseInput } from "./validate.ts";
 
 /** JSON is UTF-8 (RFC 8259 section 8.1); other parameters have no meaning and are ignored. */
@@ -18,7 +19,7 @@ interface BodyLimits {
   maxBytes: number;
   budget: ByteBudget;
   /** What the parsed body waits for before it is used: until then its bytes count. */
-  waitForTurn?: () => Promise<void>;
+  slot?: Pick<TenantSlot, "acquire">;
 }
 
 interface ReadBody<T> {
@@ -46,18 +47,18 @@ export async function readJsonBody<S extends z.ZodType>(
 /**
  * Reads a body of any media type as UTF-8 and parses it within the budget. Call it once the credential was accepted, so
  * that no byte is kept for a client without one. Throws 413, 429, 503, 400 as readJsonBody, and what `parse` and
- * `waitForTurn` throw.
+ * waiting for the slot throw.
  */
 export async function readText<T>(
   c: Context<HttpEnv>,
-  { maxBytes, budget, waitForTurn }: BodyLimits,
+  { maxBytes, budget, slot }: BodyLimits,
   parse: (text: string) => T,
 ): Promise<T> {
   const account = budget.open(findHolders(c));
   try {
     const parsed = parse(isAbsent(c) ? "" : await decodeBody(c, maxBytes, account));
     account.complete();
-    await waitForTurn?.();
+    await slot?.acquire();
     return parsed;
   } finally {
     account.close();

@@ -219,7 +219,7 @@ function createSignedInCall<C>(
     async readBody() {
       if (operation.body === undefined) throw new Error(`${operation.operationId} declares no body`);
       const { maxBodyBytes: maxBytes } = router.limits;
-      const limits = { maxBytes, budget: router.bodies, waitForTurn: () => slot.acquire() };
+      const limits = { maxBytes, budget: router.bodies, slot };
       body = await readJsonBody(c, operation.body, limits);
       return body.value;
     },
