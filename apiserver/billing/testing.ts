@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { createId } from "../../shared/program/id.ts";
 import type { Database } from "../db/client.ts";
 import { startTestApp, type TestApp } from "../testing/app.ts";
-import { toPdfOfCreditNote } from "./credit-notes/document.ts";
+import { toPdfOfCreditNote } from "./credit-notes/present.ts";
 import {
   insertCreditNote,
   insertCreditNoteLines,

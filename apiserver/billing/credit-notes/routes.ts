@@ -11,9 +11,13 @@ import { requireOrganization } from "../../organizations/index.ts";
 import { PDF } from "../invoices/pdf/content.ts";
 import { findInvoice, hasInvoices } from "../invoices/store.ts";
 import { XML } from "../invoices/xml.ts";
-import { toPdfOfCreditNote, toXmlOfCreditNote } from "./document.ts";
 import { issueCreditNote } from "./issue.ts";
-import { presentCreditNote, presentCreditNoteSummary } from "./present.ts";
+import {
+  presentCreditNote,
+  presentCreditNoteSummary,
+  toPdfOfCreditNote,
+  toXmlOfCreditNote,
+} from "./present.ts";
 import { createCreditNoteBody, creditNotePage, creditNoteRecord, MAX_XML_LENGTH } from "./schema.ts";
 import {
   type CreditNote,

@@ -14,9 +14,8 @@ import { type RatingSource, readRatingSource } from "../rating/read.ts";
 import { runInTurns } from "../turns.ts";
 import { deleteWaiting, listOrganizationsToClose, upsertWaiting } from "./close-store.ts";
 import { findUnofficialCode } from "./code-lists.ts";
-import { composeLines, type InvoiceLine } from "./compose.ts";
+import { composeLines, findDailyCosts, type InvoiceLine } from "./compose.ts";
 import type { Invoicing } from "./config.ts";
-import { findDailyCosts } from "./daily-costs.ts";
 import {
   addLabels,
   findInvoicedPeriods,

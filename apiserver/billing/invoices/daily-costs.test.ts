@@ -11,7 +11,7 @@ import {
   toHistory,
   toIntervals,
 } from "../rating/testing.ts";
-import { findDailyCosts } from "./daily-costs.ts";
+import { findDailyCosts } from "./compose.ts";
 
 const FEBRUARY = parseMonth("2026-02") as Month;
 const history = { prices: flatPrices(28_000_000n), packages: [] };

@@ -6,8 +6,7 @@ import type { PageRequest } from "../../http/contract/page.ts";
 import { findOrganization } from "../../organizations/index.ts";
 import { readClusterLabels } from "../../resources/project/index.ts";
 import { usageIntervals } from "../usage/table.ts";
-import type { InvoicedLine, InvoiceLine } from "./compose.ts";
-import type { DailyCost } from "./daily-costs.ts";
+import type { DailyCost, InvoicedLine, InvoiceLine } from "./compose.ts";
 import { creditNotes, documentSequences, invoiceLines, invoices } from "./table.ts";
 
 const { dailyCosts, ...columns } = getTableColumns(invoices);

@@ -17,7 +17,7 @@ import {
 import type { Labels } from "../../../shared/crd/labels.ts";
 import { centsColumn, eurosColumn } from "../../db/columns.ts";
 import type { MeteredType } from "../usage/interval.ts";
-import type { DailyCost } from "./daily-costs.ts";
+import type { DailyCost } from "./compose.ts";
 import { documentColumns } from "./document-columns.ts";
 
 /**

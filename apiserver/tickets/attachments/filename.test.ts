@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isPlainFilename } from "./filename.ts";
+import { isPlainFilename } from "./schema.ts";
 
 test.each([
   ["nodes.png", true],

@@ -1,9 +1,33 @@
 import { z } from "@hono/zod-openapi";
 import { text, wholeNumber } from "../../../shared/crd/fields.ts";
+import type { Rule } from "../../../shared/crd/rule.ts";
 import { countField, idField, textField, timestampField } from "../../http/contract/fields.ts";
 import { pageSchema } from "../../http/contract/page.ts";
 import { idSchema } from "../../http/contract/validate.ts";
-import { filenameRule, MAX_FILENAME_LENGTH } from "./filename.ts";
+
+/** The most characters of a name: what file systems take. */
+const MAX_FILENAME_LENGTH = 255;
+
+const SEPARATORS = /[/\\]/;
+/**
+ * Control characters, line separators, and invisible ones such as those that change the direction of text (UAX #9). The
+ * joiners U+200C and U+200D belong to words of many languages and to emoji.
+ */
+const HIDDEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
+const BLANK = /^[\s.\u200c\u200d]+$/;
+
+/** Whether it is a file name without folders and without characters that are invisible or change the text direction. */
+export function isPlainFilename(name: string): boolean {
+  return !SEPARATORS.test(name) && !HIDDEN.test(name) && !BLANK.test(name);
+}
+
+const filenameRule: Omit<Rule<string>, "cel"> = {
+  field: "",
+  code: "invalid_format",
+  message:
+    "must be the name of a file alone, without folders, control characters and marks of text direction",
+  holds: isPlainFilename,
+};
 
 export const MAX_ATTACHMENT_BYTES = 25 * 1024 * 1024;
 export const MAX_ATTACHMENTS_PER_MESSAGE = 10;

@@ -5,8 +5,7 @@ import { promisify } from "node:util";
 import { deflate } from "node:zlib";
 import PDFDocument from "pdfkit";
 import { runInTurns } from "../../turns.ts";
-import type { InvoiceLine } from "../compose.ts";
-import type { DailyCost } from "../daily-costs.ts";
+import type { DailyCost, InvoiceLine } from "../compose.ts";
 import { toXmlTexts } from "../xml.ts";
 import {
   type ClusterLines,

@@ -1,4 +1,4 @@
-import type { WholeCreditNote } from "../../credit-notes/document.ts";
+import type { WholeCreditNote } from "../../credit-notes/present.ts";
 import { TEST_SUPPLIER } from "../../testing.ts";
 import type { InvoiceLine } from "../compose.ts";
 import type { Invoice } from "../store.ts";

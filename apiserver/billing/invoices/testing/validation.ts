@@ -10,7 +10,7 @@ import {
   judgeFolder,
   readRules,
 } from "../../../../e2e/contract/invoices/mustang.ts";
-import { toPdfOfCreditNote, toXmlOfCreditNote, type WholeCreditNote } from "../../credit-notes/document.ts";
+import { toPdfOfCreditNote, toXmlOfCreditNote, type WholeCreditNote } from "../../credit-notes/present.ts";
 import { CODE_LISTS } from "../code-lists.ts";
 import { toInvoicePdf } from "../pdf/write.ts";
 import { toInvoiceXml } from "../xml.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { aCreditNote } from "../invoices/testing/documents.ts";
-import { toPdfOfCreditNote, toXmlOfCreditNote } from "./document.ts";
+import { toPdfOfCreditNote, toXmlOfCreditNote } from "./present.ts";
 
 const DOMESTIC = { vatCase: "domestic", vatBasisPoints: 1900, vatCents: 247n } as const;
 
