@@ -26,7 +26,7 @@ import { idSchema, invalidRequest, parseInput } from "./validate.ts";
 const REQUEST_DEADLINE_MS = 55_000;
 
 /**
- * Adds one operation to the router and to the OpenAPI document. Its handler runs after these checks: address, condition
+ * Adds one operation to the router and to the OpenAPI document. Its handler runs after these checks: URL, condition
  * headers (400), credential (401), organization id (400), membership (404), permission (403), path and query (400). It
  * then reads the parents in the path (404), and the body by `call.readBody()` (415, 413, 400, 422).
  */
@@ -145,7 +145,7 @@ function recordStaffRequests(router: Router, operation: Operation): MiddlewareHa
   };
 }
 
-/** Names the route for log and metrics. Throws 400 for an address or a condition header that no operation accepts. */
+/** Names the route for log and metrics. Throws 400 for a URL or a condition header that no operation accepts. */
 function checkRequest(
   c: Context<HttpEnv>,
   { maxUrlBytes }: RequestLimits,
@@ -153,13 +153,13 @@ function checkRequest(
 ): void {
   c.set("route", path);
   if (c.req.url.length > maxUrlBytes)
-    throw new ApiError("bad_request", `The address must not be longer than ${maxUrlBytes} bytes.`);
+    throw new ApiError("bad_request", `The URL must not be longer than ${maxUrlBytes} bytes.`);
   for (const name of ["if-match", "if-none-match"]) {
     const condition = c.req.header(name);
     if (condition === undefined || conditionSchema.safeParse(condition).success) continue;
     throw new ApiError("bad_request", `The header ${name} must be at most 1024 characters of ASCII.`);
   }
-  if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The address must not hold U+0000.");
+  if (c.req.url.includes("%00")) throw new ApiError("bad_request", "The URL must not hold U+0000.");
 }
 
 /** Sets `principal` by the request's credential or ticket. Throws 401 without a valid one, 429 beyond the rate limits. */

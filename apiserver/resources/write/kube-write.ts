@@ -23,7 +23,7 @@ interface DryRunOption {
 /**
  * Creates an object whose public id and name are fixed, or finds that it exists already: from an earlier attempt, or from
  * this one when its response was lost (read back once). The object of a dry run has version 0, for it is stored nowhere.
- * Throws the KubeError of a create that is not confirmed, and 409 conflict when the name belongs to another object.
+ * Throws the KubeError of a create whose outcome is unknown, and 409 conflict when the name belongs to another object.
  */
 export async function createOrAdopt<T extends KubeObject>(
   kube: KubeClient,
@@ -50,7 +50,7 @@ export async function createOrAdopt<T extends KubeObject>(
 /**
  * Patches an object whose spec is still that of `live`; undefined when it has changed or it was deleted since. A
  * lost response is read back once, by the request id that the patch carries. Throws the KubeError of a refusal, and of a
- * write that is not confirmed.
+ * write whose outcome is unknown.
  */
 export async function patchLive<T extends KubeObject>(
   kube: KubeClient,
@@ -90,7 +90,7 @@ function requestIdOf({ metadata }: KubeObject): string | undefined {
 
 /**
  * Deletes an object and returns its state after that, as far as it can be read. Undefined when it has changed since it was read and
- * is not being deleted. Throws the KubeError of a deletion that is refused or not confirmed.
+ * is not being deleted. Throws the KubeError of a deletion that is refused, or whose outcome is unknown.
  */
 export async function deleteLive<T extends KubeObject>(
   kube: KubeClient,

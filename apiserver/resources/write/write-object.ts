@@ -67,7 +67,7 @@ const RETRY_CAP_MS = 200;
 
 /**
  * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as its
- * spec is the one that was read. Requests of one process are made in the order in which they came. A change by another
+ * spec is the one that was read. Requests of one process for one object are made in the order in which they came. A change by another
  * process or client leads to another read and decision, for at most 25 s, then 409.
  * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and
  * `writeObject` throw.
@@ -181,7 +181,7 @@ async function deleteLiveObject<T extends KubeObject, P extends ObjectRef, E>(
  * object is written, then audit row and projection are committed together; what a crash leaves between them is
  * completed by the periodic job `write-intents`. A write that certainly had no effect leaves nothing. Undefined when the
  * object has changed since it was read. Throws 422 for what the Kubernetes API refuses, what `caller.confirm`, `check`
- * and `requireFreeName` throw, and the KubeError of a write that is not confirmed.
+ * and `requireFreeName` throw, and the KubeError of a write whose outcome is unknown.
  */
 async function writeObject<T extends KubeObject, P extends ObjectRef, E>(
   deps: WriteDeps,

@@ -61,6 +61,12 @@ describe("an attempt", () => {
       { ...FAILING, ...LAST },
     ],
     [
+      "of a redelivery to an endpoint that fails makes the next one wait for a minute too",
+      { ...FAILING, consecutiveFailures: 10, pausedUntilMs: 1 },
+      { trigger: "redelivery", isLast: true },
+      { ...FAILING, ...LAST, consecutiveFailures: 10, pausedUntilMs: NOW_MS + 60_000 },
+    ],
+    [
       "that succeeds clears all failures",
       { ...FAILING, pausedUntilMs: NOW_MS },
       { isSuccess: true, statusCode: 204, trigger: "redelivery" },

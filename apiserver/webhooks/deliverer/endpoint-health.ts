@@ -53,15 +53,19 @@ export function nextHealth(health: EndpointHealth, attempt: EndpointAttempt, now
       failureReportedAtMs: null,
       ...last,
     };
-  if (!countsAgainstEndpoint(attempt.trigger)) return { ...health, ...last };
-  const consecutiveFailures = health.consecutiveFailures + 1;
+  const isCounted = countsAgainstEndpoint(attempt.trigger);
+  const consecutiveFailures = health.consecutiveFailures + (isCounted ? 1 : 0);
+  const pausedUntilMs = isPausedAfterFailures({ consecutiveFailures })
+    ? nowMs + PAUSE_MS
+    : health.pausedUntilMs;
+  if (!isCounted) return { ...health, ...last, pausedUntilMs };
   return {
     ...health,
     ...last,
     consecutiveFailures,
     exhaustedEvents: health.exhaustedEvents + (attempt.isLast ? 1 : 0),
     failingSinceMs: health.failingSinceMs ?? attempt.atMs,
-    pausedUntilMs: isPausedAfterFailures({ consecutiveFailures }) ? nowMs + PAUSE_MS : health.pausedUntilMs,
+    pausedUntilMs,
   };
 }
 
