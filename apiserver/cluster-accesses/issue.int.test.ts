@@ -116,11 +116,11 @@ test("an access whose process ends before the kubeconfig is returned is deleted,
   });
 });
 
-test("a request whose access was deleted as one of an ended process gets no kubeconfig", async () => {
+test("a request whose access was deleted as one of an ended process gets no kubeconfig, and may be repeated", async () => {
   const wanted = request();
   const deps = withSigner(() => sweepIntents(wanted.id));
   await expect(issueKubeconfig(deps, asAuthorized(author), cluster, wanted)).rejects.toMatchObject({
-    code: "conflict",
+    code: "dependency_unavailable",
   });
   expect((await readOutcome(wanted.id)).audited).toEqual(["cluster_access.create failed"]);
 });
