@@ -128,7 +128,6 @@ function addReads(router: Router, deps: Deps): void {
           headers: ["Content-Disposition"],
         },
       },
-      errors: ["not_acceptable"],
     },
     async (c, { orgId, params, acquireComputation }) => {
       const note = await findCreditNote(deps.db, orgId, params.creditNoteID);
