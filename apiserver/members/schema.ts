@@ -1,16 +1,16 @@
 import { z } from "@hono/zod-openapi";
 import { MEMBER_SOURCES, PERMISSIONS, ROLES, SCOPES } from "../http/authorization/permissions.ts";
 import {
+  emailSchema,
   idField,
   immutableField,
+  MAX_EMAIL_LENGTH,
   readOnlyField,
   textField,
   timestampField,
 } from "../http/contract/fields.ts";
 import { pageSchema } from "../http/contract/page.ts";
 import { idSchema } from "../http/contract/validate.ts";
-
-const MAX_EMAIL_LENGTH = 254;
 
 const roleField = (description: string) => z.enum(ROLES).openapi({ description });
 const permissionsField = (description: string) =>
@@ -55,7 +55,7 @@ export const memberPage = pageSchema(memberRecord, "MemberPage");
 
 export const inviteMemberBody = z
   .strictObject({
-    email: z.email().max(MAX_EMAIL_LENGTH).openapi({ description: "The e-mail address to invite." }),
+    email: emailSchema.openapi({ description: "The e-mail address to invite." }),
     role: roleField("The role to grant. Only an owner can grant owner."),
   })
   .openapi("InviteMember", { example: { email: "bob@example.com", role: "owner" } });

@@ -2,8 +2,10 @@ import { z } from "@hono/zod-openapi";
 import { text } from "../../shared/crd/fields.ts";
 import { labelsSchema } from "../../shared/crd/labels.ts";
 import {
+  emailSchema,
   idField,
   immutableField,
+  MAX_EMAIL_LENGTH,
   nameField,
   readOnlyField,
   textField,
@@ -18,7 +20,6 @@ export const MAX_SLUG_LENGTH = 40;
 export const MIN_SLUG_LENGTH = 3;
 
 const MAX_NAME_LENGTH = 100;
-const MAX_EMAIL_LENGTH = 254;
 const MAX_VAT_ID_LENGTH = 32;
 
 const nameSchema = nameField(MAX_NAME_LENGTH, "1 to 100 characters; not unique.", "Example Ltd");
@@ -32,9 +33,7 @@ const slugSchema = z
     example: "example-ltd",
     description: "3 to 40 lower-case letters, digits and single hyphens between them. Unique.",
   });
-export const billingEmailSchema = z
-  .email()
-  .max(MAX_EMAIL_LENGTH)
+export const billingEmailSchema = emailSchema
   .nullable()
   .openapi({ description: "Where invoices go.", example: "billing@example.com" });
 export const VAT_ID_MESSAGE =

@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { addRoute } from "../http/contract/add-route.ts";
-import { isNotModified, versionTag } from "../http/contract/etag.ts";
+import { isNotModified } from "../http/contract/etag.ts";
 import type { Router } from "../http/contract/router.ts";
 import { requireOrganization } from "../organizations/index.ts";
 import { publishStorageQuotaSoon, setStorageQuota } from "./changes.ts";
@@ -81,7 +81,7 @@ export function addStorageQuotaRoutes(router: Router, deps: Deps): void {
       const quota = await change({
         // Locked with its organization by the confirmation.
         lock: (tx) => readStorageQuota(tx, orgID),
-        tag: ({ version }) => versionTag(version),
+        tag: (quota) => storageQuotaTag(quota, presentStorageQuota(quota, defaultGB, observed)),
         apply: (tx, before) =>
           setStorageQuota(tx, author, { orgId: orgID, before, configuredGB, defaultGB, usedBytes }),
       });

@@ -125,7 +125,7 @@ const fixedFields = {
   id: immutableField(idSchema),
   org_id: immutableField(idSchema),
   cluster_id: immutableField(idSchema.nullable()),
-  subject: immutableField(z.string().max(MAX_SUBJECT_LENGTH)),
+  subject: immutableField(text(0, MAX_SUBJECT_LENGTH, "What it is about.")),
   created_by: readOnlyField,
   first_response_at: readOnlyField,
   resolved_at: readOnlyField,

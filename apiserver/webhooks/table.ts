@@ -56,7 +56,7 @@ export const webhooks = pgTable(
     disabledAt: time("disabled_at"),
     /** When it is deleted; after the deletion of its organization in the future: pending deliveries are still sent. */
     deletedAt: time("deleted_at"),
-    /** Rises with every change by people; the record's entity tag. */
+    /** Rises with every change of the settings; the record's entity tag. */
     version: integer().notNull().default(1),
   },
   (table) => [

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ClusterAccess } from "../../shared/crd/cluster-access.ts";
-import { LABEL_ID } from "../../shared/crd/names.ts";
+import { ANNOTATION_IDENTITY, LABEL_ID } from "../../shared/crd/names.ts";
 import { nameAccessRights } from "../tenant/subjects.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { decideBindings, RESTORE_WAIT_MS } from "./reconcile.ts";
@@ -60,4 +60,20 @@ test.each<[string, string[], number, number, boolean]>([
   ["this generation", [`cloud.marina.dev:admin:${ID}:2`, "cloud-marina-dev-admin-2"], RESTORED_AT, 1, true],
 ])("the right of %s", (_, names, createdAt, minutes, isKept) => {
   expect(keeps(names, createdAt, minutes)).toEqual(names.map(() => isKept));
+});
+
+test.each([
+  ["is confirmed", "known uid", true, true],
+  ["waits for its confirmation", undefined, false, true],
+  ["was refused, because it was revoked before", "refused", false, false],
+])("an access that came back from a backup and %s: its binding", (_, confirmation, isBound, isLeft) => {
+  const annotations = confirmation === undefined ? {} : { [ANNOTATION_IDENTITY]: confirmation };
+  const restored = {
+    ...accessOf(ID, { uid: "uid", annotations }),
+    status: { certificate: "certificate" },
+  };
+  const { cluster } = aCluster().observed;
+  const { desired, isKept } = decideBindings(cluster, BASIS, [restored], new Date(RESTORED_AT));
+  expect(desired).toHaveLength(isBound ? 2 : 1);
+  expect(nameAccessRights(ID).map(isKept)).toEqual([isLeft, isLeft]);
 });

@@ -1,7 +1,7 @@
 import { planApply, withAppliedHash } from "../../shared/controller/applied.ts";
 import { composePlan, type Plan } from "../../shared/controller/plan.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
-import { type ClusterAccess, isIssued } from "../../shared/crd/cluster-access.ts";
+import { type ClusterAccess, confirmationOf, isIssued } from "../../shared/crd/cluster-access.ts";
 import { findRestoredAt } from "../../shared/crd/identity.ts";
 import { ANNOTATION_APPLIED, LABEL_ID } from "../../shared/crd/names.ts";
 import { roleBindingKind, roleKind } from "../../shared/kube/core-kinds.ts";
@@ -54,8 +54,9 @@ export function reconcileAdminKubeconfig(
 export const RESTORE_WAIT_MS = 60 * 60_000;
 
 /**
- * The bindings of a tenant cluster: the admin kubeconfig's, and those of the live accesses that were issued. The binding of
- * an access that is being issued is kept if it is there, and so is one of an access that may not be restored yet.
+ * The bindings of a tenant cluster: the admin kubeconfig's, and those of the live accesses that were issued and confirmed. The
+ * binding of one that is being issued or waits for its confirmation is kept if it is there, and so is one of an access that may
+ * not be restored yet. One whose confirmation was refused has none: it was revoked before it came back from a backup.
  */
 export function decideBindings(
   cluster: Cluster,
@@ -66,7 +67,8 @@ export function decideBindings(
   const { clusterId, credentialsGeneration, authority } = basis;
   const idOfAccess = ({ metadata }: ClusterAccess) => metadata.labels?.[LABEL_ID] ?? "unknown";
   const namesOf = (access: ClusterAccess) => nameAccessRights(idOfAccess(access));
-  const live = accesses.filter((access) => isLive(access, now));
+  const live = accesses.filter((access) => isLive(access, now) && confirmationOf(access) !== "refused");
+  const issued = live.filter((access) => isIssued(access) && confirmationOf(access) === "confirmed");
   const active = new Set([
     nameAdminGroup(clusterId, credentialsGeneration),
     nameAdminBinding(credentialsGeneration),
@@ -77,7 +79,7 @@ export function decideBindings(
   return {
     desired: [
       composeAdminBinding(clusterId, credentialsGeneration, authority),
-      ...live.filter(isIssued).map((access) => composeAccessBinding(idOfAccess(access), authority)),
+      ...issued.map((access) => composeAccessBinding(idOfAccess(access), authority)),
     ],
     isKept: (name) => active.has(name) || (waits && isAccessName(name) && !known.has(name)),
     revision: `${waits} ${[...active].sort().join(" ")}`,

@@ -1,11 +1,16 @@
 import { z } from "@hono/zod-openapi";
-import { idField, immutableField, nameField, textField } from "../../http/contract/fields.ts";
+import {
+  idField,
+  immutableField,
+  MAX_EMAIL_LENGTH,
+  nameField,
+  textField,
+} from "../../http/contract/fields.ts";
 import { idSchema } from "../../http/contract/validate.ts";
 import { billingEmailSchema, vatIdSchema } from "../../organizations/index.ts";
 import { findCountryFault } from "../country.ts";
 
 const MAX_LENGTH = 200;
-const MAX_EMAIL_LENGTH = 254;
 const MAX_VAT_ID_LENGTH = 32;
 /** One line of the page, as a VAT id. */
 const MAX_TAX_NUMBER_LENGTH = 32;

@@ -62,6 +62,14 @@ const stalled = (message: string): NodePoolStatus => ({
   ],
 });
 
+const STALLED = {
+  type: "Stalled",
+  status: "True" as const,
+  message: "",
+  lastTransitionTime: "2026-11-21T09:00:00Z",
+  observedGeneration: 1,
+};
+
 describe("an upgrade goes one step from the running version", () => {
   const running = aCluster("1.34.2", { phase: "Ready", version: "1.34.2" });
 
@@ -95,6 +103,13 @@ describe("an upgrade goes one step from the running version", () => {
     { phase: "Ready" },
   ])("not while the cluster is %j", (status) => {
     expect(mergeUpgrade(aCluster("1.34.2", status), [], "1.35", CATALOGUE).outcome).toBe("not_running");
+  });
+
+  test("a version that is not in the catalogue is refused on a cluster that never ran one that is", () => {
+    const conditions = [{ ...STALLED, reason: "UnknownVersion" }];
+    const never = aCluster("1.99.0", { phase: "Failed", conditions });
+    const details = [expect.objectContaining({ field: "target_version", code: "invalid_enum" })];
+    expect(mergeUpgrade(never, [], "1.98", CATALOGUE)).toEqual({ outcome: "invalid", details });
   });
 
   test("the running version again is accepted while a pool runs an older one, and writes nothing", () => {

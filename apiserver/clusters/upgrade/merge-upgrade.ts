@@ -19,8 +19,9 @@ export function mergeUpgrade(
   if (step === undefined) return { outcome: "not_running" };
   if (step.ok)
     return { outcome: "patch", patch: isDesired(current, step.version) ? {} : { version: step.version } };
-  const running = withoutPrefix(current.object.status?.version ?? "");
-  const isRunning = compareKubernetesVersions(target, running) === 0;
+  const { version } = current.object.status ?? {};
+  const running = version && withoutPrefix(version);
+  const isRunning = running !== undefined && compareKubernetesVersions(target, running) === 0;
   if (isRunning && pools.some((pool) => isOlder(pool, running))) return { outcome: "patch", patch: {} };
   return {
     outcome: "invalid",

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { NAME_PATTERN, nameField, toTimestamp } from "./fields.ts";
+import { emailSchema, NAME_PATTERN, nameField, toTimestamp } from "./fields.ts";
 
 const name = nameField(63, "A name.");
 const codesOf = (text: string) => name.safeParse(text).error?.issues.map(({ message }) => message) ?? [];
@@ -58,4 +58,20 @@ test.each<[string, string | undefined, string | null]>([
   ["another zone", "2026-11-21T10:00:00+01:00", "2026-11-21T09:00:00.000Z"],
 ])("a time with %s", (_case, time, written) => {
   expect(toTimestamp(time)).toBe(written);
+});
+
+test.each([
+  ["r&d@example.com", true],
+  ["o'neil+x@mail.example.co.uk", true],
+  ["a@b.xn--p1ai", true],
+  ["Ann@Example.COM", true],
+  ["nobody", false],
+  ["a@localhost", false],
+  ["a@b..com", false],
+  [".a@example.com", false],
+  ["a b@example.com", false],
+  ["a@192.0.2.1", false],
+  ["ä@example.com", false],
+])("%s is an e-mail address: %s", (email, isOne) => {
+  expect(emailSchema.safeParse(email).success).toBe(isOne);
 });

@@ -22,6 +22,8 @@ export const readOnlyField = z.unknown().optional().openapi({ description: IGNOR
 const EXAMPLE_ID = "0193a1f2-7c3e-7d44-8a0b-5f1f0c9d2e11";
 const EXAMPLE_TIME = "2026-11-21T09:00:00.000Z";
 
+export const MAX_EMAIL_LENGTH = 254;
+
 /** The most characters of a time, whatever its offset and its fraction of a second. */
 export const MAX_TIME_LENGTH = 64;
 
@@ -40,6 +42,13 @@ export const timeSchema = z.iso
   .datetime({ offset: true })
   .max(MAX_TIME_LENGTH)
   .transform((text) => new Date(text));
+
+/** The dot-atoms and labels of RFC 5322 (section 3.4.1) and RFC 1034; the last label begins with a letter, as `xn--p1ai` does. */
+const EMAIL =
+  /^[\w!#$%&'*+/=?^`{|}~-]+(\.[\w!#$%&'*+/=?^`{|}~-]+)*@([A-Za-z\d]([A-Za-z\d-]{0,61}[A-Za-z\d])?\.)+[A-Za-z]([A-Za-z\d-]{0,61}[A-Za-z\d])?$/;
+
+/** An e-mail address in a request, in ASCII. */
+export const emailSchema = z.email({ pattern: EMAIL }).max(MAX_EMAIL_LENGTH);
 
 /** Text in a response, with the most characters it can have. */
 export function textField(maxLength: number, description: string, example?: string) {

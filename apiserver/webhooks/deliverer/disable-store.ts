@@ -8,7 +8,8 @@ type DisabledReason = (typeof DISABLED_REASONS)[number];
 
 /**
  * Disables webhooks, in the transaction that has locked them; each is in the audit log. `gone`: the endpoint responded with
- * 410; `failing`: it has failed for five days. One that is deleted already is left out: what waits for it is sent.
+ * 410; `failing`: it has failed for five days. Who has read it before cannot enable it by If-Match. One that is deleted already is
+ * left out: what waits for it is sent.
  */
 export async function disableWebhooks(
   tx: Queryable,
@@ -17,7 +18,7 @@ export async function disableWebhooks(
 ): Promise<void> {
   if (ids.length === 0) return;
   const disabled = await tx.execute<{ id: string; org_id: string }>(sql`
-    update webhooks set enabled = false, disabled_reason = ${reason}, disabled_at = now()
+    update webhooks set enabled = false, disabled_reason = ${reason}, disabled_at = now(), version = version + 1
     where id in (select value::uuid from json_array_elements_text(${JSON.stringify(ids)}::text::json))
       and enabled and deleted_at is null
     returning id, org_id`);
