@@ -1,9 +1,10 @@
+import type { Context } from "hono";
 import type { Deps } from "../../deps.ts";
 import { addRoute } from "../../http/contract/add-route.ts";
 import { transactAs } from "../../http/contract/caller.ts";
 import { pageQuery, toPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
-import type { Attempt } from "../../http/idempotency/run-once.ts";
+import type { HttpEnv } from "../../http/env.ts";
 import { requireCapacityForAttachment } from "../limits.ts";
 import { lockTicket, requireOrganizationOf, requireTicket } from "../store.ts";
 import { ticketScopeOf } from "../ticket-access.ts";
@@ -17,7 +18,7 @@ import {
 import type { StoreAccess } from "./objects/use-store.ts";
 import { type NewAttachment, presentAttachment } from "./present.ts";
 import { attachmentPage, attachmentRecord, createAttachmentBody, newAttachmentRecord } from "./schema.ts";
-import { listAttachments, requireAttachment } from "./store.ts";
+import { type AttachmentScope, listAttachments, requireAttachment } from "./store.ts";
 import { signDownload, signUpload } from "./stored-file.ts";
 import type { AttachmentRow } from "./table.ts";
 
@@ -27,11 +28,17 @@ const RECORD = `${COLLECTION}/{attachmentID}` as const;
 const ADMIN_TAG = "Platform administration";
 const ADMIN_COLLECTION = "/api/v1/admin/tickets/{ticketID}/attachments";
 const ADMIN_RECORD = `${ADMIN_COLLECTION}/{attachmentID}` as const;
-const ANNOUNCED = {
-  201: {
-    description: "Announced; only the caller sees it until a message has it.",
-    body: newAttachmentRecord,
-    headers: ["Location"],
+const ANNOUNCEMENT = {
+  method: "post",
+  description:
+    "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
+  body: createAttachmentBody,
+  responses: {
+    201: {
+      description: "Announced; only the caller sees it until a message has it.",
+      body: newAttachmentRecord,
+      headers: ["Location"],
+    },
   },
 } as const;
 
@@ -42,20 +49,35 @@ export function addAttachmentRoutes(router: Router, deps: Deps, store: StoreAcce
   addReads(router, deps, store);
 }
 
+/** The response to an announcement or completion, and how a repeated request finds that of the first. */
+function respondAnnounced(c: Context<HttpEnv>, deps: Deps, store: StoreAccess, seen: AttachmentScope) {
+  const accept = (record: NewAttachment) => c.json(record, 201, { Location: `${c.req.path}/${record.id}` });
+  const resume = async ({ id }: { id: string }) => {
+    const record = await findAnnounced(deps, store.use, seen, id);
+    return record && accept(record);
+  };
+  return { accept, resume };
+}
+
+function respondCompleted(c: Context<HttpEnv>, { db }: Deps, seen: AttachmentScope, id: string) {
+  const accept = (row: AttachmentRow) => c.json(presentAttachment(row), 200);
+  const resume = async () => {
+    const row = await requireAttachment(db, seen, id);
+    return row.completedAt === null ? undefined : accept(row);
+  };
+  return { accept, resume };
+}
+
 function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
-      method: "post",
+      ...ANNOUNCEMENT,
       path: COLLECTION,
       operationId: "createTicketAttachment",
       tag,
       summary: "Announce an attachment",
-      description:
-        "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
       access: "tickets:attach",
-      body: createAttachmentBody,
-      responses: ANNOUNCED,
       errors: ["conflict", "quota_exceeded", "attachments_unavailable"],
     },
     async (c, { author, caller, membership, params, readBody, runOnce }) => {
@@ -64,12 +86,7 @@ function addCreate(router: Router, deps: Deps, store: StoreAccess): void {
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       const seen = attachmentScope(author, ticket, "tenant");
-      const accept = (record: NewAttachment) =>
-        c.json(record, 201, { Location: `${c.req.path}/${record.id}` });
-      const resume = async ({ id }: Attempt) => {
-        const record = await findAnnounced(deps, store.use, seen, id);
-        return record && accept(record);
-      };
+      const { accept, resume } = respondAnnounced(c, deps, store, seen);
       return runOnce({ resume }, async ({ id }) => {
         const at = deps.now();
         const upload = await signUpload(store.use, { ...seen, id, ...file }, at);
@@ -103,11 +120,7 @@ function addComplete(router: Router, deps: Deps, store: StoreAccess): void {
       const before = await requireTicket(deps.db, scope, params.ticketID);
       const seen = attachmentScope(author, before, "tenant");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
-      const accept = (row: AttachmentRow) => c.json(presentAttachment(row), 200);
-      const resume = async () => {
-        const row = await requireAttachment(deps.db, seen, announced.id);
-        return row.completedAt === null ? undefined : accept(row);
-      };
+      const { accept, resume } = respondCompleted(c, deps, seen, announced.id);
       return runOnce({ resume }, async () => {
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx, confirmed) => {
@@ -177,16 +190,12 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
   addRoute(
     router,
     {
-      method: "post",
+      ...ANNOUNCEMENT,
       path: ADMIN_COLLECTION,
       operationId: "createAdminTicketAttachment",
       tag: ADMIN_TAG,
       summary: "Announce an attachment of any ticket",
-      description:
-        "Then upload the bytes by the request in `upload`, complete the attachment, and write a message with its id in `attachment_ids`. What no message has taken within an hour is removed.",
       access: "platform-admin",
-      body: createAttachmentBody,
-      responses: ANNOUNCED,
       errors: ["conflict", "attachments_unavailable"],
     },
     async (c, { author, caller, params, readBody, runOnce }) => {
@@ -194,12 +203,7 @@ function addAdminCreate(router: Router, deps: Deps, store: StoreAccess): void {
       const { content_type: contentType, size_bytes: sizeBytes, filename, sha256 } = await readBody();
       const file = { filename, contentType, sizeBytes, sha256 };
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
-      const accept = (record: NewAttachment) =>
-        c.json(record, 201, { Location: `${c.req.path}/${record.id}` });
-      const resume = async ({ id }: Attempt) => {
-        const record = await findAnnounced(deps, store.use, seen, id);
-        return record && accept(record);
-      };
+      const { accept, resume } = respondAnnounced(c, deps, store, seen);
       return runOnce({ resume }, async ({ id }) => {
         const at = deps.now();
         const upload = await signUpload(store.use, { ...seen, id, ...file }, at);
@@ -231,11 +235,7 @@ function addAdminComplete(router: Router, deps: Deps, store: StoreAccess): void 
       const orgId = await requireOrganizationOf(deps.db, params.ticketID);
       const seen = attachmentScope(author, { id: params.ticketID, orgId }, "provider");
       const announced = await requireAttachment(deps.db, seen, params.attachmentID);
-      const accept = (row: AttachmentRow) => c.json(presentAttachment(row), 200);
-      const resume = async () => {
-        const row = await requireAttachment(deps.db, seen, announced.id);
-        return row.completedAt === null ? undefined : accept(row);
-      };
+      const { accept, resume } = respondCompleted(c, deps, seen, announced.id);
       return runOnce({ resume }, async () => {
         await moveUpload(store.use, announced);
         const row = await transactAs(deps.db, caller, async (tx) => {
