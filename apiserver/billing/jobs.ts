@@ -31,8 +31,9 @@ export function invoiceJobs(deps: Deps): PeriodicJob[] {
 }
 
 /**
- * Runs every close that was asked for and is not finished; one that fails keeps no other one from running. The calendar asks for that
- * of the last month once its usage is in the ledger, at most a day late: what keeps one object out of it holds up no invoice for longer.
+ * Runs every close that was asked for and is not finished; one that fails keeps no other one from running. The calendar asks
+ * for that of the last month once its usage is in the ledger, at most a day late: what keeps one object out of it holds up no
+ * invoice for longer.
  */
 export async function runCloses(deps: Deps, signal: AbortSignal): Promise<void> {
   const now = deps.now();

@@ -48,8 +48,9 @@ export const systemEventCounters = pgTable("system_event_counters", {
 });
 
 /**
- * The events of all clusters: never changed, and deleted after seven days. An event is read by the organization that it was written for alone. Ids of a
- * cluster become visible in ascending order (see `appendFeedEvents`), so a reader that continues with `id > last` misses none.
+ * The events of all clusters: never changed, and deleted after seven days. An event is read by the organization that it was
+ * written for alone. Ids of a cluster become visible in ascending order (see `appendFeedEvents`), so a reader that continues
+ * with `id > last` misses none.
  */
 export const systemEvents = pgTable(
   "system_events",

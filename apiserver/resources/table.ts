@@ -15,10 +15,10 @@ import type { AuditEntry } from "../audit/index.ts";
 import type { Author } from "../http/authentication/principal.ts";
 
 /**
- * Writes of custom resources that are about to be made, a row per object: each is committed before the object
- * is written, under the organization's row lock where it takes a name or a quota, and removed in the transaction that writes the object's projection and audit
- * row. Until then it is the reservation of the object's name and of its share of the quotas. A row that stays was left
- * by a crash.
+ * Writes of custom resources that are about to be made, a row per object: each is committed before the object is written, under
+ * the organization's row lock where it takes a name or a quota, and removed in the transaction that writes the object's
+ * projection and audit row. Until then it is the reservation of the object's name and of its share of the quotas. A row that
+ * stays was left by a crash.
  */
 export const writeIntents = pgTable(
   "write_intents",

@@ -8,7 +8,8 @@ const RETRY_MS = 2000;
 /** How long a leader whose connection broke may go on before it notices. */
 const HEARTBEAT_MS = 2000;
 /**
- * A query of the connection that holds the lock and takes longer ends the leadership, and the connection is closed. Seen after a restart of Postgres: a query whose promise postgres.js never resolved.
+ * A query of the connection that holds the lock and takes longer ends the leadership, and the connection is closed. Seen after
+ * a restart of Postgres: a query whose promise postgres.js never resolved.
  */
 const QUERY_TIMEOUT_MS = 5000;
 

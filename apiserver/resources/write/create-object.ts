@@ -59,9 +59,10 @@ interface CreateRequest<T extends KubeObject, P, E>
 }
 
 /**
- * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes
- * what it began. Throws what `caller.confirm`, `requireParent`, `check` and `requireFreeName` throw, 422 for what Kubernetes refuses, 409 conflict
- * when the object was deleted since or another has its object name, and the KubeError of a write whose outcome is unknown.
+ * Creates a custom resource, after its parts, exactly once: repeated with the same id, also after a crash, it completes what it
+ * began. Throws what `caller.confirm`, `requireParent`, `check` and `requireFreeName` throw, 422 for what Kubernetes refuses,
+ * 409 conflict when the object was deleted since or another has its object name, and the KubeError of a write whose outcome is
+ * unknown.
  */
 export async function createObject<T extends KubeObject, P extends ProjectedObject, E = undefined>(
   deps: CreateDeps,

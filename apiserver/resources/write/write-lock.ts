@@ -11,9 +11,9 @@ const MAX_WAITING = 50;
 const RETRY_AFTER_SECONDS = 1;
 
 /**
- * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who waits holds no slot of
- * the tenant, and stops when the client disconnects; what was authorized before, such as a revocation, does not wait.
- * Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
+ * Runs a write of a custom resource after those of the same object that came to this process before it, in their order. Who
+ * waits holds no slot of the tenant, and stops when the client disconnects; what was authorized before, such as a revocation,
+ * does not wait. Throws 429 when 50 wait already, and 409 conflict when the write cannot begin within `withinMs`.
  */
 export async function withWriteLock<T>(
   { writeLocks }: Pick<Deps, "writeLocks">,

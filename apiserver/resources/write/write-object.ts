@@ -66,11 +66,10 @@ const RETRY_BASE_MS = 50;
 const RETRY_CAP_MS = 200;
 
 /**
- * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as its
- * spec is the one that was read. Requests of one process for one object are made in the order in which they came. A change by another
- * process or client leads to another read and decision, for at most 25 s, then 409.
- * Throws 404, 412 for If-Match, 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and
- * `writeObject` throw.
+ * Changes a custom resource: reads it live, lets `decide` say what changes, and patches just the fields that change, as long as
+ * its spec is the one that was read. Requests of one process for one object are made in the order in which they came. A change
+ * by another process or client leads to another read and decision, for at most 25 s, then 409. Throws 404, 412 for If-Match,
+ * 409 managed_elsewhere or conflict, what `decide` throws, and what `withWriteLock` and `writeObject` throw.
  */
 export async function changeObject<T extends KubeObject, P extends ObjectRef, E = undefined>(
   deps: WriteDeps,
