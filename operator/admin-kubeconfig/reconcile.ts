@@ -67,7 +67,7 @@ export function decideBindings(
   const { clusterId, credentialsGeneration, authority } = basis;
   const idOfAccess = ({ metadata }: ClusterAccess) => metadata.labels?.[LABEL_ID] ?? "unknown";
   const namesOf = (access: ClusterAccess) => nameAccessRights(idOfAccess(access));
-  const live = accesses.filter((access) => isLive(access, now) && confirmationOf(access) !== "refused");
+  const live = accesses.filter((access) => isLive(access, now));
   const issued = live.filter((access) => isIssued(access) && confirmationOf(access) === "confirmed");
   const active = new Set([
     nameAdminGroup(clusterId, credentialsGeneration),

@@ -140,9 +140,9 @@ function findRevokeTarget({
   return olderDuplicate === undefined ? { id, cluster, tenant } : undefined;
 }
 
-/** Whether an access is in force: neither expired nor being deleted. */
+/** Whether an access may be in force: neither expired, nor being deleted, nor refused, as what was revoked before a backup is. */
 export function isLive(access: ClusterAccess, now: Date): boolean {
-  return !isDeleting(access) && findExpiry(access) > now;
+  return !isDeleting(access) && findExpiry(access) > now && confirmationOf(access) !== "refused";
 }
 
 /** Issued accesses, and those that are being issued, before waiting ones, then by age. What may not be issued counts for none. */

@@ -6,7 +6,6 @@ import {
   type ClusterAccess,
   type ClusterAccessStatus,
   clusterAccessKind,
-  confirmationOf,
   findExpiry,
   isIssued,
   isUserId,
@@ -237,9 +236,7 @@ function findEndedUser({ caches }: AccessDeps, access: ClusterAccess, now: Date)
   // Any other name may be one of the tenant's own identity provider, too.
   if (findExpiry(access) <= now || !isUserId(subject)) return undefined;
   const others = caches.accesses.byIndex(INDEX_CLUSTER, toKey(access.metadata.namespace, clusterName));
-  const isHeld = others.some(
-    (other) => other.spec.subject === subject && isLive(other, now) && confirmationOf(other) !== "refused",
-  );
+  const isHeld = others.some((other) => other.spec.subject === subject && isLive(other, now));
   return isHeld ? undefined : subject;
 }
 
