@@ -14,7 +14,7 @@ const LONG: readonly string[] = [
   "chart.test.ts",
   "chart-roles.test.ts",
   "quotas.test.ts",
-  "upgrade.test.ts",
+  "upgrade.long.test.ts",
   "security-ended-rights.int.test.ts",
   "lint.test.ts",
 ];
