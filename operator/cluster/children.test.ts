@@ -83,6 +83,15 @@ describe("the topology", () => {
     expect(authorizeCIDRs([], "10.64.3.0/24", ["192.0.2.0/24"])).toBeUndefined();
     expect(authorizeCIDRs(undefined, "10.64.3.0/24", [])).toBeUndefined();
   });
+
+  test("authorizes a block once, however it is written, in a text that every class takes", () => {
+    const long = "2001:0db8:0000:0000:0000:ffff:192.168.100.200/128";
+    expect(authorizeCIDRs([long, "2001:DB8::/32"], "10.64.3.0/24", ["2001:db8:0::/32"])).toEqual([
+      "2001:db8::ffff:c0a8:64c8/128",
+      "2001:db8::/32",
+      "10.64.3.0/24",
+    ]);
+  });
 });
 
 describe("the class of a cluster", () => {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   type ConditionLike,
   findCondition,
@@ -217,10 +218,11 @@ function areRulesInForce({ cluster, capi, infrastructure }: ObservedCluster): bo
   if (cluster.spec.network?.apiServerRateLimit !== undefined && !capi.state.converged) return false;
   if (!isRestricted(cluster)) return true;
   const wanted = readVariable(capi.object, "authorizedCIDRs");
-  const networks = new Set(Array.isArray(wanted) ? wanted.map(String) : []);
-  return infrastructure.lists.some(
-    (list) => list.size === networks.size && [...networks].every((network) => list.has(network)),
-  );
+  // A class leaves the nodes' network out where its provider lets them in by itself.
+  const sortOthers = (list: Iterable<string>) =>
+    [...list].filter((network) => network !== capi.state.workerSubnet).sort();
+  const networks = sortOthers(Array.isArray(wanted) ? wanted.map(String) : []);
+  return infrastructure.lists.some((list) => isDeepStrictEqual(sortOthers(list), networks));
 }
 
 /** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */

@@ -110,6 +110,11 @@ describe("the condition of the network rules is True only when the infrastructur
     ["it still has the longer list of before", () => settled(...all(), ...OTHER), "False"],
     ["it is not settled", () => ({ infrastructure: { isSettled: false, lists: [new Set(all())] } }), "False"],
     ["it has the list and is settled", () => settled(...all()), "True"],
+    [
+      "its class leaves the nodes' network to the provider",
+      () => settled(...all().filter((network) => network !== applied.observed.cluster.status?.workerSubnet)),
+      "True",
+    ],
   ])("%s", (_what, change, status) => {
     const plan = applied.with(change()).plan();
     const { conditions } = plan.status ?? applied.observed.cluster.status ?? {};

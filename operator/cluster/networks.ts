@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { conditionAgeMs, findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import { overlap } from "../../shared/crd/cidr.ts";
+import { maskCidr, overlap } from "../../shared/crd/cidr.ts";
 import { type ClusterNetwork, findOverlap } from "../../shared/crd/cluster-network.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { ClassCapabilities } from "../capi/cluster-class.ts";
@@ -116,14 +116,17 @@ function readLive<Name extends "authorizedCIDRs" | "apiServerRateLimit">(
   return capi && (readVariable(capi.object, name) as DesiredCluster[Name]);
 }
 
-/** An empty list means any source. Workers and the platform itself are always authorized, and not shown to tenants. */
+/**
+ * An empty list means any source. Workers and the platform itself are always authorized, and not shown to tenants. Each block
+ * once, however it is written: providers refuse the same one twice.
+ */
 export function authorizeCIDRs(
   tenants: readonly string[] | undefined,
   workerSubnet: string,
   platform: readonly string[],
 ): string[] | undefined {
   if (tenants === undefined || tenants.length === 0) return undefined;
-  return [...new Set([...tenants, workerSubnet, ...platform])];
+  return [...new Set([...tenants, workerSubnet, ...platform].map((block) => maskCidr(block) ?? block))];
 }
 
 /** Whether the condition of the network rules depends on what the infrastructure says. */
