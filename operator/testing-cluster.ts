@@ -3,6 +3,7 @@ import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.
 import { API_VERSION } from "../shared/crd/names.ts";
 import type { NodePool } from "../shared/crd/node-pool.ts";
 import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
+import { listLostParts } from "./capi/cluster-state.ts";
 import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
 import type { ObservedCluster } from "./cluster/observe.ts";
 import { reconcileCluster } from "./cluster/reconcile.ts";
@@ -160,7 +161,10 @@ export class ClusterFixture {
 
   withCapi(object: CapiCluster): ClusterFixture {
     const owned = decideOwnership(this.observed.cluster, object);
-    return this.with({ ...owned, lostParts: owned.capi?.state.lostParts ?? [] });
+    return this.with({
+      ...owned,
+      lostParts: owned.capi === undefined ? [] : listLostParts(owned.capi.state, this.now),
+    });
   }
 
   /** Cluster API reports these conditions; the specification stays. */

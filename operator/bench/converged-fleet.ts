@@ -126,7 +126,7 @@ function converge(
       if (observed === undefined) throw new Error(`there is no pool ${poolKey}`);
       idle = follow(reconcilePool(observed, now), observed.pool, undefined, put) && idle;
     }
-    const observed = observeCluster(caches, settings, FOUND, key);
+    const observed = observeCluster(caches, settings, FOUND, key, now);
     if (observed === undefined) throw new Error(`there is no cluster ${key}`);
     const capi = observed.capi?.object;
     idle = follow(reconcileCluster(observed, now), observed.cluster, capi, put) && idle;

@@ -22,7 +22,7 @@ async function main([templateFile, tenantJson]: string[]): Promise<void> {
   const keys = converged.map(({ cluster }) => cluster);
   const poolKeys = converged.flatMap(({ pools }) => pools);
   const now = new Date();
-  const lookAtCluster = (key: string) => observeCluster(caches, settings, FOUND, key);
+  const lookAtCluster = (key: string) => observeCluster(caches, settings, FOUND, key, now);
   const lookAtPool = (key: string) => observePool(caches, settings, key);
   const clusters = keys.flatMap((key) => lookAtCluster(key) ?? []);
   const pools = poolKeys.flatMap((key) => lookAtPool(key) ?? []);

@@ -117,7 +117,17 @@ test.each([
       'failed to create DevCluster: Internal error: failed calling webhook "x": connect: connection refused',
     rejected: false,
   },
-  { message: "error reading the class: context deadline exceeded", rejected: false },
+  ...[
+    "context deadline exceeded",
+    "etcdserver: request timed out",
+    "client rate limiter Wait returned an error: context canceled",
+    "unexpected EOF",
+    "net/http: TLS handshake timeout",
+    "read tcp 10.0.0.1:443: i/o timeout",
+    "read tcp 10.0.0.1:443: read: connection reset by peer",
+    "the server is currently unable to handle the request",
+    "Operation cannot be fulfilled on clusters: the object has been modified",
+  ].map((error) => ({ message: `error reading the class: ${error}`, rejected: false })),
 ])("a reconcile that failed with $message is a rejection: $rejected", ({ message, rejected }) => {
   const status = statusWith(
     makeCondition("TopologyReconciled", "False", { reason: "ReconcileFailed", message }),

@@ -1,5 +1,6 @@
+import { elapsedMs } from "../../shared/program/time.ts";
 import { type CapiCluster, type CapiCondition, findCapiCondition } from "./kinds.ts";
-import { explain } from "./tenant-messages.ts";
+import { explain, isTransientError } from "./tenant-messages.ts";
 
 /** What Cluster API reports of one cluster, in Marina's terms. */
 export interface CapiState {
@@ -35,6 +36,8 @@ export interface CapiState {
   deletion: CapiCondition | undefined;
   /** Parts that were there and were deleted while the cluster stays, in tenants' words; Cluster API makes none of them again. */
   lostParts: readonly string[];
+  /** Parts that Cluster API has made and does not find: lost if that lasts, else its cache is behind. */
+  missingParts: readonly string[];
   /** Names of the entries in the topology, from any manager. */
   poolNames: readonly string[];
 }
@@ -68,7 +71,8 @@ export function readCapiCluster(cluster: CapiCluster): CapiState {
     rollingOut: isTrue(cluster, "RollingOut"),
     isGenerationObserved: isObserved(cluster),
     deletion: findCapiCondition(cluster, "Deleting"),
-    lostParts: findLostParts(cluster),
+    lostParts: findParts(cluster, ({ reason }) => reason === "ObjectDeleted"),
+    missingParts: findParts(cluster, isMissing),
     poolNames: (topology?.workers?.machineDeployments ?? []).map((pool) => pool.name),
   };
 }
@@ -79,12 +83,30 @@ const MIRRORED_PARTS = [
   { type: "InfrastructureReady", part: "network infrastructure" },
 ] as const;
 
-/** Source of the reason: ObjectDeletedReason of Cluster API v1.14, "has been deleted while the cluster still exists". */
-function findLostParts(cluster: CapiCluster): string[] {
+/**
+ * Source of the reasons: condition_consts.go of Cluster API v1.14. "ObjectDeleted" is said once the part was initialized, "has been
+ * deleted while the cluster still exists".
+ */
+function findParts(cluster: CapiCluster, isGone: (condition: CapiCondition) => boolean): string[] {
   if (cluster.metadata.deletionTimestamp !== undefined) return [];
-  return MIRRORED_PARTS.filter(
-    ({ type }) => findCapiCondition(cluster, type)?.reason === "ObjectDeleted",
-  ).map(({ part }) => part);
+  return MIRRORED_PARTS.filter(({ type }) => {
+    const condition = findCapiCondition(cluster, type);
+    return condition !== undefined && isGone(condition);
+  }).map(({ part }) => part);
+}
+
+/** Of a part that was not made yet the reason is the same, and the message "Waiting for cluster topology to be reconciled". */
+function isMissing({ reason, message = "" }: CapiCondition): boolean {
+  return reason === "ObjectDoesNotExist" && message.endsWith("does not exist");
+}
+
+/** A rejection that Cluster API reports after the apply counts once it has lasted this long, and a part that it does not find. */
+export const REJECTION_LASTS_MS = 15_000;
+
+/** The parts that are gone for good, in tenants' words: Cluster API makes none of them again, and reads nothing else without them. */
+export function listLostParts({ lostParts, missingParts, lateRejection }: CapiState, now: Date): string[] {
+  const isLasting = lateRejection !== undefined && elapsedMs(lateRejection.since, now) >= REJECTION_LASTS_MS;
+  return isLasting ? [...lostParts, ...missingParts] : [...lostParts];
 }
 
 function describeFailure(
@@ -97,14 +119,11 @@ function describeFailure(
   return available === undefined ? "Cluster API does not report its state" : explain(available);
 }
 
-/** A part of Cluster API that does not respond rejects nothing: its error passes by itself. */
-const TRANSIENT_ERROR = /failed calling webhook|connection refused|context deadline exceeded/;
-
 function readLateRejection(cluster: CapiCluster): CapiState["lateRejection"] {
   const reconciled = findCapiCondition(cluster, "TopologyReconciled");
   if (reconciled?.status !== "False" || reconciled.reason !== "ReconcileFailed") return undefined;
   const message = reconciled.message ?? reconciled.reason;
-  return TRANSIENT_ERROR.test(message) ? undefined : { message, since: reconciled.lastTransitionTime };
+  return isTransientError(message) ? undefined : { message, since: reconciled.lastTransitionTime };
 }
 
 /** The value of a variable in the live topology; undefined = it has none. */

@@ -14,9 +14,33 @@ export function clipForeignText(text: string): string {
     .replaceAll(/[^\S\n]+/g, " ");
 }
 
+/** Errors that pass by themselves: of a server that does not respond, or of a write that lost a race. */
+const TRANSIENT = [
+  "operation cannot be fulfilled",
+  "object (?:has been|was) modified",
+  "failed calling webhook",
+  "rate limiter",
+  "too many requests",
+  "connection (?:refused|reset|lost)",
+  "no route to host",
+  "no such host",
+  "unexpected EOF",
+  "handshake timeout",
+  "i/o timeout",
+  "Client\\.Timeout",
+  "currently unable to handle the request",
+  "context (?:deadline exceeded|canceled)",
+  "etcdserver:",
+].join("|");
+const TRANSIENT_ERROR = new RegExp(TRANSIENT, "i");
+
 /** What Cluster API does again by itself, or only its operator can act on: the rest of a message is understood without it. */
-const INTERNAL =
-  /finalizer|operation cannot be fulfilled|object (?:has been|was) modified|precondition failed|requeue|rate limiter|failed calling webhook|connection refused|context deadline exceeded|context canceled|etcdserver:/i;
+const INTERNAL = new RegExp(`finalizer|precondition failed|requeue|${TRANSIENT}`, "i");
+
+/** Whether an error that Cluster API reports passes by itself: it says nothing of the specification then. */
+export function isTransientError(message: string): boolean {
+  return TRANSIENT_ERROR.test(message);
+}
 
 const NAME = `(?:"[^"]*"|[a-z0-9.]*[-/][a-z0-9./-]*)`;
 const NAMES = `(?: ${NAME}(?:, ${NAME})*)?`;

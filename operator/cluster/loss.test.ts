@@ -30,6 +30,21 @@ function without(type: string): (fixture: ClusterFixture) => ClusterFixture {
   return (fixture) => fixture.withCapiConditions([deleted]);
 }
 
+/** A part of a cluster whose control plane never was initialized was deleted so many seconds ago. */
+function withoutNew(type: string, seconds: number): ClusterFixture {
+  const since = remembered();
+  const { now } = since;
+  const conditions = [
+    makeCondition(type, "False", { reason: "ObjectDoesNotExist", message: "DevCluster does not exist" }),
+    makeCondition("TopologyReconciled", "False", {
+      reason: "ReconcileFailed",
+      message: 'failed to read DevCluster org/demo: devclusters "demo" not found',
+      lastTransitionTime: now.toISOString(),
+    }),
+  ];
+  return since.after(seconds).withCapiConditions(conditions);
+}
+
 /** Cluster API has a cluster of this name that Marina did not make. */
 function replacedByForeign(fixture: ClusterFixture): ClusterFixture {
   const object = fixture.capiObject();
@@ -85,6 +100,8 @@ describe("lost", () => {
     ["the cluster, which Cluster API is still deleting", deletingInCapi(ready())],
     ["the control plane", without("ControlPlaneAvailable")(ready())],
     ["the infrastructure", without("InfrastructureReady")(ready())],
+    ["the control plane, while it was created", withoutNew("ControlPlaneAvailable", 15)],
+    ["the infrastructure, while it was created", withoutNew("InfrastructureReady", 15)],
     ["the cluster, to be created again as another", recreated(withoutCapi(ready()), "another id")],
   ])("%s: degraded and stalled at once, with a transition, and nothing is made or deleted", (_, fixture) => {
     const labelled = fixture.observed.cluster.metadata.labels === undefined ? named(fixture) : fixture;
@@ -124,6 +141,25 @@ test.each<[string, ClusterFixture]>([
 ])("a cluster %s is being created, not lost", (_, fixture) => {
   expect(fixture.reconciled().observed.cluster.status?.phase).not.toBe("Degraded");
   expect(stepsOf(withoutCapi(fixture).with({ applyFailure: undefined }).plan())).toContain("apply clusters");
+});
+
+test.each([
+  ["is not found for less than 15 s, as by a cache that is behind", withoutNew("InfrastructureReady", 14)],
+  [
+    "was not made yet",
+    withoutNew("InfrastructureReady", 15).withCapiConditions([
+      makeCondition("InfrastructureReady", "False", {
+        reason: "ObjectDoesNotExist",
+        message: "Waiting for cluster topology to be reconciled",
+      }),
+    ]),
+  ],
+])("a part that %s is not lost", (_, fixture) => {
+  expect(conditionOf(fixture.plan(), "Ready")?.reason).not.toBe("InfrastructureLost");
+});
+
+test("a cluster that lost a part while it was created is created again by the annotation", () => {
+  expect(stepsOf(recreated(withoutNew("ControlPlaneAvailable", 15)).plan())).toEqual(["delete clusters"]);
 });
 
 test("a lost cluster is created again by the annotation with its id alone, degraded until it is back", () => {

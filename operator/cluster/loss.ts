@@ -89,7 +89,8 @@ function describeLoss(observed: ObservedCluster): string | undefined {
 }
 
 function isBeingLost({ capi, lostParts }: ObservedCluster): boolean {
-  return capi?.state.deleting === true || lostParts.length > 0;
+  const isMissing = capi !== undefined && (capi.state.deleting || capi.state.missingParts.length > 0);
+  return isMissing || lostParts.length > 0;
 }
 
 function isRecreationRequested({ cluster }: ObservedCluster): boolean {

@@ -13,6 +13,7 @@ import { type AddOnObstacles, type AddOnState, observeAddOnStates } from "../add
 import { hasLostCa } from "../admin-kubeconfig/observe.ts";
 import type { Caches } from "../caches.ts";
 import type { ClassLookup } from "../capi/cluster-class.ts";
+import { listLostParts } from "../capi/cluster-state.ts";
 import type { InfrastructureState } from "../capi/infrastructure.ts";
 import { type CapiMachine, type CapiPoolState, readMachines, readPool } from "../capi/pool-state.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
@@ -142,6 +143,7 @@ export function observeCluster(
   settings: ClusterSettings,
   processState: ProcessState,
   key: string,
+  now: Date,
 ): ObservedCluster | undefined {
   const cluster = caches.clusters.get(key);
   if (cluster === undefined) return undefined;
@@ -166,7 +168,7 @@ export function observeCluster(
     capi,
     nameTaken,
     nameTakenElsewhere: capi === undefined && isNameTakenElsewhere(caches, cluster),
-    lostParts: findLostParts(caches, capi, key),
+    lostParts: findLostParts(caches, capi, key, now),
     hasFormerCa: capi === undefined && hasOwner(caches.authorities.get(nameCaSecret(key))),
     classes: caches.readClasses(),
     catalogue: caches.readCatalogue(),
@@ -189,9 +191,9 @@ export function observeCluster(
 }
 
 /** While Cluster API deletes a cluster, all of its parts go. */
-function findLostParts(caches: Caches, capi: OwnCapi | undefined, key: string): string[] {
+function findLostParts(caches: Caches, capi: OwnCapi | undefined, key: string, now: Date): string[] {
   if (capi === undefined || capi.state.deleting) return [];
-  return [...capi.state.lostParts, ...(hasLostCa(caches, key) ? ["certificate authority"] : [])];
+  return [...listLostParts(capi.state, now), ...(hasLostCa(caches, key) ? ["certificate authority"] : [])];
 }
 
 function listTenantFailures(caches: Caches, key: string): TenantFailure[] {

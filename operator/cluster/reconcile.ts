@@ -6,6 +6,7 @@ import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { earliest, elapsedMs } from "../../shared/program/time.ts";
+import { REJECTION_LASTS_MS } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import { removePoolEntry } from "../capi/topology.ts";
@@ -38,8 +39,6 @@ import {
   isTakenOver,
 } from "./waits.ts";
 
-/** A late rejection may be a transient error of Cluster API; it counts when it has lasted this long. */
-const REJECTION_LASTS_MS = 15_000;
 /** A rejected request is retried now and then: its cause may have ended unnoticed. */
 const RETRY_REJECTED_MS = 60_000;
 

@@ -74,7 +74,7 @@ export async function runCluster(
     tenant: deps.tenantRecords.find(key),
     addOnObstacles: deps.addOnObstacles.find(splitKey(key).namespace ?? ""),
   };
-  const observed = observeCluster(deps.caches, deps.settings, processState, key);
+  const observed = observeCluster(deps.caches, deps.settings, processState, key, now);
   if (observed === undefined || isReleased(observed.cluster)) {
     deps.accessHealth.forget(key);
     deps.taintRefusals.forget(key);
