@@ -45,6 +45,34 @@ test.each([
   ],
   ["LocalMachine status.initialization.provisioned is false", "its infrastructure is not provisioned yet"],
   ["Waiting for status.availableReplicas set", "its nodes are not counted yet"],
+  [
+    "ControlPlaneInitialized: KubeadmControlPlane status.initialization.controlPlaneInitialized is false",
+    "control plane: it is not initialized yet",
+  ],
+  [
+    "NodeHealthy: Waiting for a Node with spec.providerID aws:///a/i-1 to exist",
+    "node: its node has not joined yet",
+  ],
+  ["BootstrapConfigReady: Waiting for it", "configuration: Waiting for it"],
+  ["AWSCluster org-0193a1f2/demo has no subnet", "infrastructure has no subnet"],
+  ["OpenStackMachine demo-web-abc: no flavour", "Machine demo-web-abc: no flavour"],
+  [
+    'kubeadmcontrolplanes.controlplane.cluster.x-k8s.io "demo-x7k2p" not found',
+    "part of the cluster not found",
+  ],
+  [
+    "spec.topology.variables[authorizedCIDRs].value[0]: Too long: may not be more than 43 bytes",
+    "authorizedCIDRs[0]: Too long: may not be more than 43 bytes",
+  ],
+  [
+    "spec.topology.workers.machineDeployments[0].variables.overrides[machine].value.vcpus: Invalid value",
+    "machine of a node pool.vcpus: Invalid value",
+  ],
+  [
+    "spec.topology.workers.machineDeployments[0].replicas: Required value",
+    "node pools: replicas: Required value",
+  ],
+  ["spec.topology.version: Invalid value", "version: Invalid value"],
   ["nodes/proxy is read and/or written", "nodes/proxy is read and/or written"],
 ])("%j is to tenants %j", (text, words) => {
   expect(toTenantMessage(text)).toBe(words);

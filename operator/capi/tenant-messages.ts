@@ -51,13 +51,18 @@ const OWN_OBJECTS: readonly [RegExp, string][] = [
   [new RegExp(`\\b\\w*Machine(?:Set|Deployment|Pool|HealthCheck)(s?)\\b${NAMES}`, "g"), "node pool$1"],
   [new RegExp(`\\b\\w+ControlPlane\\b${NAMES}`, "g"), "control plane"],
   [new RegExp(`\\b(?:\\w+Template|\\w+Config)\\b${NAMES}`, "g"), "machine configuration"],
+  [new RegExp(`\\b[A-Z]\\w+Cluster\\b${NAMES}`, "g"), "infrastructure"],
+  [/\b[A-Z]\w+Machine\b/g, "Machine"],
+  [new RegExp(`\\b[a-z]+(?:\\.[a-z]+)*\\.x-k8s\\.io\\b${NAMES}`, "g"), "part of the cluster"],
 ];
 
 /** What Cluster API waits for, by the fields and conditions that it names. */
 const WAITS: readonly [RegExp, string][] = [
   [/\b\w+ status\.initialization\.provisioned is false/g, "its infrastructure is not provisioned yet"],
   [/\b\w+ status\.initialization\.dataSecretCreated is false/g, "its configuration is not written yet"],
+  [/\b\w+ status\.initialization\.controlPlaneInitialized is false/g, "it is not initialized yet"],
   [/\bWaiting for status\.availableReplicas set/g, "its nodes are not counted yet"],
+  [/\bWaiting for a Node with spec\.providerID \S+ to exist/g, "its node has not joined yet"],
   [
     /(?<!\d)(\d+) available replicas, at least (\d+) required/g,
     "nodes that are available: $1, of $2 at least",
@@ -65,8 +70,23 @@ const WAITS: readonly [RegExp, string][] = [
   [/ \(spec\.strategy\.[^)]*\)/g, ""],
   [/\bWorkersAvailable\b/g, "node pools"],
   [/\bControlPlaneAvailable\b/g, "control plane"],
+  [/\bControlPlaneInitialized\b/g, "control plane"],
   [/\bInfrastructureReady\b/g, "infrastructure"],
+  [/\bBootstrapConfigReady\b/g, "configuration"],
+  [/\bNodeHealthy\b/g, "node"],
   [/\bRemoteConnectionProbe\b/g, "connection to its API server"],
+];
+
+/** Fields of Cluster API's Cluster, by what of it a tenant has specified. */
+const FIELDS: readonly [RegExp, string][] = [
+  [
+    /\bspec\.topology\.workers\.machineDeployments\[\d+\]\.variables\.overrides\[(\w+)\]\.value/g,
+    "$1 of a node pool",
+  ],
+  [/\bspec\.topology\.workers(?:\.machineDeployments(?:\[\d+\])?)?(?:\.(?=\w))?/g, "node pools: "],
+  [/\bspec\.topology\.variables\[(\w+)\](?:\.value)?/g, "$1"],
+  [/\bspec\.topology\.(?=\w)/g, ""],
+  [/\bspec\.topology\b/g, "the cluster"],
 ];
 
 const PLACES: readonly [RegExp, string][] = [
@@ -95,7 +115,7 @@ export function toTenantMessage(text: string): string {
     .replaceAll("; please apply", ", please apply")
     .split(/; |\n/)
     .filter((clause) => !INTERNAL.test(clause));
-  return [...WAITS, ...OWN_OBJECTS, ...PLACES]
+  return [...WAITS, ...FIELDS, ...OWN_OBJECTS, ...PLACES]
     .reduce((words, [pattern, replacement]) => words.replace(pattern, replacement), clauses.join("; "))
     .trim()
     .slice(0, MAX_READ_LENGTH);

@@ -45,7 +45,7 @@ describe("an apply that Cluster API does not accept", () => {
       'Cluster.cluster.x-k8s.io "blue" is invalid: spec.topology.variables[x]: not defined',
     );
     expect(reasonOf(plan.status ?? {}, "Stalled")).toBe("True RejectedByClusterAPI");
-    expect(plan.status?.message).toContain("spec.topology.variables[x]: not defined");
+    expect(plan.status?.message).toContain("as specified: x: not defined");
     expect(plan).toMatchObject({ apply: [], requeueAfterMs: 60_000 });
   });
   test("an exceeded ResourceQuota has its own reason", () => {

@@ -68,6 +68,6 @@ describe("an upgrade", () => {
     expect(reasonOf(later, "Stalled")).toBeUndefined();
     const never = statusAfterRejection("spec.topology.version: Forbidden: by policy");
     expect(reasonOf(never, "Stalled")).toBe("True RejectedByClusterAPI");
-    expect(never.message).toMatch(/as specified: spec\.topology\.version: Forbidden: by policy\. Change/);
+    expect(never.message).toMatch(/as specified: version: Forbidden: by policy\. Change/);
   });
 });
