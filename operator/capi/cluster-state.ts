@@ -95,7 +95,7 @@ function findParts(cluster: CapiCluster, isGone: (condition: CapiCondition) => b
   }).map(({ part }) => part);
 }
 
-/** Of a part that was not made yet the reason is the same, and the message "Waiting for cluster topology to be reconciled". */
+/** The reason of a part that was not made yet is equal; its message is "Waiting for cluster topology to be reconciled". */
 function isMissing({ reason, message = "" }: CapiCondition): boolean {
   return reason === "ObjectDoesNotExist" && message.endsWith("does not exist");
 }
