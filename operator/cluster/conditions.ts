@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import {
   type ConditionLike,
   findCondition,
@@ -9,12 +8,17 @@ import type { ClusterConditionType, ClusterPhase } from "../../shared/crd/cluste
 import { clipConditionMessage, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { listNames } from "../../shared/program/wording.ts";
-import { readVariable } from "../capi/cluster-state.ts";
 import { explainRejection } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import type { PoolProgress } from "../node-pool/progress.ts";
 import { DEGRADED_REASONS } from "./health.ts";
-import { hasRules, isRestricted, isWithoutRules } from "./networks.ts";
+import {
+  areRulesInForce,
+  areRulesStillInForce,
+  isRestricted,
+  isWithoutRules,
+  type RulesPlace,
+} from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 
@@ -48,8 +52,8 @@ export interface Facts {
   wait: Problem | undefined;
   /** Why a part of the network policy alone waits, while everything else is done. */
   policyProblem: Problem | undefined;
-  /** Whether Cluster API has the list of networks that was decided; undefined = none was. */
-  isListSent: boolean | undefined;
+  /** Undefined = no network rules were decided. */
+  rules: RulesPlace | undefined;
   /** All but those that are being deleted. */
   pools: readonly ClusterPool[];
   /** The full version requested; undefined while it is not known. */
@@ -180,21 +184,31 @@ function decideNetworkPolicy(facts: Facts): ClusterCondition {
   const { observed, problem, policyProblem } = facts;
   if (policyProblem !== undefined)
     return clusterCondition(type, "False", policyProblem.reason, policyProblem.message);
+  if (facts.rules === "held") {
+    const message = `The network rules are not in force as specified: the cluster is suspended, and they wait for its resumption; until then those of before stay. ${ADVICE_BY_REASON.Suspended.kubectl}`;
+    return clusterCondition(type, "False", "Suspended", message);
+  }
   const isIgnorable = mayBeIgnored(observed);
   if (isIgnorable && (facts.applied || problem === undefined)) {
     const message =
       "The authorized CIDRs were requested of the infrastructure, which may ignore them without saying so. Try the endpoint from another network, or ask the platform's operator whether they are enforced.";
     return clusterCondition(type, "Unknown", "RequestedOnly", message);
   }
-  if (problem !== undefined && facts.isListSent === undefined && observed.capi !== undefined) {
+  if (problem !== undefined && facts.rules === undefined && observed.capi !== undefined) {
     if (isWithoutRules(observed))
       return clusterCondition(type, "True", "Applied", "There are no network rules.");
     const message = "Whether the network rules are in force is not known.";
     return clusterCondition(type, "Unknown", problem.reason, message);
   }
-  const isInForce = isStillInForce(facts, type) || (facts.applied && areRulesInForce(observed));
+  const isStillInForce = facts.rules !== "unsent" && areRulesStillInForce(observed);
+  const areShown = facts.applied || (facts.rules === "sent" && isSuspended(observed.cluster));
+  const isInForce = isStillInForce || (areShown && areRulesInForce(observed));
   if (isInForce && !isIgnorable)
     return clusterCondition(type, "True", "Applied", "The network rules are in force.");
+  if (isSuspended(observed.cluster)) {
+    const message = `Whether the network rules are in force is not known: the cluster was suspended before that was seen. ${ADVICE_BY_REASON.Suspended.kubectl}`;
+    return clusterCondition(type, "Unknown", "Suspended", message);
+  }
   if (problem !== undefined)
     return clusterCondition(type, "False", problem.reason, "The requested network rules are not in force.");
   const last = findCondition(observed.cluster.status?.conditions, type)?.status ?? "Unknown";
@@ -206,33 +220,6 @@ function mayBeIgnored({ cluster, capi, classes }: ObservedCluster): boolean {
   const { classRef } = capi?.state ?? {};
   if (classRef === undefined || !isRestricted(cluster)) return false;
   return classes.get(`${classRef.namespace}/${classRef.name}`)?.mayIgnoreAuthorizedCIDRs === true;
-}
-
-/**
- * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and no machine of a
- * rollout lacks the rate limit, which a class may write on the control plane; without rules there is nothing to enforce.
- */
-function areRulesInForce({ cluster, capi, infrastructure }: ObservedCluster): boolean {
-  if (!hasRules(cluster)) return true;
-  if (capi === undefined || infrastructure?.isSettled !== true) return false;
-  if (cluster.spec.network?.apiServerRateLimit !== undefined && !capi.state.converged) return false;
-  if (!isRestricted(cluster)) return true;
-  const wanted = readVariable(capi.object, "authorizedCIDRs");
-  // A class leaves the nodes' network out where its provider lets them in by itself.
-  const sortOthers = (list: Iterable<string>) =>
-    [...list].filter((network) => network !== capi.state.workerSubnet).sort();
-  const networks = sortOthers(Array.isArray(wanted) ? wanted.map(String) : []);
-  return infrastructure.lists.some((list) => isDeepStrictEqual(sortOthers(list), networks));
-}
-
-/** A change of pools only, or a deletion, that Cluster API has not observed yet leaves the rules unchanged. */
-function isStillInForce({ observed: { cluster, capi }, isListSent }: Facts, type: string): boolean {
-  if (capi === undefined || isListSent === false) return false;
-  const { generation, deletionTimestamp } = cluster.metadata;
-  const last = findCondition(cluster.status?.conditions, type);
-  return (
-    last?.status === "True" && (last.observedGeneration === generation || deletionTimestamp !== undefined)
-  );
 }
 
 function decideUpgrading(facts: Facts): ClusterCondition | undefined {

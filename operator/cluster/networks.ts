@@ -90,14 +90,28 @@ function countPlatformCIDRs(platformCIDRs: readonly string[]): number {
   return new Set(platformCIDRs).size + 1;
 }
 
+/** Where the network rules are that were decided. */
+export type RulesPlace =
+  /** Cluster API has them. */
+  | "sent"
+  /** They are about to be sent. */
+  | "unsent"
+  /** The cluster is suspended, so that it keeps others. */
+  | "held";
+
 /**
- * Whether Cluster API has the list of networks that was decided. One that differs where the specification does not, as after a
- * change of the platform's own networks, counts as sent while the cluster is suspended, which keeps what is in force.
+ * Whether Cluster API has the network rules that were decided. Those that differ where the specification does not, as after a
+ * change of the platform's own networks, count as sent while the cluster is suspended, which keeps what is in force.
  */
-export function isListSent({ cluster, capi }: ObservedCluster, desired: CapiCluster): boolean {
-  if (!isRestricted(cluster) || isSuspended(cluster)) return true;
-  const [wanted, live] = [desired, capi?.object].map((one) => one && readVariable(one, "authorizedCIDRs"));
-  return isDeepStrictEqual(wanted, live);
+export function locateRules(observed: ObservedCluster, desired: CapiCluster): RulesPlace {
+  const { cluster, capi } = observed;
+  if (!isRestricted(cluster) && !isSuspended(cluster)) return "sent";
+  const differing = ["authorizedCIDRs", "apiServerRateLimit"].filter(
+    (name) => !isDeepStrictEqual(readVariable(desired, name), capi && readVariable(capi.object, name)),
+  );
+  if (!isSuspended(cluster)) return differing.includes("authorizedCIDRs") ? "unsent" : "sent";
+  if (capi === undefined) return "unsent";
+  return differing.length === 0 || isReportedInForce(observed) ? "sent" : "held";
 }
 
 /**
@@ -132,7 +146,9 @@ export function authorizeCIDRs(
 /** Whether the condition of the network rules depends on what the infrastructure says. */
 export function needsInfrastructure(observed: ObservedCluster): boolean {
   const { cluster, capi } = observed;
-  const isObserved = capi?.state.isGenerationObserved === true;
+  // While it is paused, Cluster API observes nothing.
+  const isObserved =
+    capi?.state.isGenerationObserved === true || (capi !== undefined && isSuspended(cluster));
   if (!hasRules(cluster) || cluster.metadata.deletionTimestamp !== undefined || !isObserved) return false;
   const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
   return last?.reason !== "RequestedOnly" && !isReportedInForce(observed);
@@ -146,6 +162,38 @@ export function findInfrastructureReadMs(observed: ObservedCluster, now: Date): 
   if (!needsInfrastructure(observed)) return undefined;
   const last = findCondition(observed.cluster.status?.conditions, "NetworkPolicyApplied");
   return conditionAgeMs(last, now) < SETTLES_WITHIN_MS ? READ_OFTEN_MS : READ_SELDOM_MS;
+}
+
+/**
+ * Whether the provider has acted on exactly the list that Cluster API has, for a longer one lets others in, and no machine of a
+ * rollout lacks the rate limit, which a class may write on the control plane; without rules there is nothing to enforce. Of a
+ * suspended cluster, whose rollouts stand still, the rate limit is as it was last seen.
+ */
+export function areRulesInForce({ cluster, capi, infrastructure }: ObservedCluster): boolean {
+  if (!hasRules(cluster)) return true;
+  if (capi === undefined || infrastructure?.isSettled !== true) return false;
+  const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
+  const isLimitInForce = capi.state.converged || (isSuspended(cluster) && last?.status === "True");
+  if (cluster.spec.network?.apiServerRateLimit !== undefined && !isLimitInForce) return false;
+  if (!isRestricted(cluster)) return true;
+  const wanted = readVariable(capi.object, "authorizedCIDRs");
+  // A class leaves the nodes' network out where its provider lets them in by itself.
+  const sortOthers = (list: Iterable<string>) =>
+    [...list].filter((network) => network !== capi.state.workerSubnet).sort();
+  const networks = sortOthers(Array.isArray(wanted) ? wanted.map(String) : []);
+  return infrastructure.lists.some((list) => isDeepStrictEqual(sortOthers(list), networks));
+}
+
+/**
+ * Whether rules that Cluster API has are in force because they were: a change of pools only, a deletion, or a suspension where
+ * the provider's object cannot be read, leaves them unchanged.
+ */
+export function areRulesStillInForce({ cluster, capi, infrastructure }: ObservedCluster): boolean {
+  const last = findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
+  if (capi === undefined || last?.status !== "True") return false;
+  const { generation, deletionTimestamp } = cluster.metadata;
+  const isUnchanged = last.observedGeneration === generation || deletionTimestamp !== undefined;
+  return isUnchanged || (isSuspended(cluster) && infrastructure === undefined);
 }
 
 /** Whether there is anything to enforce: a list of networks or a rate limit. */

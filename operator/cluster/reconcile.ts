@@ -24,7 +24,7 @@ import { planSecretRemoval } from "../tenant/secret-role.ts";
 import { type Decision, decideChildren, planPause, planResume } from "./children.ts";
 import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from "./events.ts";
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
-import { isListSent, isReportedInForce } from "./networks.ts";
+import { isReportedInForce, locateRules } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 import { decideUpgrade } from "./upgrade-hold.ts";
@@ -66,9 +66,9 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const steps = withCapiUid(observed, suspendOrResume(observed, pending));
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
-  const isSent = decision.ok ? isListSent(observed, decision.capiCluster) : undefined;
+  const rules = decision.ok ? locateRules(observed, decision.capiCluster) : undefined;
   const isApplyDeferred =
-    observed.applyFailure !== undefined || (isSent === false && isReportedInForce(observed));
+    observed.applyFailure !== undefined || (rules === "unsent" && isReportedInForce(observed));
   const toApply = isApplyDeferred ? NO_STEPS : steps;
   const wait = !decision.ok && decision.isWait ? decision.problem : undefined;
   const decided = rejection.problem ?? (wait === undefined ? decision.problem : undefined);
@@ -82,7 +82,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
     policyProblem: decision.ok ? decision.policyProblem : undefined,
-    isListSent: isSent,
+    rules,
     applied:
       decision.ok &&
       isCarriedOut(observed, pending) &&
@@ -128,7 +128,7 @@ const NOTHING_DECIDED = {
   subnet: undefined,
   clusterClass: undefined,
   policyProblem: undefined,
-  isListSent: undefined,
+  rules: undefined,
   applied: false,
 };
 

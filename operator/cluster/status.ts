@@ -19,7 +19,7 @@ import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
 import { readLivePools } from "../capi/worker-pool.ts";
 import { decideProtection, findEndWaitMs, findExpiryHeld, isExpiredPool } from "../expiry/expiry.ts";
-import { displayNameOf } from "../identity/identity.ts";
+import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import { findPresentNodes } from "../identity/released-count.ts";
 import { measurePool } from "../node-pool/progress.ts";
 import {
@@ -32,7 +32,7 @@ import {
 } from "./conditions.ts";
 import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
-import { findInfrastructureReadMs } from "./networks.ts";
+import { findInfrastructureReadMs, type RulesPlace } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
 import { decideSummary } from "./summary.ts";
 import {
@@ -62,8 +62,8 @@ export interface StatusInput {
   wait: Problem | undefined;
   /** Why a part of the network policy alone waits. */
   policyProblem: Problem | undefined;
-  /** Whether Cluster API has the list of networks that was decided; undefined = none was. */
-  isListSent: boolean | undefined;
+  /** Undefined = no network rules were decided. */
+  rules: RulesPlace | undefined;
   /** The live Cluster API object is as decided, and Cluster API has observed it. */
   applied: boolean;
 }
@@ -168,7 +168,9 @@ function composeConditions(
     findAccessReportMs(facts.observed, now),
     findEndWaitMs(cluster, now),
     ...facts.observed.pools.map(({ pool }) => findEndWaitMs(pool, now)),
-    facts.applied ? findInfrastructureReadMs(facts.observed, now) : undefined,
+    facts.applied || (facts.rules === "sent" && isSuspended(cluster))
+      ? findInfrastructureReadMs(facts.observed, now)
+      : undefined,
     ...facts.pools.map((pool) => pool.progress.nextUnhealthyInMs),
   ]);
   const { conditions } = withOwnConditions({ conditions: [...summary, ...details] }, clusterConditionTypes);

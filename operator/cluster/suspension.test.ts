@@ -1,10 +1,12 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
-import { readCapiCluster } from "../capi/cluster-state.ts";
+import { readCapiCluster, readVariable } from "../capi/cluster-state.ts";
 import type { CapiCluster } from "../capi/kinds.ts";
+import { aCluster as aNewCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { ANNOTATION_PAUSED, decideChildren } from "./children.ts";
+import { needsInfrastructure } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import {
@@ -12,6 +14,7 @@ import {
   aClusterPool,
   aCondition,
   aPool,
+  type CAPABLE,
   type CapiFacts,
   CLUSTER_ID,
   NOW,
@@ -48,10 +51,6 @@ function applied(observed: ObservedCluster, paused?: { byUs: boolean }): Observe
   });
 }
 
-function conditionsOf(observed: ObservedCluster) {
-  return reconcileCluster(observed, NOW).status?.conditions ?? [];
-}
-
 test("a suspended cluster is paused in Cluster API, and nothing else of it is changed", () => {
   const observed = observeSuspended({ pools: [aClusterPool({ pool: aPool({ desiredNodes: 9 }) })] });
   const plan = reconcileCluster(observed, NOW);
@@ -85,11 +84,96 @@ test("once Cluster API has confirmed the pause, no step is left and the status s
   expect(plan.status?.message).toContain("spec.suspend");
 });
 
-test("network rules that were changed during the suspension are not reported as in force", () => {
-  const before = applied(observeSuspended({ capiFacts: PAUSED }), { byUs: true });
-  const network = { authorizedCIDRs: ["203.0.113.0/24"] };
-  const observed = { ...before, cluster: aCluster({ suspend: true, network }) };
-  expect(findCondition(conditionsOf(observed), "NetworkPolicyApplied")).toMatchObject({ status: "Unknown" });
+describe("the network rules of a suspended cluster, which keeps what is in force", () => {
+  const LIST = { authorizedCIDRs: ["198.51.100.0/24"] };
+  const OTHER = { authorizedCIDRs: ["203.0.113.0/24"] };
+  const LIMIT = { apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 10 } };
+  const OTHER_LIMIT = { apiServerRateLimit: { maxConnectionsPerSecond: 9, burst: 10 } };
+  const listOf = (fixture: ClusterFixture) =>
+    (readVariable(fixture.capiObject(), "authorizedCIDRs") ?? []) as string[];
+  const policyOf = ({ observed: { cluster } }: ClusterFixture) =>
+    findCondition(cluster.status?.conditions, "NetworkPolicyApplied");
+  /** The provider's object has these networks, and is settled. */
+  const withProvider = (fixture: ClusterFixture, list: string[]) =>
+    fixture.with({ infrastructure: { isSettled: true, lists: [new Set(list)] } });
+  const unread = (fixture: ClusterFixture) => fixture.with({ infrastructure: undefined });
+  const sent = (network: object) => aNewCluster().ready().withSpec({ network }).reconciled().capiConverged();
+  const inForce = (network: object) => withProvider(sent(network), listOf(sent(network))).reconciled();
+
+  /** Cluster API is paused, which is another generation of its object, and has not observed that. */
+  function suspend(fixture: ClusterFixture, change: Partial<ObservedCluster> = {}): ClusterFixture {
+    const { metadata, spec, ...object } = fixture.capiObject();
+    const paused = { ...object, metadata: { ...metadata, generation: 3 }, spec: { ...spec, paused: true } };
+    return fixture
+      .withSpec({ suspend: true })
+      .withCapi(paused)
+      .withCapiConditions([aCondition("Paused", "True")])
+      .with(change)
+      .reconciled();
+  }
+
+  const waitingPool = { pools: [aClusterPool({ capi: undefined, machines: [] })] };
+
+  test.each<[string, ClusterFixture, string, string]>([
+    ["the list that it has are in force", suspend(inForce(LIST)), "True", "Applied"],
+    [
+      "so are they where the provider's object cannot be read",
+      suspend(unread(inForce(LIST))),
+      "True",
+      "Applied",
+    ],
+    ["the rate limit that it has is in force", suspend(inForce(LIMIT)), "True", "Applied"],
+    [
+      "so is it where the provider's object cannot be read",
+      suspend(unread(inForce(LIMIT))),
+      "True",
+      "Applied",
+    ],
+    ["a list is in force beside a pool that waits", suspend(inForce(LIST), waitingPool), "True", "Applied"],
+    ["without any there is nothing to enforce", suspend(aNewCluster().ready()), "True", "Applied"],
+    ["a list that the provider has not", suspend(withProvider(sent(LIST), [])), "Unknown", "Suspended"],
+    ["a list of which nothing was seen", suspend(unread(sent(LIST))), "Unknown", "Suspended"],
+    ["a rate limit of which nothing was seen", suspend(unread(sent(LIMIT))), "Unknown", "Suspended"],
+  ])("%s", (_what, fixture, status, reason) => {
+    expect(policyOf(fixture)).toMatchObject({ status, reason });
+  });
+
+  test.each<[string, object, object]>([
+    ["another list", LIST, OTHER],
+    ["no list any more", LIST, {}],
+    ["a list for the first time", {}, LIST],
+    ["another rate limit", LIMIT, OTHER_LIMIT],
+    ["a rate limit beside the list", LIST, { ...LIST, ...LIMIT }],
+  ])(
+    "%s: it waits for the resumption and is not in force, and what was is again once it is as before",
+    (_what, before, network) => {
+      const suspended = suspend(inForce(before));
+      const changed = suspended.withSpec({ network }).reconciled();
+      expect(changed.plan().apply).toEqual([]);
+      expect(policyOf(changed)).toMatchObject({ status: "False", reason: "Suspended" });
+      expect(policyOf(changed)?.message).toMatch(/those of before stay\. Remove spec\.suspend/);
+      const back = changed.withSpec({ network: before }).reconciled();
+      expect(policyOf(back)?.status).toBe("apiServerRateLimit" in before ? "Unknown" : "True");
+    },
+  );
+
+  test("rules that the infrastructure may ignore wait as well, and were not requested", () => {
+    const name = "marina-system/standard-v1";
+    const suspended = suspend(inForce(LIST));
+    const ignoring = { ...suspended.observed.classes.get(name), mayIgnoreAuthorizedCIDRs: true };
+    const classes = new Map([[name, ignoring as typeof CAPABLE]]);
+    const changed = suspended.with({ classes }).withSpec({ network: OTHER }).reconciled();
+    expect(policyOf(changed)).toMatchObject({ status: "False", reason: "Suspended" });
+  });
+
+  test("a list of which nothing was seen is looked at while the suspension lasts", () => {
+    const suspended = suspend(unread(sent(LIST)));
+    expect(needsInfrastructure(suspended.observed)).toBe(true);
+    expect(suspended.after(60).plan().requeueAfterMs).toBe(60_000);
+    const seen = withProvider(suspended, listOf(suspended)).reconciled();
+    expect(policyOf(seen)?.status).toBe("True");
+    expect(needsInfrastructure(seen.observed)).toBe(false);
+  });
 });
 
 test("a suspended cluster that does not exist yet is not created", () => {
