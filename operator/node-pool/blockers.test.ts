@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { aPool, makeMachine, type PoolFixture } from "./testing.ts";
 
 const quota = {
@@ -41,6 +41,39 @@ test("a running pool whose change is rejected is Stalled with a Warning and stay
   const over = pool.reconciled().withCluster({ problem: undefined });
   expect(over.condition("Stalled")).toBeUndefined();
   expect(over.condition("Reconciling")).toMatchObject({ status: "True", reason: "Scaling" });
+});
+
+describe("what a quota or another blocker holds back is not up to date", () => {
+  const blocker = { reason: "QuotaExceeded", message: "Too many. Ask for more." };
+  const size = { vcpus: 2, memoryGB: 4, diskGB: 20 };
+  const machines = [makeMachine("a"), makeMachine("b")].map((machine) => ({ ...machine, size }));
+  const running = aPool().withNodes(2).with({ machines }).reconciled();
+  const larger = running.withSpec({ vcpus: 8 }).with({ blocker, capi: running.observed.capi });
+
+  test.each<[string, PoolFixture, number]>([
+    ["another size of its nodes", larger, 0],
+    ["more nodes", running.withSpec({ desiredNodes: 9 }).with({ blocker }), 2],
+    ["wider bounds of its autoscaler", running.withSpec({ maxVCPUs: 64 }).with({ blocker }), 2],
+  ])("%s: the pool runs on, is Ready, and nothing of it changes", (_what, pool, upToDateNodes) => {
+    expect(pool.condition("UpToDate")).toMatchObject({ status: "False", ...blocker });
+    expect(pool.condition("Ready")).toMatchObject({ status: "True" });
+    expect(pool.condition("Reconciling")).toMatchObject({ status: "False", ...blocker });
+    expect(pool.plan().status).toMatchObject({ phase: "Ready", upToDateNodes, nodes: 2 });
+  });
+
+  test("once it may be made, it is not up to date before the nodes have it", () => {
+    const admitted = larger.reconciled().with({ blocker: undefined });
+    expect(admitted.condition("UpToDate")).toMatchObject({ status: "False", reason: "Updating" });
+    expect(admitted.plan().status?.phase).toBe("Scaling");
+  });
+
+  test("of a pool without nodes nothing is known", () => {
+    expect(aPool().with({ blocker }).condition("UpToDate")).toMatchObject({ status: "Unknown", ...blocker });
+  });
+
+  test("of one that is deleted it does not matter any more", () => {
+    expect(larger.deleting().condition("UpToDate")).toMatchObject({ status: "True" });
+  });
 });
 
 test.each([

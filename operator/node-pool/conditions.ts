@@ -193,8 +193,13 @@ function decideUpToDate(
     const message = `Nodes run ${progress.version}; they follow the cluster to ${target}.`;
     return poolCondition(type, "False", "UpgradeInProgress", message);
   }
+  const { blocker } = observed;
+  if (blocker !== undefined && !isDeleting(observed.pool))
+    return poolCondition(type, lacksNodes(progress) ? "Unknown" : "False", blocker.reason, blocker.message);
   if (progress.state === "updating" || (progress.state === "scaling" && !progress.hasSettings)) {
     if (rejection !== undefined) return poolCondition(type, "False", rejection.reason, rejection.message);
+    if (observed.cluster?.suspended)
+      return poolCondition(type, "False", "Suspended", "The new settings wait: the cluster is suspended.");
     const have = isOne(upToDateNodes, desiredNodes) ? "has" : "have";
     const isCounted = upToDateNodes < desiredNodes;
     const counts = isCounted ? `: ${upToDateNodes} of ${count(desiredNodes, "node")} ${have} them` : "";

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST, TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
@@ -62,6 +63,8 @@ export function measurePool(
   const desiredNodes = findDesiredNodes(pool, capi, { presentNodes, blocked });
   const hasPoolSettings = blocked ? () => true : createSettingsCheck(pool, poolDefaults);
   const upToDate = machines.filter((machine) => hasPoolSettings(machine) && !mayBeOutdated(pool, machine));
+  // What is blocked is not waited for, but no node has it.
+  const asSpecified = blocked ? upToDate.filter(({ size }) => isOfSpec(size, pool.spec)) : upToDate;
   const fallback = capi === undefined ? countMachines(machines) : last;
   const nodes = capi?.nodes ?? fallback?.nodes ?? 0;
   const readyNodes = capi?.readyNodes ?? fallback?.readyNodes ?? 0;
@@ -82,7 +85,7 @@ export function measurePool(
     hasSettings,
     upToDateNodes: Math.min(
       capi?.upToDateNodes ?? fallback?.upToDateNodes ?? 0,
-      upToDate.length < machines.length ? upToDate.length : Infinity,
+      asSpecified.length < machines.length ? asSpecified.length : Infinity,
     ),
     // A pool without nodes runs no version: the last one would stay outdated once the cluster is upgraded.
     version: capi?.nodes === 0 ? undefined : (capi?.version ?? last?.version),
@@ -106,6 +109,11 @@ function findDesiredNodes(
   return isAutoscaled(spec)
     ? Math.max(given, autoscalingRange(spec).minNodes)
     : findFixedCount(pool, presentNodes);
+}
+
+/** Whether a machine has the size of the specification, as far as its own is known. */
+function isOfSpec(size: CapiMachine["size"], { vcpus, memoryGB, diskGB }: NodePool["spec"]): boolean {
+  return size === undefined || isDeepStrictEqual(size, { vcpus, memoryGB, diskGB });
 }
 
 /** What is left of a MachineDeployment that is deleted. */

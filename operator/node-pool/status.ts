@@ -130,9 +130,11 @@ export function summarizePoolPhase(conditions: Conditions): NodePoolPhase {
   if (!isReady && findCondition(conditions, "Stalled")?.status === "True") return "Failed";
   if (ready?.reason === "NodesUnhealthy") return "Scaling";
   if (!isReady) return "Provisioning";
+  // What is not up to date and does not change is blocked.
   const isChanging =
     findCondition(conditions, "Scaling")?.status === "True" ||
-    findCondition(conditions, "UpToDate")?.status === "False";
+    (findCondition(conditions, "UpToDate")?.status === "False" &&
+      findCondition(conditions, "Reconciling")?.status === "True");
   return isChanging ? "Scaling" : "Ready";
 }
 

@@ -8,6 +8,11 @@ test("of a suspended cluster no node is replaced, no leftover removed, and a cha
     status: "True",
     reason: "Suspended",
   });
+  expect(pool.withSpec({ vcpus: 8 }).condition("UpToDate")).toMatchObject({
+    status: "False",
+    reason: "Suspended",
+    message: "The new settings wait: the cluster is suspended.",
+  });
   const left = { capi: pool.observed.capi, lacksCapiCluster: true, machines: [] };
   expect(pool.deleting().with(left).plan()).toMatchObject({ remove: [], releaseFinalizer: false });
   expect(pool.deleting().condition("Ready")?.message).toContain("Deletion waits");
