@@ -51,6 +51,8 @@ export interface DesiredPool extends DeletionTimeouts {
   size: { kind: "fixed"; nodes: number } | { kind: "autoscaled"; minNodes: number; maxNodes: number };
   /** How many nodes the pool has in the live topology (see findPresentNodes); undefined = it is not in it yet. */
   presentNodes: number | undefined;
+  /** How many it may have at this moment (see limitGrowth), whatever its size; undefined = as many as that says. */
+  mostNodes?: number | undefined;
   machine: { vcpus: number; memoryGB: number; diskGB: number };
   labels: Record<string, string>;
   taints: readonly { key: string; value?: string; effect: string }[];
@@ -70,16 +72,17 @@ const CAPACITY = "capacity.cluster-autoscaler.kubernetes.io";
  * variable.
  */
 export function composePool(
-  pool: DesiredPool,
+  desired: DesiredPool,
   workerClass: string,
   { variables: declared, workerHealthCheck }: Pick<ClassCapabilities, "variables" | "workerHealthCheck">,
 ): CapiPool {
+  const pool = { ...desired, size: limitSize(desired) };
   const healthCheck = limitRemediation(pool, workerHealthCheck);
   const byVariable = declared.has("nodeTaints");
   const metadata = {
     ...(Object.keys(pool.labels).length > 0 && { labels: pool.labels }),
     annotations: {
-      [ANNOTATION_APPLIED]: hashPoolSettings(pool),
+      [ANNOTATION_APPLIED]: hashPoolSettings(desired),
       [ANNOTATION_MACHINE_SIZE]: JSON.stringify(pool.machine),
       ...(pool.size.kind === "autoscaled" && composeAnnotations(pool, pool.size)),
     },
@@ -101,6 +104,12 @@ export function composePool(
       }),
     ...(overrides.length > 0 && { variables: { overrides } }),
   };
+}
+
+function limitSize({ size, mostNodes = Number.POSITIVE_INFINITY }: DesiredPool): DesiredPool["size"] {
+  if (size.kind === "fixed") return { ...size, nodes: Math.min(size.nodes, mostNodes) };
+  const [minNodes, maxNodes] = [Math.min(size.minNodes, mostNodes), Math.min(size.maxNodes, mostNodes)];
+  return { ...size, minNodes, maxNodes };
 }
 
 /**
@@ -137,13 +146,13 @@ export function composeDeletion(timeouts: DeletionTimeouts): CapiDeletion {
 }
 
 /**
- * A hash of all settings but the name and the number of nodes. Cluster API propagates it with the entry's other
+ * A hash of all settings but the name and the number of nodes, also that of this moment. Cluster API propagates it with the entry's other
  * annotations to the MachineDeployment and in place to every Machine that needs no replacement, so that it shows which
  * have these settings.
  */
 export function hashPoolSettings(pool: DesiredPool): string {
   const size = pool.size.kind === "autoscaled" ? pool.size : undefined;
-  return hashOf({ ...pool, name: undefined, presentNodes: undefined, size });
+  return hashOf({ ...pool, name: undefined, presentNodes: undefined, mostNodes: undefined, size });
 }
 
 /** The autoscaler's bounds of an entry; undefined = its number of nodes is fixed. */

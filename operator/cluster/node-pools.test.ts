@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
+import { ANNOTATION_APPLIED } from "../../shared/crd/names.ts";
 import { makeMachine } from "../node-pool/testing.ts";
-import { capiPoolWith, makeCondition, makePool, START } from "../testing.ts";
-import { aCluster } from "../testing-cluster.ts";
+import { capiPoolWith, makeCondition, makePool, START, settingsOf } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 
 test("a new pool of a ready cluster is scaling, and the cluster stays ready", () => {
@@ -151,13 +152,11 @@ describe("a pool grows no further than its status can list its machines, by whic
   const AUTOSCALED = { vcpus: 2, minVCPUs: 2, maxVCPUs: 2000 };
 
   /** A pool with so many nodes in the live topology, and so many machines of which some are being deleted. */
-  function sizeOf(
+  function busyWith(
+    fixture: ClusterFixture,
     spec: object,
-    { nodes, machines, deleting }: { nodes: number; machines: number; deleting: number },
+    { machines, deleting }: { machines: number; deleting: number },
   ) {
-    const fixture = aCluster()
-      .withPools(makePool("web", { desiredNodes: nodes }))
-      .ready();
     const pools = fixture.observed.pools.map((one) => ({
       ...one,
       pool: makePool("web", spec),
@@ -166,7 +165,16 @@ describe("a pool grows no further than its status can list its machines, by whic
         deleting: n < deleting,
       })),
     }));
-    const topology = topologyOf(fixture.with({ pools }).plan());
+    return fixture.with({ pools });
+  }
+
+  const having = (nodes: number) =>
+    aCluster()
+      .withPools(makePool("web", { desiredNodes: nodes }))
+      .ready();
+
+  function sizeOf(spec: object, { nodes, ...counts }: { nodes: number; machines: number; deleting: number }) {
+    const topology = topologyOf(busyWith(having(nodes), spec, counts).plan());
     if (topology === undefined) return nodes;
     const [entry] = topology.workers?.machineDeployments ?? [];
     const bound = (end: string) =>
@@ -186,4 +194,22 @@ describe("a pool grows no further than its status can list its machines, by whic
   ] as const)("%s", (_, spec, [nodes, machines, deleting], size) => {
     expect(sizeOf(spec, { nodes, machines, deleting })).toBe(size);
   });
+
+  test.each([
+    ["fixed", { desiredNodes: 1000 }],
+    ["autoscaled", AUTOSCALED],
+  ])(
+    "of a pool that is %s this bound is no setting that its nodes lack, and most machines that go lead to no apply",
+    (_, spec) => {
+      const limited = busyWith(having(700), spec, { machines: 1050, deleting: 350 }).reconciled();
+      const [entry] = limited.capiObject().spec?.topology?.workers?.machineDeployments ?? [];
+      expect(entry?.metadata?.annotations?.[ANNOTATION_APPLIED]).toBe(settingsOf(spec));
+      const applies = Array.from({ length: 50 }, (_one, gone) =>
+        busyWith(limited, spec, { machines: 1050 - gone, deleting: 350 - gone }).plan(),
+      ).filter(({ apply }) => apply.length > 0);
+      expect(applies).toEqual([]);
+      const grown = busyWith(limited, spec, { machines: 1000, deleting: 300 }).plan();
+      expect(grown.apply).toHaveLength(1);
+    },
+  );
 });

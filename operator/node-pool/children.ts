@@ -36,6 +36,9 @@ export function composeDesiredPool(
 /** What a rollout, or the replacement of nodes, may add to the machines of a pool meanwhile. */
 const ROLLOUT_MACHINES = 100;
 
+/** So many leave before a pool grows into their room: each growth is a write of its cluster in Cluster API. */
+const GROWTH_MACHINES = 50;
+
 /**
  * The pool, no larger than its status can list its machines, which are billed by that. Those that are being deleted, for an hour
  * where a drain lasts so long, are listed beside their successors. A pool is never made smaller by it, and grows as they go.
@@ -44,11 +47,9 @@ export function limitGrowth(
   pool: DesiredPool,
   machines: readonly Pick<CapiMachine, "deleting">[],
 ): DesiredPool {
-  const { size, presentNodes = 0 } = pool;
+  const { presentNodes = 0 } = pool;
   const staying = Math.min(presentNodes, machines.filter(({ deleting }) => !deleting).length);
   const leaving = machines.length - staying;
-  const mostNodes = Math.max(presentNodes, MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving);
-  if (size.kind === "fixed") return { ...pool, size: { ...size, nodes: Math.min(size.nodes, mostNodes) } };
-  const [minNodes, maxNodes] = [Math.min(size.minNodes, mostNodes), Math.min(size.maxNodes, mostNodes)];
-  return { ...pool, size: { ...size, minNodes, maxNodes } };
+  const room = MAX_MACHINES_PER_POOL - ROLLOUT_MACHINES - leaving;
+  return { ...pool, mostNodes: Math.max(presentNodes, room - (room % GROWTH_MACHINES)) };
 }
