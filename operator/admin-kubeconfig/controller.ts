@@ -1,11 +1,9 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
-import { referTo } from "../../shared/controller/event-object.ts";
 import { applyPlan, composePlan, type Step } from "../../shared/controller/plan.ts";
-import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
 import { idOf } from "../../shared/crd/identity.ts";
-import { LABEL_CLUSTER_ID, LABEL_SOURCE, MANAGER_OPERATOR } from "../../shared/crd/names.ts";
+import { MANAGER_OPERATOR } from "../../shared/crd/names.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
@@ -32,7 +30,6 @@ import {
   type IssueDecision,
   isOfOtherCa,
   isRecorded,
-  isRotation,
   type KubeconfigBasis,
   RENEW_AFTER_MS,
 } from "./kubeconfig.ts";
@@ -100,14 +97,14 @@ async function issueWhenDue(
     credential: await issueClientCertificate({ ca, ...request }),
     expiresAt: request.notAfter,
   };
-  await writeAdminSecret(deps, { cluster, credential }, basis, ca, issued, context);
+  await writeAdminSecret(deps, cluster, basis, ca, issued, context);
   return RENEW_AFTER_MS;
 }
 
-/** Writes the Secret of a kubeconfig that was issued, and an Event when it replaces one of another generation. */
+/** Writes the Secret of a kubeconfig that was issued. */
 export async function writeAdminSecret(
   deps: Pick<AdminKubeconfigDeps, "now">,
-  { cluster, credential }: Pick<ObservedAdminKubeconfig, "cluster" | "credential">,
+  cluster: Cluster,
   basis: KubeconfigBasis,
   ca: CaCertificate,
   issued: AdminCredential,
@@ -115,8 +112,7 @@ export async function writeAdminSecret(
 ): Promise<void> {
   const object = composeAdminSecret(cluster, basis, ca, issued, deps.now());
   const step: Step = { verb: "apply", kind: secretKind, object };
-  const events = isRotation(credential, basis) ? [composeRotationEvent(cluster, basis)] : [];
-  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step], events }));
+  await applyPlan({ ...context, kind: clusterKind }, cluster, composePlan({ apply: [step] }));
 }
 
 /** Notes in the Secret of a kubeconfig that another revision was compared and holds the same CA. */
@@ -145,21 +141,6 @@ async function patchCredential(
   const options = { fieldManager: MANAGER_OPERATOR, signal };
   const written = await deps.client.mergePatch(secretKind, metadata.namespace, metadata.name, patch, options);
   onWritten(secretKind, written.metadata.resourceVersion ?? "");
-}
-
-/** Records an Event for the users of the admin kubeconfig: it was replaced, no matter who requested that. */
-function composeRotationEvent(
-  { metadata }: Cluster,
-  { clusterId }: Pick<KubeconfigBasis, "clusterId">,
-): RecordedEvent {
-  return {
-    regarding: referTo(clusterKind, metadata),
-    type: "Normal",
-    reason: "AdminCredentialsRotated",
-    action: "Update",
-    note: "The admin credentials were rotated: every admin kubeconfig downloaded before is refused. Download it again.",
-    labels: { [LABEL_SOURCE]: "operator", [LABEL_CLUSTER_ID]: clusterId },
-  };
 }
 
 /** Adds the key of a cluster for every change that its admin kubeconfig depends on. */

@@ -22,9 +22,6 @@ const ANNOTATION_CAPI_UID = "cloud.marina.dev/credential-engine";
 /** The uid of the Cluster API cluster, and the revision of its CA's Secret that holds another CA than the credential. */
 const ANNOTATION_LOST_CA = "cloud.marina.dev/lost-authority";
 
-/** The generation that a credential was issued for. */
-const ANNOTATION_GENERATION = "cloud.marina.dev/credentials-generation";
-
 export const LIFETIME_MS = 7 * 24 * 3600 * 1000;
 /** Renewed at two thirds: a reader has at least two days before it expires. */
 export const RENEW_AFTER_MS = (LIFETIME_MS * 2) / 3;
@@ -81,12 +78,6 @@ export function decideIssue(
   if (isKnownLost || isRecorded(existing, basis, caRevision))
     return { kind: "keep", caCertificate, renewInMs };
   return { kind: "compare", caCertificate, renewInMs };
-}
-
-/** Whether the credential that is there was issued for another generation than the one that is wanted. */
-export function isRotation(existing: Secret | undefined, basis: KubeconfigBasis): boolean {
-  const generation = existing?.metadata.annotations?.[ANNOTATION_GENERATION];
-  return generation !== undefined && generation !== String(basis.credentialsGeneration);
 }
 
 /** Whether the comparison of a credential with this revision of the CA's Secret is recorded. */
@@ -224,7 +215,6 @@ export function composeAdminSecret(
         [ANNOTATION_RENEW_AT]: renewAt.toISOString(),
         [ANNOTATION_CONTENT]: fingerprint(value),
         [ANNOTATION_CA_REVISION]: ca.revision,
-        [ANNOTATION_GENERATION]: String(basis.credentialsGeneration),
         ...(capiUidOf(basis) !== undefined && { [ANNOTATION_CAPI_UID]: basis.capiUid }),
       },
       ownerReferences: [composeOwnerReference(cluster)],

@@ -15,8 +15,8 @@ import { describeBegunUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 type Action = "Create" | "Scale" | "Upgrade" | "Update" | "CheckHealth" | "Delete";
 
 /**
- * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for a problem that a person has
- * to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
+ * The Events of `kubectl describe`: one for each change of phase, for a completed upgrade, for admin credentials of which the
+ * earlier ones have ended, for a problem that a person has to solve, and for a long wait of the cluster itself. Programs read the transitions of the status instead.
  */
 export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatus): RecordedEvent[] {
   const last = observed.cluster.status;
@@ -26,6 +26,12 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
     events.push(composeEvent(observed, { type, reason, action: done, note }));
   if (last?.version !== undefined && last.version !== next.version) {
     record("Normal", "Upgraded", `Upgraded from ${last.version} to ${next.version}.`, "Upgrade");
+  }
+  const { credentialsGeneration: opens } = last ?? {};
+  if (opens !== undefined && opens < (next.credentialsGeneration ?? 0)) {
+    const note =
+      "The admin credentials were rotated: every admin kubeconfig downloaded before is refused. Download it again.";
+    record("Normal", "AdminCredentialsRotated", note, "Update");
   }
   const stalled = findCondition(next.conditions, "Stalled");
   const before = findCondition(last?.conditions, "Stalled");

@@ -52,6 +52,23 @@ test("the administrators that were found are written when they are others than b
   expect(write({ credentialsGeneration: 3 })).toMatchObject({ credentialsGeneration: 3 });
 });
 
+test("a rotation of the admin credentials is an Event once the earlier ones have no right any more, and once alone", () => {
+  const { cluster, access, ...observed } = converged(aCluster({ credentialsGeneration: 3 }));
+  const before = { ...cluster.status, credentialsGeneration: 2 };
+  const eventsOf = (tenant: ObservedCluster["access"]["tenant"], status: object = before) =>
+    reconcileCluster({ ...observed, cluster: { ...cluster, status }, access: { ...access, tenant } }, NOW)
+      .events;
+  // The next one is requested: its kubeconfig may be there, and the earlier ones open the cluster still.
+  for (const tenant of [{}, { credentialsGeneration: 2 }]) expect(eventsOf(tenant)).toEqual([]);
+  expect(eventsOf({ credentialsGeneration: 3 })).toMatchObject([
+    { type: "Normal", reason: "AdminCredentialsRotated", action: "Update", regarding: { name: "blue" } },
+  ]);
+  const ended = { ...before, credentialsGeneration: 3 };
+  expect(eventsOf({ credentialsGeneration: 3 }, ended)).toEqual([]);
+  // The first rights in a cluster end none.
+  expect(eventsOf({ credentialsGeneration: 3 }, cluster.status)).toEqual([]);
+});
+
 test("conditions of other controllers are no part of the status that is written, and cause no write", () => {
   const { cluster, ...observed } = converged();
   const foreign = { type: "example.com/BackedUp", status: "True", reason: "Done", message: "" } as const;

@@ -122,7 +122,7 @@ async function issueAdminByTenant(
     return;
   }
   const issued = await requestCredential(deps, tenant, objectKey(cluster), basis);
-  await writeAdminSecret(deps, { cluster, credential }, basis, ca, issued, context);
+  await writeAdminSecret(deps, cluster, basis, ca, issued, context);
 }
 
 async function requestCredential(
