@@ -1,6 +1,7 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan } from "../../shared/controller/plan.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
+import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { configMapKind, namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
@@ -101,7 +102,9 @@ export function watchAddOns(cacheSet: CacheSet, controller: Pick<Controller, "ad
     if (isOfCopy(change, LABEL_ADD_ON)) add(change.object.metadata.namespace ?? "", change);
     else addAll(change);
   };
-  cacheSet.listen("namespaces", (change) => add(change.object.metadata.name, change));
+  cacheSet.listen("namespaces", (change) => {
+    for (const namespace of listConcernedNamespaces(caches.namespaces, change)) add(namespace, change);
+  });
   cacheSet.listen("capiClusters", (change) => {
     if (isNewSpec(change)) add(change.object.metadata.namespace ?? "", change);
   });

@@ -1,9 +1,11 @@
 import type { Controller } from "../../shared/controller/controller.ts";
+import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { CacheSet } from "../caches.ts";
 import { enqueueTo } from "../caches.ts";
+import { findWithSameId } from "../identity/identity.ts";
 import { INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { findChangedAuthority, isTenantChanged } from "../tenant/authority.ts";
 
@@ -19,6 +21,7 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     // A deleted access may free the quota for another one.
     if (change.type === "deleted") addAllOf(toKey(metadata.namespace, spec.clusterName), change);
     else add(objectKey(change.object), change);
+    for (const access of findWithSameId(caches.accesses, change)) add(objectKey(access), change);
   });
   cacheSet.listen("clusters", (change) => {
     const { metadata, spec, status } = change.object;
@@ -36,7 +39,8 @@ export function watchAccesses(cacheSet: CacheSet, controller: Pick<Controller, "
     if (cluster !== undefined) addAllOf(cluster, change);
   });
   cacheSet.listen("namespaces", (change) => {
-    const accesses = caches.accesses.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
-    for (const access of accesses) add(objectKey(access), change);
+    for (const namespace of listConcernedNamespaces(caches.namespaces, change))
+      for (const access of caches.accesses.byIndex(INDEX_NAMESPACE, namespace))
+        add(objectKey(access), change);
   });
 }

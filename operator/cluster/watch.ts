@@ -6,6 +6,7 @@ import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { identityOf } from "../../shared/crd/identity.ts";
 import { LABEL_ADD_ON } from "../../shared/crd/names.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
+import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import { pickHeld } from "../../shared/crd/quota.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, splitKey, toKey } from "../../shared/kube/object.ts";
@@ -16,7 +17,7 @@ import { type ClusterClass, capiClusterNameOf } from "../capi/kinds.ts";
 import { clusterOfAuthority } from "../capi/secrets.ts";
 import { findTenantFailure } from "../cluster-access/status.ts";
 import { isOfCopy } from "../copies/copy.ts";
-import { isReleased } from "../identity/identity.ts";
+import { findWithSameId, isReleased } from "../identity/identity.ts";
 import { INDEX_BLOCKED, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 
@@ -50,11 +51,16 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
     const { name } = object.metadata;
     addAll(caches.clusters.keys().filter((key) => splitKey(key).name === name));
   };
+  cacheSet.listen("clusters", (change) => {
+    for (const cluster of findWithSameId(caches.clusters, change)) add(objectKey(cluster), change);
+  });
   cacheSet.listen("clusters", addNamesakes);
   cacheSet.listen("capiClusters", addNamesakes);
   cacheSet.listen("nodePools", (change) => {
     const { metadata, spec } = change.object;
     if (concernsCluster(change)) add(toKey(metadata.namespace, spec.clusterName), change);
+    for (const pool of findWithSameId(caches.nodePools, change))
+      add(toKey(pool.metadata.namespace, pool.spec.clusterName), change);
   });
   cacheSet.listen("accesses", (change) => {
     const { object, previous, type } = change;
@@ -74,8 +80,9 @@ export function watchClusters(cacheSet: CacheSet, controller: Pick<Controller, "
     if (name !== undefined) add(toKey(change.object.metadata.namespace, name), change);
   });
   cacheSet.listen("namespaces", (change) => {
-    const clusters = caches.clusters.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
-    for (const cluster of clusters) add(objectKey(cluster), change);
+    for (const namespace of listConcernedNamespaces(caches.namespaces, change))
+      for (const cluster of caches.clusters.byIndex(INDEX_NAMESPACE, namespace))
+        add(objectKey(cluster), change);
   });
   cacheSet.listen("clusterClasses", (change) => {
     if (isNewSpec(change) || hasOtherCapabilities(change)) addAll(caches.clusters.keys());

@@ -14,7 +14,8 @@ import type { Organization } from "../../shared/crd/organization.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import type { KubeObject, ObjectMeta } from "../../shared/kube/kind.ts";
 import { findOldest, isOlder, toKey } from "../../shared/kube/object.ts";
-import type { Store } from "../../shared/kube/store.ts";
+import type { Change } from "../../shared/kube/reflector.ts";
+import { findSharing, type Store } from "../../shared/kube/store.ts";
 import { INDEX_ID, INDEX_NAME } from "../indexes.ts";
 
 type Named = Cluster | NodePool;
@@ -31,6 +32,11 @@ export function findOlderDuplicate(store: Store<KubeObject>, object: Identified)
   const sameId = id === undefined ? [] : store.byIndex(INDEX_ID, id);
   const older = findOldest(sameId.filter((other) => isOlder(other.metadata, metadata)))?.metadata;
   return older && `${older.namespace}/${older.name}`;
+}
+
+/** The other objects with the id of one that came or went: whether it is a duplicate may be otherwise now. */
+export function findWithSameId<T extends KubeObject>(store: Store<T>, change: Change<T>): T[] {
+  return findSharing(store, INDEX_ID, indexById, change);
 }
 
 /** Why the identity of an object keeps it from being reconciled; undefined = nothing does. */

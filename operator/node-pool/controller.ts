@@ -2,6 +2,7 @@ import type { Controller, ReconcileResult } from "../../shared/controller/contro
 import { applyPlan } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nodePoolConditionTypes, nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
@@ -10,6 +11,7 @@ import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueBatchedTo, enqueueTo } from "../caches.ts";
 import { capiPoolNameOf } from "../capi/kinds.ts";
+import { findWithSameId } from "../identity/identity.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 import { describeRemainingDeployment } from "./deletion.ts";
@@ -62,6 +64,9 @@ export function watchNodePools(cacheSet: CacheSet, controller: Pick<Controller, 
     for (const pool of caches.nodePools.byIndex(INDEX_BLOCKED, namespace)) add(objectKey(pool), change);
   };
   cacheSet.listen("nodePools", (change) => add(objectKey(change.object), change));
+  cacheSet.listen("nodePools", (change) => {
+    for (const pool of findWithSameId(caches.nodePools, change)) add(objectKey(pool), change);
+  });
   cacheSet.listen("nodePools", addBlocked);
   cacheSet.listen("clusters", addBlocked);
   cacheSet.listen("capiClusters", addBlocked);
@@ -83,7 +88,7 @@ export function watchNodePools(cacheSet: CacheSet, controller: Pick<Controller, 
     for (const pool of pools) add(objectKey(pool), change);
   });
   cacheSet.listen("namespaces", (change) => {
-    const pools = caches.nodePools.byIndex(INDEX_NAMESPACE, change.object.metadata.name);
-    for (const pool of pools) add(objectKey(pool), change);
+    for (const namespace of listConcernedNamespaces(caches.namespaces, change))
+      for (const pool of caches.nodePools.byIndex(INDEX_NAMESPACE, namespace)) add(objectKey(pool), change);
   });
 }

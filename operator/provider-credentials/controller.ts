@@ -1,7 +1,7 @@
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
 import { LABEL_PROVIDER_CREDENTIAL } from "../../shared/crd/names.ts";
-import { findNamespaceOrganization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization, listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { type Secret, secretKind } from "../../shared/kube/core-kinds.ts";
 import type { KubeObject } from "../../shared/kube/kind.ts";
@@ -53,7 +53,9 @@ export function watchProviderCredentials(cacheSet: CacheSet, controller: Pick<Co
   const { caches } = cacheSet;
   const add = enqueueTo(controller);
   const addNamespace = (change: Change<KubeObject>) => add(change.object.metadata.namespace ?? "", change);
-  cacheSet.listen("namespaces", (change) => add(change.object.metadata.name, change));
+  cacheSet.listen("namespaces", (change) => {
+    for (const namespace of listConcernedNamespaces(caches.namespaces, change)) add(namespace, change);
+  });
   cacheSet.listen("clusters", (change) => {
     if (isNewSpec(change)) addNamespace(change);
   });

@@ -4,7 +4,7 @@ import { referTo } from "../../shared/controller/event-object.ts";
 import { applyPlan, composePlan } from "../../shared/controller/plan.ts";
 import type { RecordedEvent } from "../../shared/controller/recorder.ts";
 import { LABEL_SOURCE } from "../../shared/crd/names.ts";
-import { findNamespaceOrganization } from "../../shared/crd/organization.ts";
+import { findNamespaceOrganization, listConcernedNamespaces } from "../../shared/crd/organization.ts";
 import {
   STORAGE_INVENTORY_NAME,
   type StorageInventory,
@@ -188,7 +188,8 @@ export function watchInventories(cacheSet: CacheSet, controller: Pick<Controller
     if (isNewSpec(change)) add(objectKey(change.object), change);
   });
   cacheSet.listen("namespaces", (change) => {
-    add(toKey(change.object.metadata.name, STORAGE_INVENTORY_NAME), change);
+    for (const namespace of listConcernedNamespaces(cacheSet.caches.namespaces, change))
+      add(toKey(namespace, STORAGE_INVENTORY_NAME), change);
   });
 }
 

@@ -1,6 +1,7 @@
 import type { Namespace } from "../kube/core-kinds.ts";
 import { findOldest } from "../kube/object.ts";
-import type { Store } from "../kube/store.ts";
+import type { Change } from "../kube/reflector.ts";
+import { findSharing, type Store } from "../kube/store.ts";
 import { LABEL_ORG_ID } from "./names.ts";
 
 /** Who a namespace belongs to. */
@@ -29,4 +30,13 @@ export function findNamespaceOrganization(
   if (own === undefined || id === undefined) return { kind: "unknown" };
   const oldest = findOldest(namespaces.byIndex(INDEX_ORGANIZATION, id))?.metadata.name ?? namespace;
   return oldest === namespace ? { kind: "known", id } : { kind: "duplicate", namespace: oldest };
+}
+
+/** The names of the Namespaces of which a change of one may decide whose they are: its own, and those with the same label. */
+export function listConcernedNamespaces(
+  namespaces: Pick<Store<Namespace>, "byIndex">,
+  change: Change<Namespace>,
+): string[] {
+  const others = findSharing(namespaces, INDEX_ORGANIZATION, indexByOrganization, change);
+  return [change.object, ...others].map(({ metadata }) => metadata.name);
 }

@@ -92,6 +92,22 @@ export function createStore<T extends KubeObject>(indexers: Record<string, Index
   };
 }
 
+/**
+ * The other objects that share a value of this index with one that came, went, or has another value than before: where only one
+ * of them counts, it may be another one now.
+ */
+export function findSharing<T extends KubeObject>(
+  store: Pick<Store<T>, "byIndex">,
+  index: string,
+  valuesOf: Indexer<T>,
+  { type, object, previous }: { type: "added" | "updated" | "deleted"; object: T; previous?: T | undefined },
+): T[] {
+  const before = new Set(previous === undefined ? [] : valuesOf(previous));
+  const values = before.symmetricDifference(new Set(type === "deleted" ? [] : valuesOf(object)));
+  const sharing = [...values].flatMap((value) => store.byIndex(index, value));
+  return sharing.filter(({ metadata }) => metadata.uid !== object.metadata.uid);
+}
+
 interface Index {
   add(value: string, key: string): void;
   remove(value: string, key: string): void;

@@ -3,7 +3,11 @@ import { type Cluster, clusterKind } from "../../../shared/crd/cluster.ts";
 import { changesProtection, type Protectable } from "../../../shared/crd/fields.ts";
 import { LABEL_ORG_ID } from "../../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../../shared/crd/node-pool.ts";
-import { INDEX_ORGANIZATION, indexByOrganization } from "../../../shared/crd/organization.ts";
+import {
+  INDEX_ORGANIZATION,
+  indexByOrganization,
+  listConcernedNamespaces,
+} from "../../../shared/crd/organization.ts";
 import { type Namespace, namespaceKind } from "../../../shared/kube/core-kinds.ts";
 import { objectKey } from "../../../shared/kube/object.ts";
 import { type Change, createReflector, type Reflector } from "../../../shared/kube/reflector.ts";
@@ -169,9 +173,10 @@ function createReflectors(deps: Deps, { caches, queue, versions, protection }: T
       kind: namespaceKind,
       store: caches.namespaces,
       labelSelector: LABEL_ORG_ID,
-      onChange({ object }) {
-        addNamespace(caches, object.metadata.name, queue);
-        protection.add(object.metadata.name);
+      onChange(change) {
+        for (const name of listConcernedNamespaces(caches.namespaces, change))
+          addNamespace(caches, name, queue);
+        protection.add(change.object.metadata.name);
       },
     }),
     createReflector({
@@ -224,7 +229,7 @@ function onClusterChange(
     queue.add({ kind: "NodePool", key: objectKey(pool) });
 }
 
-/** A Namespace that arrives late, or is assigned to an organization, makes its objects visible. */
+/** A Namespace that arrives late, is assigned to an organization, or is its only one at last, makes its objects visible. */
 function addNamespace(caches: Caches, namespace: string, queue: BatchQueue<Work>): void {
   for (const cluster of caches.clusters.byIndex("namespace", namespace))
     queue.add({ kind: "Cluster", key: objectKey(cluster) });
