@@ -84,7 +84,7 @@ function findReason(phase: ClusterPhase, last: ClusterStatus | undefined, next: 
 
 /** An entry of the topology that is not a node pool of this cluster was removed. */
 export function composeForeignPoolEvent(observed: ObservedCluster, poolName: string): RecordedEvent {
-  const note = `The nodes of ${poolName}, which was not a node pool of this cluster, were removed. Create a node pool instead.`;
+  const note = `The nodes of ${poolName}, which was not a node pool of this cluster, are being removed. Create a node pool instead.`;
   return {
     ...composeEvent(observed, { type: "Warning", reason: "ForeignNodePoolRemoved", action: "Update", note }),
     ...(observed.capi && { related: referTo(capiClusterKind, observed.capi.object.metadata) }),

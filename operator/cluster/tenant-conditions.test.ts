@@ -1,7 +1,12 @@
 import { expect, test } from "vitest";
 import { BINDINGS_FAILED, TENANT_UNAVAILABLE, type TenantFailure } from "../cluster-access/status.ts";
 import type { ObservedCluster } from "./observe.ts";
-import { composeForeignAdmins, decideAccess, findAccessReportMs } from "./tenant-conditions.ts";
+import {
+  composeForeignAdmins,
+  decideAccess,
+  decideRegistered,
+  findAccessReportMs,
+} from "./tenant-conditions.ts";
 import { aCluster, observeBlue } from "./testing.ts";
 
 const NOW = new Date("2026-05-01T12:00:00Z");
@@ -128,4 +133,18 @@ test.each([
   ["nothing is said before it was read", undefined, undefined, undefined],
 ])("the administrators in a status: %s", (_, last, found, expected) => {
   expect(composeForeignAdmins(last, found)).toEqual(expected);
+});
+
+test.each([
+  ["which is written of all that it asks for", "True", ["fluxSecret", "argoCDSecret"], "True"],
+  ["to which a part was added since", "True", ["fluxSecret"], "Unknown"],
+  ["of which a part fails, and to which another one was added since", "False", ["fluxSecret"], "False"],
+] as const)("a registration %s is Registered %s", (_what, status, parts, expected) => {
+  const registration = { status, reason: "Found", message: "It is so.", parts };
+  const { access, ...observed } = observeBlue({
+    cluster: aCluster({ registration: { fluxSecret: true, argoCDSecret: true, clusterProfile: false } }),
+  });
+  const given = { ...observed, access: { ...access, tenant: { registration } } };
+  const reason = expected === "Unknown" ? "Registering" : "Found";
+  expect(decideRegistered(given)).toMatchObject({ status: expected, reason });
 });

@@ -53,13 +53,17 @@ export function decideRegistered({ cluster, access }: ObservedCluster): ClusterC
   const { registration } = cluster.spec;
   if (isDeleting(cluster) || !registrationParts.some((part) => registration?.[part] === true))
     return undefined;
-  // A process that has just started knows nothing yet.
-  const last = findCondition(cluster.status?.conditions, type) ?? {
+  const notYet = {
     status: "Unknown" as const,
     reason: "Registering",
     message: "The credentials are not issued yet.",
   };
-  const { status, reason, message } = access.tenant.registration ?? last;
+  const { registration: found } = access.tenant;
+  const isComplete = registrationParts.every((part) => !registration?.[part] || found?.parts.includes(part));
+  // A process that has just started knows nothing yet.
+  const known = found ?? findCondition(cluster.status?.conditions, type) ?? notYet;
+  const isOutdated = found?.status === "True" && !isComplete;
+  const { status, reason, message } = isOutdated ? notYet : known;
   return clusterCondition(type, status, reason, message);
 }
 

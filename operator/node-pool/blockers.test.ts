@@ -71,6 +71,16 @@ describe("what a quota or another blocker holds back is not up to date", () => {
     expect(aPool().with({ blocker }).condition("UpToDate")).toMatchObject({ status: "Unknown", ...blocker });
   });
 
+  test("the autoscaler keeps the pool within the bounds that it has, not within those that are held back", () => {
+    const autoscaler = { configured: true, deployment: { available: { status: "True" } } };
+    const size = { kind: "autoscaled" as const, minNodes: 1, maxNodes: 6 };
+    const livePool = { size, machine: undefined, settings: undefined };
+    const wider = running.withSpec({ maxVCPUs: 64 }).with({ blocker, autoscaler });
+    const message = (pool: PoolFixture) => pool.condition("Autoscaling")?.message;
+    expect(message(wider.with({ livePool }))).toContain("between 1 and 6 nodes");
+    expect(message(wider)).toContain("between 1 and 32 nodes");
+  });
+
   test("of one that is deleted it does not matter any more", () => {
     expect(larger.deleting().condition("UpToDate")).toMatchObject({ status: "True" });
   });

@@ -4,6 +4,7 @@ import { DEFAULT_NODES, type NodePoolConditionType, type NodePoolSpec } from "..
 import { autoscalingRange, findMaximaBelowOneNode, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
+import type { LivePool } from "../capi/worker-pool.ts";
 import { isDeleting } from "../identity/identity.ts";
 import { findPresentNodes, isCountReleased } from "../identity/released-count.ts";
 import { describeLeavingMachine } from "./deletion.ts";
@@ -239,7 +240,7 @@ function exist(amount: number): string {
 }
 
 /** Whether the cluster autoscaler manages the number of nodes. */
-function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondition {
+function decideAutoscaling({ pool, autoscaler, livePool }: ObservedPool): PoolCondition {
   const type = "Autoscaling";
   if (!autoscaler.configured) {
     const message =
@@ -248,7 +249,7 @@ function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondition {
   }
   const available = autoscaler.deployment?.available;
   if (available?.status === "True") {
-    return poolCondition(type, "True", "Enabled", describeRange(pool.spec));
+    return poolCondition(type, "True", "Enabled", describeRange(pool.spec, livePool?.size));
   }
   if (available?.status === "False") {
     const message =
@@ -258,8 +259,9 @@ function decideAutoscaling({ pool, autoscaler }: ObservedPool): PoolCondition {
   return poolCondition(type, "Unknown", "WaitingForAutoscaler", "The cluster autoscaler is starting.");
 }
 
-function describeRange(spec: NodePoolSpec): string {
-  const { minNodes, maxNodes } = autoscalingRange(spec);
+/** By the bounds that Cluster API has, which a quota may hold back. */
+function describeRange(spec: NodePoolSpec, size: LivePool["size"] | undefined): string {
+  const { minNodes, maxNodes } = size?.kind === "autoscaled" ? size : autoscalingRange(spec);
   const range =
     minNodes === maxNodes
       ? `The autoscaler keeps the pool at ${count(minNodes, "node")}.`

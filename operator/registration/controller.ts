@@ -2,7 +2,12 @@ import { findCondition } from "../../shared/controller/conditions.ts";
 import type { Controller, ReconcileResult } from "../../shared/controller/controller.ts";
 import { applyPlan, composePlan, type Step } from "../../shared/controller/plan.ts";
 import { clusterOfAdminSecret } from "../../shared/crd/admin-secret.ts";
-import { type Cluster, clusterKind, type RegistrationPart } from "../../shared/crd/cluster.ts";
+import {
+  type Cluster,
+  clusterKind,
+  type RegistrationPart,
+  registrationParts,
+} from "../../shared/crd/cluster.ts";
 import {
   type ClusterAccess,
   clusterAccessKind,
@@ -94,7 +99,9 @@ export async function runRegistration(
       if (failure.requeueAfterMs === undefined) errors.push(error);
     }
   }
-  deps.tenantRecords.recordRegistration(key, summarize(results.map(({ outcome }) => outcome)));
+  const outcome = summarize(results.map((result) => result.outcome));
+  const parts = registrationParts.filter((part) => observed.cluster?.spec.registration?.[part] === true);
+  deps.tenantRecords.recordRegistration(key, outcome && { ...outcome, parts });
   if (errors.length > 0) throw errors[0];
   return { requeueAfterMs: earliest(results.map(({ requeueAfterMs }) => requeueAfterMs)) };
 }

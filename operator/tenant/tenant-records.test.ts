@@ -20,7 +20,7 @@ test("only what differs from the last time is reported, with the time of that", 
   records.recordAdmins("a/demo", ONE);
   records.recordGeneration("a/demo", 1);
   records.recordGeneration("a/demo", 1);
-  const outcome = { status: "True", reason: "Registered", message: "" } as const;
+  const outcome = { status: "True", reason: "Registered", message: "", parts: [] } as const;
   records.recordRegistration("b/demo", undefined);
   records.recordRegistration("b/demo", outcome);
   records.recordRegistration("b/demo", { ...outcome });

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ForeignAdmins } from "../../shared/crd/cluster.ts";
+import type { ForeignAdmins, RegistrationPart } from "../../shared/crd/cluster.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { messageOf } from "../../shared/program/errors.ts";
 import { formatTime } from "../../shared/program/time.ts";
@@ -11,7 +11,7 @@ export interface TenantRecord {
   /** The generation of the admin credentials that alone has a right. */
   credentialsGeneration?: number;
   /** How the registration of the cluster goes; null = none is wanted. */
-  registration?: RegistrationOutcome | null;
+  registration?: RecordedRegistration | null;
 }
 
 /** What a condition says of a registration. */
@@ -21,11 +21,16 @@ export interface RegistrationOutcome {
   message: string;
 }
 
+export interface RecordedRegistration extends RegistrationOutcome {
+  /** What was asked for at that time. */
+  parts: readonly RegistrationPart[];
+}
+
 /** Keeps what was found in each tenant cluster, for the status of the cluster. */
 export interface TenantRecords {
   recordAdmins(key: string, found: FoundAdmins): void;
   recordGeneration(key: string, generation: number): void;
-  recordRegistration(key: string, outcome: RegistrationOutcome | undefined): void;
+  recordRegistration(key: string, outcome: RecordedRegistration | undefined): void;
   find(key: string): TenantRecord;
   forget(key: string): void;
 }
