@@ -202,7 +202,7 @@ async function createNamespaceOf(organization: string): Promise<string> {
   return name;
 }
 
-/** Of these objects the one that is Stalled for this reason, once the operator has looked at it. */
+/** The one of these objects that is Stalled for this reason, once the operator has looked at it. */
 function waitForStalled<T extends Cluster | NodePool>(reason: string, read: () => Promise<T[]>): Promise<T> {
   return waitFor(`one to be Stalled for ${reason}`, async () =>
     (await read()).find(({ status }) => findCondition(status?.conditions, "Stalled")?.reason === reason),
