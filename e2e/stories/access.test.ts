@@ -149,8 +149,16 @@ test.each([
     const dave = await openAccess(`dave-${state}`);
     const before = await readAdminKubeconfig();
     await waitFor("the admin to be admitted", async () => (await ask(before)) === 200);
+    const readOpening = async () => (await engineer.getCluster("real")).status?.credentialsGeneration;
+    await waitFor("the rights to be set", async () => (await readOpening()) !== undefined);
     await engineer.patchCluster("real", { spec });
-    await waitFor("the old admin to be refused", async () => (await ask(before)) === 403);
+    // What says that the old admin is refused comes when it is.
+    await waitFor("the Event of the rotation", async () => {
+      const events = await engineer.listEvents("real");
+      const rotations = events.filter(({ reason }) => reason === "AdminCredentialsRotated");
+      return rotations.length === spec.credentialsGeneration;
+    });
+    expect(await ask(before)).toBe(403);
     const after = await waitFor("a new admin kubeconfig", async () => {
       const now = await readAdminKubeconfig();
       return now.cert === before.cert ? undefined : now;

@@ -31,7 +31,9 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   if (opens !== undefined && opens < (next.credentialsGeneration ?? 0)) {
     const note =
       "The admin credentials were rotated: every admin kubeconfig downloaded before is refused. Download it again.";
-    record("Normal", "AdminCredentialsRotated", note, "Update");
+    const rotated = { type: "Normal", reason: "AdminCredentialsRotated", action: "Update", note } as const;
+    const event = composeEvent(observed, rotated);
+    events.push({ ...event, dedupeKey: identifyChange(event, next.credentialsGeneration, undefined) });
   }
   const stalled = findCondition(next.conditions, "Stalled");
   const before = findCondition(last?.conditions, "Stalled");

@@ -63,6 +63,8 @@ test("a rotation of the admin credentials is an Event once the earlier ones have
   expect(eventsOf({ credentialsGeneration: 3 })).toMatchObject([
     { type: "Normal", reason: "AdminCredentialsRotated", action: "Update", regarding: { name: "blue" } },
   ]);
+  const [first, second] = [3, 4].map((credentialsGeneration) => eventsOf({ credentialsGeneration })[0]);
+  expect(first?.dedupeKey).not.toBe(second?.dedupeKey);
   const ended = { ...before, credentialsGeneration: 3 };
   expect(eventsOf({ credentialsGeneration: 3 }, ended)).toEqual([]);
   // The first rights in a cluster end none.
