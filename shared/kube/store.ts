@@ -102,9 +102,13 @@ export function findSharing<T extends KubeObject>(
   valuesOf: Indexer<T>,
   { type, object, previous }: { type: "added" | "updated" | "deleted"; object: T; previous?: T | undefined },
 ): T[] {
-  const before = new Set(previous === undefined ? [] : valuesOf(previous));
-  const values = before.symmetricDifference(new Set(type === "deleted" ? [] : valuesOf(object)));
-  const sharing = [...values].flatMap((value) => store.byIndex(index, value));
+  const before = previous === undefined ? [] : valuesOf(previous);
+  const after = type === "deleted" ? [] : valuesOf(object);
+  const changed = [
+    ...before.filter((value) => !after.includes(value)),
+    ...after.filter((value) => !before.includes(value)),
+  ];
+  const sharing = changed.flatMap((value) => store.byIndex(index, value));
   return sharing.filter(({ metadata }) => metadata.uid !== object.metadata.uid);
 }
 
