@@ -70,12 +70,7 @@ async function readAdminKubeconfig(): Promise<Credential> {
   return readCredential(Buffer.from(data?.value ?? "", "base64").toString());
 }
 
-interface Issued {
-  id: string;
-  kubeconfig: string;
-  expires_at: string;
-  subject: string;
-}
+type Issued = Record<"id" | "kubeconfig" | "expires_at" | "subject", string>;
 
 /** A kubeconfig that a tenant requests by REST. */
 async function issue(tenant = alice, ttlSeconds = 600): Promise<Issued> {
@@ -123,10 +118,8 @@ test("an access admits only its holder, and is revoked when it is deleted", asyn
   await client.delete(clusterAccessKind, namespace, "alice");
   await untilRefused(alice);
   expect(await ask(bob)).toBe(200);
-  await waitFor(
-    "the object to be deleted",
-    async () => (await client.get(clusterAccessKind, namespace, "alice")) === undefined,
-  );
+  const readAlice = () => client.get(clusterAccessKind, namespace, "alice");
+  await waitFor("the object to be deleted", async () => (await readAlice()) === undefined);
 });
 
 test("a grant whose object was removed by force is revoked too", async () => {
