@@ -46,7 +46,7 @@ export function composePhaseEvents(observed: ObservedCluster, next: ClusterStatu
   // What node pools wait for is a Warning of theirs: of the cluster itself it has reported nothing.
   const reported = last !== undefined && reportsPools(last) ? { ...last, message: undefined } : last;
   const wait = findLongWait(reported, next, { isDeletionHeld });
-  if (wait !== undefined && !reportsPools(next)) record("Warning", wait.reason, wait.message);
+  if (wait !== undefined && !reportsPools(next)) record(wait.type, wait.reason, wait.message);
   const phase = next.phase ?? "Provisioning";
   if (phase !== last?.phase && phase !== "Failed") {
     const type = phase === "Degraded" ? "Warning" : "Normal";

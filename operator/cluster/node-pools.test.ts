@@ -35,15 +35,15 @@ test("pools that wait for long are reported by their own Warnings, and by the me
   expect(reported.events).toEqual([]);
 });
 
-test("a cluster that waits for itself after it has waited for its pools gets a Warning, although the reason is the same", () => {
+test("a cluster that waits for itself after it has waited for its pools gets an Event, although the reason is the same", () => {
   const late = aCluster().withPools(makePool("web")).reconciled().capiConverged();
   const waiting = late.withCapiConditions([makeCondition("Available", "False", { message: "no route" })]);
   const ofPools = waiting.with({ pools: late.observed.pools.map((one) => ({ ...one, capi: undefined })) });
   const reported = ofPools.reconciled().after(61);
   expect(reported.plan()).toMatchObject({ status: { message: expect.stringContaining("web") }, events: [] });
   const complete = reported.reconciled().with({ pools: late.observed.pools });
-  const warning = { type: "Warning", reason: "WaitingForNodes", note: expect.stringContaining("no route") };
-  expect(complete.plan().events).toMatchObject([warning]);
+  const event = { type: "Normal", reason: "WaitingForNodes", note: expect.stringContaining("no route") };
+  expect(complete.plan().events).toMatchObject([event]);
   expect(complete.reconciled().after(61).plan().events).toEqual([]);
 });
 

@@ -236,7 +236,7 @@ describe("a wait that lasts", () => {
     expect(status?.message).toMatch(message);
     expect(findCondition(status?.conditions, "Ready")?.message).toMatch(message);
     expect(events).toMatchObject([
-      { type: "Warning", reason: "WaitingForControlPlane", note: expect.stringMatching(message) },
+      { type: "Normal", reason: "WaitingForControlPlane", note: expect.stringMatching(message) },
     ]);
   });
 });

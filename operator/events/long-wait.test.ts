@@ -45,6 +45,15 @@ test.each([
 });
 
 test.each([
+  ["of nodes that were there before", { firstReadyAt: "2026-05-01T12:00:00Z" }, "WaitingForNodes", "Warning"],
+  ["of the first nodes, which take as long as their provider does", {}, "WaitingForNodes", "Normal"],
+  ["of a creation that something keeps back", {}, "Suspended", "Warning"],
+])("a wait %s is told with its weight", (_, status, reason, type) => {
+  const next = { ...aStatus("False", reason), ...status };
+  expect(findLongWait(short, next, { isDeletionHeld: false })?.type).toBe(type);
+});
+
+test.each([
   ["from its beginning", short, "Deleting"],
   ["after it was reported", { ...aStatus("False", "Deleting"), message: "Machines left: 1." }, "Deleting"],
   ["as it was before", aStatus("False", "Deleting"), undefined],

@@ -2,11 +2,19 @@ import { type ConditionLike, findCondition, type Problem } from "../../shared/co
 
 interface ReportedStatus {
   message?: string | undefined;
+  firstReadyAt?: string | undefined;
   conditions?: readonly ConditionLike<string>[] | undefined;
 }
 
 /** Progress is slow by nature: a Warning about it would mislead. */
 const SLOW_REASONS = new Set(["Upgrading", "RollingOut", "UpgradeInProgress"]);
+/** How long machines take to start is the provider's matter, many minutes on some: before the first readiness no Warning. */
+const CREATION_REASONS = new Set(["WaitingForControlPlane", "WaitingForNodes", "WaitingForEndpoint"]);
+
+/** A wait that an Event tells of. */
+export interface LongWait extends Problem {
+  type: "Normal" | "Warning";
+}
 
 /**
  * A wait that `status.message` has begun to report, or reports with another reason than before. What is still in
@@ -17,7 +25,7 @@ export function findLongWait(
   last: ReportedStatus | undefined,
   next: ReportedStatus,
   { isDeletionHeld }: { isDeletionHeld: boolean },
-): Problem | undefined {
+): LongWait | undefined {
   const reconciling = findCondition(next.conditions, "Reconciling");
   if (reconciling?.status !== "True" || next.message !== reconciling.message) return undefined;
   const isReady = (status?: ReportedStatus) => findCondition(status?.conditions, "Ready")?.status === "True";
@@ -30,5 +38,7 @@ export function findLongWait(
     SLOW_REASONS.has(reason) ||
     (reason === "Provisioning" && !isReady(next)) ||
     (reason === "Deleting" && !isDeletionHeld);
-  return isReported || isProgress ? undefined : { reason, message };
+  if (isReported || isProgress) return undefined;
+  const isCreation = next.firstReadyAt === undefined && CREATION_REASONS.has(reason);
+  return { type: isCreation ? "Normal" : "Warning", reason, message };
 }

@@ -156,6 +156,7 @@ test("labels that Cluster API does not sync are reported once the nodes exist, a
   const there = pool.withNodes(2);
   expect(there.condition("Ready")).toMatchObject({ status: "True" });
   expect(there.condition("Stalled")).toMatchObject({ status: "True", reason: "LabelsNotPropagated" });
+  expect(there.condition("UpToDate")).toMatchObject({ status: "False", reason: "LabelsNotPropagated" });
   expect(there.plan().status?.message).toMatch(
     /of the node pool web to its nodes: tier\. Leave them out, or ask/,
   );

@@ -38,15 +38,13 @@ export function decidePoolConditions(
     upToDate.status === "False" && upToDate,
   ].find((condition) => condition !== false);
   // Labels that nodes lack are reported once the nodes are there.
+  const lacking = change === undefined && progress.nodes > 0 ? findUnpropagatedLabels(observed) : undefined;
   const stalled =
-    problem ??
-    (isDeleting(observed.pool) ? undefined : findLostCluster(observed)) ??
-    rejection ??
-    (change === undefined ? findUnpropagatedLabels(observed) : undefined);
+    problem ?? (isDeleting(observed.pool) ? undefined : findLostCluster(observed)) ?? rejection ?? lacking;
   return [
     ready,
     scaling,
-    upToDate,
+    lacking === undefined ? upToDate : poolCondition("UpToDate", "False", lacking.reason, lacking.message),
     ...(isAutoscaled(observed.pool.spec) ? [decideAutoscaling(observed)] : []),
     decideReconciling(change, stalled),
     ...(stalled === undefined ? [] : [poolCondition("Stalled", "True", stalled.reason, stalled.message)]),

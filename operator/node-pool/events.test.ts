@@ -26,7 +26,7 @@ test("a machine that does not join is reported once, with what it waits for and 
   const reported = pool.after(55);
   const message = /Machine late has not joined: no capacity\. If this lasts, ask the platform's operator/;
   expect(reported.plan().status?.message).toMatch(message);
-  expect(reported.plan().events).toMatchObject([{ type: "Warning", note: expect.stringMatching(message) }]);
+  expect(reported.plan().events).toMatchObject([{ type: "Normal", note: expect.stringMatching(message) }]);
   expect(reported.reconciled().after(30).plan().events).toEqual([]);
 });
 

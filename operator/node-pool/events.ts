@@ -55,7 +55,7 @@ export function composePoolEvents(observed: ObservedPool, next: NodePoolStatus):
   if (held !== undefined && findCondition(last?.conditions, "ExpiryHeld")?.reason !== held.reason)
     record({ type: "Warning", reason: "ExpiryHeld", action: "Delete", message: held.message });
   const wait = findLongWait(last, next, { isDeletionHeld: describeLeavingMachine(observed) !== "" });
-  if (wait !== undefined) record({ type: "Warning", action, ...wait });
+  if (wait !== undefined) record({ action, ...wait });
   return events;
 }
 
