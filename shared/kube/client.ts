@@ -108,7 +108,7 @@ export interface KubeClient {
     patch: object,
     opts: PatchOptions,
   ): Promise<T>;
-  /** RFC 6902. */
+  /** RFC 6902. Operations that do not fit the object as it is now, as a failed `test`, are a KubeError with `isConflict`. */
   jsonPatch<T>(
     kind: Kind<T>,
     namespace: string | undefined,
@@ -211,7 +211,7 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
         const accept = acceptOf(kind, "object");
         return readAs(kind, await call(kind, { method: "GET", path, accept, ...callOptions(opts) }));
       } catch (error) {
-        if (error instanceof KubeError && isMissingObject(error)) return undefined;
+        if (error instanceof KubeError && error.isMissingObject) return undefined;
         throw error;
       }
     },
@@ -239,7 +239,7 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
       try {
         await call(kind, deleteRequest(objectPath(kind, namespace, name), opts));
       } catch (error) {
-        if (!(error instanceof KubeError && isMissingObject(error))) throw error;
+        if (!(error instanceof KubeError && error.isMissingObject)) throw error;
       }
     },
     watch: (kind, opts) => watchEvents(transport, kind, opts),
@@ -249,11 +249,6 @@ export function createClient(transport: Transport, { mayWrite }: ClientOptions =
 interface ListBody<T> {
   metadata: { resourceVersion?: string; continue?: string };
   items: T[] | null;
-}
-
-/** A 404 of the object, not of a kind that the server does not serve. */
-function isMissingObject(error: KubeError): boolean {
-  return error.isNotFound && error.details?.name !== undefined;
 }
 
 /**

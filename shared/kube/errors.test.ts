@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KubeError, toKubeError } from "./errors.ts";
+import { KubeError, type KubeErrorDetails, toKubeError } from "./errors.ts";
 import { toStatus } from "./testing.ts";
 
 const respond = (status: number, body: unknown, headers = {}) =>
@@ -39,12 +39,27 @@ test("Retry-After is read from the header, else from the Status", () => {
   expect(respond(429, "").retryAfterMs).toBeUndefined();
 });
 
-test.each<{ status: number; reason?: string; message?: string; is: string[] }>([
+interface ErrorCase {
+  status: number;
+  reason?: string;
+  message?: string;
+  details?: KubeErrorDetails;
+  is: string[];
+}
+
+test.each<ErrorCase>([
   { status: 404, is: ["isNotFound"] },
+  { status: 404, details: { name: "a", kind: "clusters" }, is: ["isNotFound", "isMissingObject"] },
   { status: 409, reason: "Conflict", is: ["isConflict"] },
   { status: 409, reason: "AlreadyExists", is: ["isAlreadyExists"] },
   { status: 410, reason: "Expired", is: ["isGone"] },
   { status: 422, reason: "Invalid", is: ["isInvalid"] },
+  {
+    status: 422,
+    reason: "Invalid",
+    message: "the server rejected our request due to an error in our request",
+    is: ["isConflict"],
+  },
   { status: 429, is: ["isUnavailable"] },
   { status: 503, is: ["isUnavailable"] },
   { status: 504, is: ["isUnavailable"] },
@@ -65,10 +80,11 @@ test.each<{ status: number; reason?: string; message?: string; is: string[] }>([
   { status: 500, message: "etcd is sad", is: [] },
   { status: 0, reason: "Unreachable", is: ["isUnavailable"] },
   { status: 0, reason: "Aborted", is: ["isAborted"] },
-])("$status $reason is $is", ({ status, reason = "", message = "", is }) => {
-  const error = new KubeError({ status, reason, kubeMessage: message });
+])("$status $reason is $is", ({ status, reason = "", message = "", details, is }) => {
+  const error = new KubeError({ status, reason, kubeMessage: message, details });
   const flags = [
     "isNotFound",
+    "isMissingObject",
     "isConflict",
     "isAlreadyExists",
     "isGone",

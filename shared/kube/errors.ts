@@ -28,6 +28,12 @@ export interface KubeErrorDetails {
 /** The message of the authorizer; those of admission have another form. */
 const REFUSED_BY_AUTHORIZER = / is forbidden: User "[^"]*" cannot [a-z]+ (resource|path) "/;
 
+/**
+ * The message, without an object, of a JSON Patch that cannot be applied to the object as it is now (kube-apiserver,
+ * endpoints/handlers/patch.go). Its status is that of an object that is refused.
+ */
+const PATCH_NOT_APPLICABLE = "the server rejected our request due to an error in our request";
+
 const NOT_READY = [REFUSED_BY_AUTHORIZER, / is forbidden: status unknown for quota: /];
 
 /** The only error of the Kubernetes client: an error response, or no response at all. */
@@ -49,13 +55,22 @@ export class KubeError extends Error {
     this.retryAfterMs = fields.retryAfterMs;
   }
 
-  /** The resourceVersion is outdated, or another manager owns a field. */
+  /**
+   * The write was decided on an object that has changed: its resourceVersion is outdated, another manager owns a field, or of
+   * a JSON Patch a `test` failed or a path does not exist.
+   */
   get isConflict(): boolean {
+    if (this.status === 422) return this.kubeMessage === PATCH_NOT_APPLICABLE;
     return this.status === 409 && this.reason !== "AlreadyExists";
   }
 
   get isNotFound(): boolean {
     return this.status === 404;
+  }
+
+  /** The object itself does not exist; other than isNotFound, not when its kind or version is not served. */
+  get isMissingObject(): boolean {
+    return this.isNotFound && this.details?.name !== undefined;
   }
 
   /** A ResourceQuota of the namespace is used up (kube-apiserver, plugin/pkg/admission/resourcequota). */
@@ -74,7 +89,7 @@ export class KubeError extends Error {
 
   /** Rejected by the schema, CEL or an admission rule: a retry will not succeed. */
   get isInvalid(): boolean {
-    return this.status === 422 || this.reason === "Invalid";
+    return (this.status === 422 || this.reason === "Invalid") && !this.isConflict;
   }
 
   /** The response is larger than a response may be. */

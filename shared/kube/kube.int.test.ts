@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { readStack, waitFor } from "../../e2e/platform/stack/testing.ts";
 import { createLogger } from "../program/log.ts";
-import { createClient, type KubeClient } from "./client.ts";
+import { createClient, type JsonPatchOperation, type KubeClient } from "./client.ts";
 import { loadConnection } from "./connection.ts";
 import { type ConfigMap, configMapKind, namespaceKind } from "./core-kinds.ts";
 import { metadataOnly } from "./kind.ts";
@@ -69,6 +69,20 @@ test("a patch of an older state and a deletion of another uid are conflicts", as
   await client.delete(configMapKind, namespace, "old", { uid: metadata.uid });
   await client.delete(configMapKind, namespace, "old");
   expect(await client.get(configMapKind, namespace, "old")).toBeUndefined();
+});
+
+test("a JSON patch that does not fit the object as it is now is a conflict, one that the API server refuses is invalid", async () => {
+  await client.create(configMapKind, map("patched", "1"), me);
+  const patch = (...operations: JsonPatchOperation[]) =>
+    client.jsonPatch(configMapKind, namespace, "patched", operations, me);
+  const conflict = { isConflict: true, isInvalid: false };
+  await expect(patch({ op: "test", path: "/data/value", value: "0" })).rejects.toMatchObject(conflict);
+  await expect(patch({ op: "remove", path: "/data/gone" })).rejects.toMatchObject(conflict);
+  await expect(patch({ op: "remove", path: "/metadata/annotations/gone" })).rejects.toMatchObject(conflict);
+  await expect(patch({ op: "add", path: "/data/no key", value: "1" })).rejects.toMatchObject({
+    isConflict: false,
+    isInvalid: true,
+  });
 });
 
 test("a write into a namespace that is being deleted is known as such", async () => {

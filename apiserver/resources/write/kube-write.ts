@@ -66,22 +66,11 @@ export async function patchLive<T extends KubeObject>(
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     if (error.isConflict || error.isNotFound) return undefined;
-    // A failed `test` of a JSON Patch is 422 Invalid, like a field that is refused: a read tells them apart.
-    if (error.isInvalid && (await hasChanged(kube, kind, live))) return undefined;
     if (dryRun || error.isAborted || isNotApplied(error)) throw error;
     const found = await readBack(kube, kind, live.metadata, error);
     if (requestIdOf(found) === patch.requestId) return found;
     throw error;
   }
-}
-
-/** Whether a patch on `live` can no longer hold; also when that cannot be read, for then the next attempt says so. */
-async function hasChanged<T extends KubeObject>(kube: KubeClient, kind: Kind<T>, live: T): Promise<boolean> {
-  const { namespace, name, uid, generation, resourceVersion } = live.metadata;
-  const now = await kube.get(kind, namespace, name, { timeoutMs: READ_BACK_MS }).catch(() => undefined);
-  if (now === undefined || now.metadata.uid !== uid) return true;
-  if (requestIdOf(live) === undefined) return now.metadata.resourceVersion !== resourceVersion;
-  return now.metadata.generation !== generation || requestIdOf(now) !== requestIdOf(live);
 }
 
 function requestIdOf({ metadata }: KubeObject): string | undefined {
