@@ -123,3 +123,18 @@ test("a condition that ended is removed after the Events of the plan, which are 
   await apply({});
   expect(await listTypes()).toEqual([]);
 });
+
+test.each([
+  ["is missing", configMapKind, undefined],
+  ["is of a version that is not served", { ...configMapKind, version: "v9" }, 404],
+])("a plan for an object that %s ends with error %s", async (_, kind, status) => {
+  const context: PlanContext<ConfigMap> = {
+    ...makeRunContext(api.client, "example.com/none", MANAGER),
+    kind,
+  };
+  const metadata = { name: "missing", namespace: api.namespace };
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata };
+  const apply = applyPlan(context, object, composePlan({ metadata: { labels: { seen: "yes" } } }));
+  const error = await apply.catch((failure: unknown) => failure);
+  expect((error as KubeError | undefined)?.status).toBe(status);
+});

@@ -115,7 +115,7 @@ export async function applyPlan<T extends KubeObject, Status>(
     if (plan.releaseFinalizer) await releaseFinalizer(context, current);
   } catch (error) {
     // The cache may show an object a moment after it was deleted.
-    if (!(error instanceof KubeError && error.isNotFound)) throw error;
+    if (!(error instanceof KubeError && error.isMissingObject)) throw error;
   }
 }
 
