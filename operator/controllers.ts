@@ -80,6 +80,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     taintRefusals: createTaintRefusals(),
     upgradeChecker,
     now,
+    log: deps.log,
   };
   const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, log: deps.log };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };

@@ -1,7 +1,7 @@
 import type { MetadataChange, Plan, Step } from "../shared/controller/plan.ts";
 import type { Cluster, ClusterSpec, ClusterStatus } from "../shared/crd/cluster.ts";
 import { API_VERSION } from "../shared/crd/names.ts";
-import type { NodePool } from "../shared/crd/node-pool.ts";
+import { type NodePool, nodePoolKind } from "../shared/crd/node-pool.ts";
 import { type ConfigMap, configMapKind } from "../shared/kube/core-kinds.ts";
 import { listLostParts } from "./capi/cluster-state.ts";
 import { type CapiCluster, type CapiCondition, capiClusterKind } from "./capi/kinds.ts";
@@ -150,6 +150,7 @@ export class ClusterFixture {
       const uid = object?.metadata.uid ?? "uid-capi";
       return this.withCapi({ ...object, ...applied, metadata: { ...applied.metadata, uid } });
     }
+    if (step.verb === "delete") return this.afterDeletion(step.kind, step.name);
     const { own } = this.observed.locks;
     if (step.verb === "patch" && step.kind === configMapKind && own !== undefined) {
       const mark = step.operations.find(({ path }) => path === "/data/engine");
@@ -157,6 +158,22 @@ export class ClusterFixture {
       return this.with({ locks: { ...this.observed.locks, own: { ...own, capiUid } } });
     }
     return this;
+  }
+
+  /** It is being deleted, and its finalizers keep it. */
+  private afterDeletion(kind: Step["kind"], name: string): ClusterFixture {
+    const deletionTimestamp = this.now.toISOString();
+    if (kind === capiClusterKind) {
+      const object = this.capiObject();
+      return this.withCapi({ ...object, metadata: { ...object.metadata, deletionTimestamp } });
+    }
+    if (kind !== nodePoolKind) return this;
+    const pools = this.observed.pools.map((one) => {
+      const { metadata } = one.pool;
+      if (metadata.name !== name) return one;
+      return { ...one, pool: { ...one.pool, metadata: { ...metadata, deletionTimestamp } } };
+    });
+    return this.with({ pools });
   }
 
   withCapi(object: CapiCluster): ClusterFixture {

@@ -99,6 +99,7 @@ export const clusters: [string, ClusterFixture][] = [
       .withSpec({ publicEndpoint: false }),
   ],
   ["RejectedByClusterAPI", aCluster().with(failed("rejected", "spec.topology: no"))],
+  ["RejectedByClusterAPI", ready().deleting().with(failed("rejected", "denied by policy"))],
   ["ClassNotFound", aCluster().with({ classes: new Map() })],
   ["NoFreeSubnet", aCluster().with({ settings: { ...aCluster().observed.settings, ...noSubnets() } })],
   [

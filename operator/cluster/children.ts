@@ -155,7 +155,7 @@ function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Dat
   return mustStay && isAdopted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
 }
 
-/** Every pool as specified; a blocked one as Cluster API has it, or not at all. */
+/** Every pool as specified; one that is blocked keeps the size and the machine that Cluster API has, or is left out. */
 function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
   const { pools, capi, settings } = observed;
   const livePools = readLivePools(capi?.object);

@@ -63,6 +63,39 @@ test("a deletion reports its progress", () => {
   expect(conditionOf(gone, "NetworkPolicyApplied")).toMatchObject({ status: "False" });
 });
 
+test("a deletion that Cluster API rejects says so with its cause, is Stalled with a Warning, and is retried once a minute", () => {
+  const ready = aCluster({ network: { authorizedCIDRs: ["203.0.113.0/24"] } }).ready();
+  const deleting = ready.deleting();
+  const message = 'admission webhook "x" denied the request: denied by policy';
+  const plan = deleting.with({ applyFailure: { kind: "rejected", message } }).plan();
+  const text =
+    "Deletion waits. Cluster API rejects it: denied by policy. Ask the platform's operator to look at the cluster.";
+  expect(plan).toMatchObject({
+    apply: [],
+    remove: [],
+    requeueAfterMs: 60_000,
+    status: { phase: "Deleting", message: text },
+  });
+  expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "RejectedByClusterAPI" });
+  expect(conditionOf(plan, "Ready")).toMatchObject({ reason: "Deleting", message: text });
+  expect(plan.events).toMatchObject([
+    { type: "Warning", reason: "RejectedByClusterAPI", action: "Delete", note: text },
+    { type: "Normal", reason: "Deleting" },
+  ]);
+  // It says nothing of what is in force.
+  expect(conditionOf(plan, "NetworkPolicyApplied")).toEqual(
+    conditionOf(deleting.plan(), "NetworkPolicyApplied"),
+  );
+});
+
+test("a deletion waits for a Cluster API that does not respond, and nothing is Stalled", () => {
+  const applyFailure = { kind: "unavailable" as const, message: "failed calling webhook" };
+  const plan = aCluster().ready().deleting().with({ applyFailure }).plan();
+  expect(stepsOf(plan)).toEqual([]);
+  expect(conditionOf(plan, "Stalled")).toBeUndefined();
+  expect(conditionOf(plan, "Ready")?.message).toMatch(/^Deletion waits\. Cluster API does not respond/);
+});
+
 test("when nothing is left the admin kubeconfig is deleted, the subnet and the finalizer are released", () => {
   const plan = aCluster().ready().deleting().with({ capi: undefined }).plan();
   expect(stepsOf(plan)).toEqual([...ADMIN_KUBECONFIG, "delete configmaps"]);

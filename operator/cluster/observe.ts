@@ -62,7 +62,7 @@ export interface ObservedClusterPool {
   capiDeleting: boolean;
   /** An older pool with the same id: this one is a copy, and gets no machines. */
   olderDuplicate: string | undefined;
-  /** A quota or a duplicate name blocks it: it stays as Cluster API has it, or is not created. */
+  /** A quota or a duplicate name blocks it: it keeps the size and the machine that Cluster API has, or is not created. */
   blocked: boolean;
   machines: readonly CapiMachine[];
 }

@@ -5,6 +5,7 @@ import { ANNOTATION_DELETE_MISSING_POOLS, ANNOTATION_REQUEST_ID } from "../../sh
 import type { ObjectMeta } from "../../shared/kube/kind.ts";
 import { makePool, START } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { conditionOf, stepsOf } from "./testing-plan.ts";
 import { composeMissingPools } from "./waits.ts";
 
 const applies = (fixture: ClusterFixture) =>
@@ -104,6 +105,19 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
     const adopted = owned(restored(0, running.withPools()), { uid: "uid-new" });
     expect(adopted.plan().apply).toEqual([]);
     expect(applies(owned(restored(0, running), { uid: "uid-new" }))).toBe(true);
+  });
+
+  test.each([
+    ["rejected", 60_000],
+    ["unavailable", undefined],
+  ] as const)("says what it waits for when its owner cannot be changed: %s", (kind, requeueAfterMs) => {
+    const waiting = restored(0, running.withPools());
+    const fixture = waiting.with({ cluster: { ...waiting.observed.cluster, status: undefined } });
+    expect(stepsOf(fixture.plan())).toEqual(["patch clusters"]);
+    const plan = fixture.with({ applyFailure: { kind, message: "denied by policy" } }).plan();
+    expect(stepsOf(plan)).toEqual([]);
+    expect(conditionOf(plan, "Stalled")).toMatchObject({ status: "True", reason: "WaitingForIdentity" });
+    expect(plan.requeueAfterMs).toBe(requeueAfterMs);
   });
 
   test.each<[string, ClusterFixture]>([

@@ -46,19 +46,26 @@ test.each([
   {
     what: "being deleted",
     fixture: aCluster()
+      .withPools(makePool("web"))
       .ready()
       .deleting()
       .withCapiConditions([makeCondition("Deleting", "True")])
       .reconciled(),
   },
 ])("a cluster that is $what and was reconciled needs nothing more", ({ fixture }) => {
-  const deleted = fixture.observed.cluster.metadata.deletionTimestamp !== undefined;
   const plan = fixture.reconciled().plan();
   expect(plan.metadata).toBeUndefined();
   expect(plan.status).toBeUndefined();
   expect(plan.events).toEqual([]);
   expect(plan.apply).toEqual([]);
-  expect(plan.remove.map((step) => step.verb)).toEqual(deleted ? ["delete"] : []);
+  expect(plan.remove).toEqual([]);
+});
+
+test("a deletion is sent again until the caches show it", () => {
+  const deleting = aCluster().withPools(makePool("web")).ready().deleting();
+  const sent = ["delete nodepools", "delete clusters"];
+  expect([stepsOf(deleting.plan()), stepsOf(deleting.interrupted(1).plan())]).toEqual([sent, sent.slice(1)]);
+  expect(stepsOf(deleting.interrupted(2).plan())).toEqual([]);
 });
 
 test("a cluster that has converged and whose endpoint is reachable is ready, and firstReadyAt never changes", () => {

@@ -47,7 +47,7 @@ const FORMER_CA_WAIT_MS = 1_000;
 
 type ClusterPlan = Plan<ClusterStatus>;
 
-/** Decides what to do for one cluster. Running it on its own result plans nothing. */
+/** Decides what to do for one cluster. Once its result is in the caches, it plans nothing more. */
 export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterPlan {
   const { metadata } = observed.cluster;
   if (metadata.deletionTimestamp !== undefined) return planDeletion(observed, now);
@@ -63,20 +63,18 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const id = idOf(observed.cluster) ?? observed.candidateId;
   const decision = decideChildren(observed, upgrade, id, now);
   const pending = decision.ok ? planSteps(observed, decision, id, now) : NO_STEPS;
-  const steps = withCapiUid(observed, suspendOrResume(observed, pending));
+  const changes = suspendOrResume(observed, pending);
+  // First of all: what Cluster API rejects must not prevent that the uid of what it has made is recorded.
+  const steps = { ...changes, apply: [...recordCapiUid(observed), ...changes.apply] };
   const missing = decision.ok ? findMissingPools(observed) : [];
   const rejection = decision.ok ? findRejection(observed, now) : NO_REJECTION;
   const rules = decision.ok ? locateRules(observed, decision.capiCluster) : undefined;
-  const isApplyDeferred =
-    observed.applyFailure !== undefined || (rules === "unsent" && isReportedInForce(observed));
+  const isApplyDeferred = rules === "unsent" && isReportedInForce(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
-  const wait = !decision.ok && decision.isWait ? decision.problem : undefined;
-  const decided = rejection.problem ?? (wait === undefined ? decision.problem : undefined);
   const input: StatusInput = {
     observed,
     upgrade,
-    problem: missing.length > 0 ? composeMissingPools(missing) : decided,
-    wait,
+    ...chooseProblem(decision, rejection, missing),
     id,
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
@@ -100,6 +98,17 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
       ...observed.pools.map((pool) => findPoolRemovalWait(observed, pool, now)),
     ]),
   };
+}
+
+/** What a person has to solve, or what an accepted cluster waits for until the platform supports it. */
+function chooseProblem(
+  decision: Decision,
+  rejection: Rejection,
+  missingPools: readonly string[],
+): Pick<StatusInput, "problem" | "wait"> {
+  if (!decision.ok && decision.isWait) return { problem: undefined, wait: decision.problem };
+  const missing = missingPools.length > 0 ? composeMissingPools(missingPools) : undefined;
+  return { problem: missing ?? rejection.problem ?? decision.problem, wait: undefined };
 }
 
 function findMetadataChange(observed: ObservedCluster, organizationId: string): MetadataChange | undefined {
@@ -145,11 +154,6 @@ function suspendOrResume({ cluster, capi }: ObservedCluster, pending: Steps): St
   return { ...pending, apply: [...planResume(capi?.object), ...pending.apply] };
 }
 
-/** First of all: what Cluster API rejects must not prevent that the uid of what it has made is recorded. */
-function withCapiUid(observed: ObservedCluster, steps: Steps): Steps {
-  return { ...steps, apply: [...recordCapiUid(observed), ...steps.apply] };
-}
-
 /** The lock of the subnet first: no Cluster API object is created before its network is certain. */
 function planSteps(
   observed: ObservedCluster,
@@ -193,7 +197,7 @@ const NO_REJECTION: Rejection = { problem: undefined, requeueAfterMs: undefined 
 /** What Cluster API rejected, immediately or after the apply. */
 function findRejection({ applyFailure, upgradeRejection, capi }: ObservedCluster, now: Date): Rejection {
   if (applyFailure?.kind === "rejected") {
-    return { problem: composeRejection(applyFailure.message), requeueAfterMs: RETRY_REJECTED_MS };
+    return { problem: composeRejection(applyFailure.message), requeueAfterMs: undefined };
   }
   if (upgradeRejection !== undefined) {
     const mustWait = findRejectionCause(upgradeRejection) === "rollout";
@@ -247,17 +251,20 @@ function planDeletion(observed: ObservedCluster, now: Date): ClusterPlan {
     return composePlan({ remove, releaseFinalizer: true });
   }
   const input: StatusInput = { ...NOTHING_DECIDED, observed, problem: undefined };
-  const steps = observed.applyFailure === undefined ? { apply: planResume(capi?.object), remove } : NO_STEPS;
-  const plan = composeClusterPlan(steps, input, now);
+  const plan = composeClusterPlan({ apply: planResume(capi?.object), remove }, input, now);
   return { ...plan, requeueAfterMs: earliest([plan.requeueAfterMs, waitMs]) };
 }
 
 /**
+ * These steps with the status; after a failed apply the status alone, and what was rejected is tried again in a minute.
+ *
  * The Warning of an upgrade that begins is the Event of the step that sends Cluster API the version: no later plan sees that it
  * has just begun. Without such a step in this plan it goes out with the status.
  */
-function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: Date): ClusterPlan {
+function composeClusterPlan(steps: Steps, input: StatusInput, now: Date): ClusterPlan {
   const { observed, upgrade } = input;
+  const { applyFailure } = observed;
+  const { apply, remove } = applyFailure === undefined ? steps : NO_STEPS;
   const { status, requeueAfterMs } = composeClusterStatus(input, now);
   const changed = changedStatus(observed.cluster.status, status);
   const warning = changed && composeBegunUpgrade(observed, upgrade, changed.targetVersion);
@@ -269,7 +276,8 @@ function composeClusterPlan({ apply, remove }: Steps, input: StatusInput, now: D
     remove,
     status: changed,
     events: warning === undefined || step !== undefined ? events : [warning, ...events],
-    requeueAfterMs,
+    requeueAfterMs:
+      applyFailure?.kind === "rejected" ? earliest([requeueAfterMs, RETRY_REJECTED_MS]) : requeueAfterMs,
   });
 }
 

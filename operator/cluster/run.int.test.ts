@@ -4,7 +4,13 @@ import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
-import { ANNOTATION_IDENTITY, FINALIZER, LABEL_ID, LABEL_ORG_ID } from "../../shared/crd/names.ts";
+import {
+  ANNOTATION_IDENTITY,
+  API_VERSION,
+  FINALIZER,
+  LABEL_ID,
+  LABEL_ORG_ID,
+} from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, nodePoolSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
 import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
@@ -13,6 +19,7 @@ import { objectKey } from "../../shared/kube/object.ts";
 import { createId } from "../../shared/program/id.ts";
 import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
 import { START } from "../testing.ts";
+import { ANNOTATION_PAUSED } from "./children.ts";
 import { runCluster } from "./run.ts";
 import { makeRunContext, makeRunDeps, removeCapiCluster } from "./testing-run.ts";
 
@@ -248,3 +255,37 @@ test.each([
     await expect.poll(async () => (await readStatus())?.id, SOON).toBe(labels[LABEL_ID]);
   },
 );
+
+test("a change of Cluster API's Cluster that comes too late is tried again, and nobody is told that it was rejected", async () => {
+  const { client, namespace } = api;
+  const demo = { namespace, name: "demo" };
+  const labels = { [LABEL_ID]: randomUUID() };
+  const live = await client.create(
+    capiClusterKind,
+    { metadata: { ...demo, labels }, spec: { paused: true } },
+    TEST,
+  );
+  const deps = makeDeps();
+  // The end of a suspension, which another process has written meanwhile.
+  const annotations = { [ANNOTATION_PAUSED]: "true" };
+  deps.caches.capiClusters.set({ ...live, metadata: { ...live.metadata, annotations } });
+  const cluster: Cluster = {
+    apiVersion: API_VERSION,
+    kind: clusterKind.kind,
+    metadata: {
+      ...demo,
+      uid: randomUUID(),
+      labels,
+      deletionTimestamp: START.toISOString(),
+      finalizers: [FINALIZER],
+    },
+    spec: { ...idleClusterSpec, publicEndpoint: true },
+  };
+  deps.caches.clusters.set(cluster);
+  const recorded: string[] = [];
+  const recorder = { record: ({ reason }: { reason: string }) => recorded.push(reason) };
+  const run = runCluster(deps, objectKey(cluster), { ...makeContext(FINALIZER), recorder });
+  await expect(run).rejects.toMatchObject({ step: { verb: "patch" }, cause: { isConflict: true } });
+  expect(recorded).toEqual([]);
+  await removeCapiCluster(api, "demo");
+});

@@ -1,6 +1,6 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ReconcileResult } from "../../shared/controller/controller.ts";
-import { applyPlan, type Plan, StepError } from "../../shared/controller/plan.ts";
+import { applyPlan, type Plan, type Step, StepError } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import {
@@ -17,6 +17,7 @@ import { secretKind } from "../../shared/kube/core-kinds.ts";
 import { KubeError } from "../../shared/kube/errors.ts";
 import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
+import type { Logger } from "../../shared/program/log.ts";
 import { earliest } from "../../shared/program/time.ts";
 import type { AddOnObstacles } from "../add-ons/observe.ts";
 import type { Caches, RunContext } from "../caches.ts";
@@ -52,15 +53,16 @@ export interface ClusterDeps {
   taintRefusals: TaintRefusals;
   upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
   now(): Date;
+  log: Pick<Logger, "warn">;
 }
 
 /** After this time a cache that lags behind is looked at again, and the API server asked again. */
 const UNSEEN_MS = 2_000;
 
 /**
- * Reconciles one cluster: observe, decide, apply. A failed apply goes into a second decision, so that the status reports
- * it. A rejected version is left out, so that the rest can be applied; so are rejected taints, which are sent again later. When
- * Cluster API is unavailable its error is thrown after the status was written, for a retry with backoff.
+ * Reconciles one cluster: observe, decide, apply. What Cluster API did not take goes into another decision: a rejected
+ * version is left out, and so are rejected taints, which are sent again later; after any other failure the status alone is
+ * written. When Cluster API is unavailable its error is thrown after that, for a retry with backoff.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -95,49 +97,74 @@ export async function runCluster(
     upgradeChecks,
     taintsRejected: taintsRetryMs !== undefined,
   };
-  // At most five passes: each but the last sets one of four fields, and a failure after applyFailure was set is thrown.
-  for (;;) {
-    const plan = deps.throttle.limit(
-      key,
-      ownClusterStatus(observed.cluster.status),
-      reconcileCluster(current, now),
-    );
-    if (plan.releaseFinalizer && (await hasPools(deps, observed.cluster, context.signal)))
-      return { requeueAfterMs: UNSEEN_MS };
-    if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal)))
-      return { requeueAfterMs: UNSEEN_MS };
-    try {
-      const isApplied = await applyUnderUniqueName(deps, observed, plan, context);
-      if (isApplied === undefined) return { requeueAfterMs: UNSEEN_MS };
-      if (!isApplied) {
-        current = { ...current, nameTakenElsewhere: true };
-        continue;
-      }
-      deps.throttle.noteApplied(key, plan);
-      if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
-      // The cache does not show who has the name, and so not when it is free again.
-      const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
-      return { requeueAfterMs: earliest([plan.requeueAfterMs, taintsRetryMs, nameRetryMs, checksRetryMs]) };
-    } catch (error) {
-      const failure = readFailure(error);
-      // The status cannot be decided on an object whose metadata has just been written: the retry does it.
-      if (failure === undefined || current.applyFailure !== undefined || plan.metadata !== undefined)
-        throw error;
-      // All pools are one object for Cluster API: the others must not wait for one with taints.
-      if (failure.kind === "rejected" && isTaintsRejection(failure) && !current.taintsRejected) {
-        deps.taintRefusals.record(key, observed);
-        current = { ...current, taintsRejected: true };
-        continue;
-      }
-      const isUpgradeRejected =
-        failure.kind === "rejected" &&
-        current.upgradeRejection === undefined &&
-        findUpgradeStep(observed, plan.apply) !== undefined;
-      current = isUpgradeRejected
-        ? { ...current, upgradeRejection: failure.message }
-        : { ...current, applyFailure: failure };
-    }
+  let outcome = await tryApply(deps, key, current, context, now);
+  // Four times at most: each change sets another field.
+  while (outcome.kind === "decideAgain") {
+    current = { ...current, ...outcome.change };
+    outcome = await tryApply(deps, key, current, context, now);
   }
+  if (outcome.kind === "retryLater") return { requeueAfterMs: UNSEEN_MS };
+  if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
+  // The cache does not show who has the name, and so not when it is free again.
+  const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
+  return { requeueAfterMs: earliest([outcome.requeueAfterMs, taintsRetryMs, nameRetryMs, checksRetryMs]) };
+}
+
+/** What came of one decision. */
+type Outcome =
+  | { kind: "done"; requeueAfterMs: number | undefined }
+  /** Another process is at it, or a cache lags behind: nothing was written. */
+  | { kind: "retryLater" }
+  /** What the next decision has to know. */
+  | { kind: "decideAgain"; change: Learned };
+
+/** What only an attempt shows. */
+type Learned = Partial<
+  Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "taintsRejected" | "nameTakenElsewhere">
+>;
+
+const RETRY_LATER: Outcome = { kind: "retryLater" };
+
+/** Decides and applies once. Throws what is no answer of Cluster API, and what the status cannot report. */
+async function tryApply(
+  deps: ClusterDeps,
+  key: string,
+  observed: ObservedCluster,
+  context: RunContext,
+  now: Date,
+): Promise<Outcome> {
+  const { cluster } = observed;
+  const decided = reconcileCluster(observed, now);
+  const plan = deps.throttle.limit(key, ownClusterStatus(cluster.status), decided);
+  if (plan.releaseFinalizer && (await hasPools(deps, cluster, context.signal))) return RETRY_LATER;
+  if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal))) return RETRY_LATER;
+  try {
+    const outcome = await applyUnderUniqueName(deps, observed, plan, context);
+    if (outcome.kind === "done") deps.throttle.noteApplied(key, plan);
+    return outcome;
+  } catch (error) {
+    const failed = readFailure(error);
+    // The status cannot be decided on an object whose metadata has just been written: the retry does it.
+    if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
+      throw error;
+    const change = findChange(observed, failed);
+    if (change.taintsRejected) deps.taintRefusals.record(key, observed);
+    if (failed.failure.kind === "rejected")
+      deps.log.warn({ cluster: key, err: error }, "Cluster API rejected a change of a cluster");
+    return { kind: "decideAgain", change };
+  }
+}
+
+/** What a failure changes for the next decision. */
+function findChange(observed: ObservedCluster, { failure, step }: FailedStep): Learned {
+  const { kind, message } = failure;
+  if (kind === "rejected") {
+    // All pools are one object for Cluster API: the others must not wait for one with taints.
+    if (findRejectionCause(message) === "taints" && !observed.taintsRejected) return { taintsRejected: true };
+    const isOfUpgrade = findUpgradeStep(observed, [step]) !== undefined;
+    if (isOfUpgrade && observed.upgradeRejection === undefined) return { upgradeRejection: message };
+  }
+  return { applyFailure: failure };
 }
 
 /**
@@ -154,31 +181,34 @@ async function hasPools(
 }
 
 /**
- * Applies a plan. False: it would make a cluster whose name must be its own, and another Namespace's cluster has the name. That
- * is asked of the API server under a lock: what was made elsewhere may not be in the caches yet. Undefined: one of its name is
- * being made at this moment.
+ * Applies a plan, unless it would make a cluster whose name must be its own, and another Namespace's cluster has the name. That
+ * is asked of the API server under a lock: what was made elsewhere may not be in the caches yet. It is tried later while one of
+ * its name is being made.
  */
 async function applyUnderUniqueName(
   deps: ClusterDeps,
   observed: ObservedCluster,
   plan: Plan<ClusterStatus>,
   context: RunContext,
-): Promise<boolean | undefined> {
+): Promise<Outcome> {
   const { cluster } = observed;
-  const apply = async () => {
+  const apply = async (): Promise<Outcome> => {
     await applyPlan({ ...context, kind: clusterKind, conditionTypes: clusterConditionTypes }, cluster, plan);
-    return true;
+    return { kind: "done", requeueAfterMs: plan.requeueAfterMs };
   };
   const desired = findDesiredCapiCluster(plan);
   if (desired === undefined || !needsUniqueName(observed, desired)) return apply();
   const named = { fieldSelector: `metadata.name=${cluster.metadata.name}`, signal: context.signal };
-  return withNameLock(deps, cluster, context, async () => {
+  const outcome = await withNameLock(deps, cluster, context, async () => {
     const [clusters, capiClusters] = await Promise.all([
       deps.client.listAll(clusterKind, named),
       deps.client.listAll(metadataOnly(capiClusterKind), named),
     ]);
-    return !isNameTakenAmong(cluster, clusters, capiClusters, deps.caches.subnetLocks) && apply();
+    const isTaken = isNameTakenAmong(cluster, clusters, capiClusters, deps.caches.subnetLocks);
+    const taken: Outcome = { kind: "decideAgain", change: { nameTakenElsewhere: true } };
+    return isTaken ? taken : apply();
   });
+  return outcome ?? RETRY_LATER;
 }
 
 /** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */
@@ -244,17 +274,19 @@ function observeUpgrade(deps: ClusterDeps, key: string, observed: ObservedCluste
   return deps.upgradeChecker.watch(key, { target, isEnforced: isEnforced(observed.cluster.spec) });
 }
 
-function isTaintsRejection({ message }: ApplyFailure): boolean {
-  return findRejectionCause(message) === "taints";
+interface FailedStep {
+  step: Step;
+  failure: ApplyFailure;
 }
 
-/** How applying the Cluster API object failed; undefined for any other failure. */
-function readFailure(error: unknown): ApplyFailure | undefined {
+/** How a step on the Cluster API object failed; undefined for another failure, as a conflict, which a retry solves. */
+function readFailure(error: unknown): FailedStep | undefined {
   if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return undefined;
-  const { cause } = error;
+  const { step, cause } = error;
   if (!(cause instanceof KubeError)) return undefined;
-  if (cause.isUnavailable) return { kind: "unavailable", message: cause.kubeMessage, cause };
+  const message = cause.kubeMessage;
+  if (cause.isUnavailable) return { step, failure: { kind: "unavailable", message, cause } };
   return cause.isInvalid || cause.status === 400 || cause.status === 403
-    ? { kind: "rejected", message: cause.kubeMessage, cause }
+    ? { step, failure: { kind: "rejected", message, cause } }
     : undefined;
 }

@@ -1,7 +1,7 @@
 import { type ConditionLike, findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { listNames } from "../../shared/program/wording.ts";
-import { explain } from "../capi/tenant-messages.ts";
+import { explain, explainRejection } from "../capi/tenant-messages.ts";
 import { displayNameOf, isSuspended } from "../identity/identity.ts";
 import {
   ADVICE,
@@ -11,7 +11,7 @@ import {
   PAUSED,
   SUSPENDED,
 } from "./conditions.ts";
-import type { ObservedCluster } from "./observe.ts";
+import type { ApplyFailure, ObservedCluster } from "./observe.ts";
 
 const UNAVAILABLE = `Cluster API does not respond and is retried automatically. ${ADVICE}`;
 
@@ -31,7 +31,9 @@ export function decideSummary(
   conditions: Conditions,
   degraded: Problem | undefined,
 ): ClusterCondition[] {
-  const { observed, problem, policyProblem } = facts;
+  const { observed, policyProblem } = facts;
+  const isDeleting = observed.cluster.metadata.deletionTimestamp !== undefined;
+  const problem = facts.problem ?? (isDeleting ? findRejectedDeletion(observed.applyFailure) : undefined);
   const ready = decideReady(facts, conditions, degraded);
   const progress = problem === undefined ? findProgress(facts, conditions, ready) : undefined;
   // A cluster that is being created is not stalled by a part that alone waits.
@@ -43,17 +45,24 @@ export function decideSummary(
 }
 
 function decideReady(facts: Facts, conditions: Conditions, degraded: Problem | undefined): ClusterCondition {
-  const { observed, problem, wait: accepted } = facts;
+  const { observed, problem, wait: acceptedWait } = facts;
   const notReady = ({ reason, message }: Wait) => clusterCondition("Ready", "False", reason, message);
   if (observed.cluster.metadata.deletionTimestamp !== undefined) {
     return notReady({ reason: "Deleting", message: describeDeletion(observed) });
   }
   if (degraded !== undefined) return notReady(degraded);
   const wasReady = observed.cluster.status?.firstReadyAt !== undefined;
-  const wait = wasReady ? undefined : (problem ?? accepted ?? findInitialWait(observed, conditions));
-  return wait === undefined
+  const cause = wasReady ? undefined : (problem ?? acceptedWait ?? findInitialWait(observed, conditions));
+  return cause === undefined
     ? clusterCondition("Ready", "True", "Available", "The cluster is available.")
-    : notReady(wait);
+    : notReady(cause);
+}
+
+/** Why a deletion waits that Cluster API rejects; undefined = it does not. */
+function findRejectedDeletion(applyFailure: ApplyFailure | undefined): Problem | undefined {
+  if (applyFailure?.kind !== "rejected") return undefined;
+  const message = `Deletion waits. Cluster API rejects it: ${explainRejection(applyFailure.message)}. Ask the platform's operator to look at the cluster.`;
+  return { reason: "RejectedByClusterAPI", message };
 }
 
 function decideReconciling(progress: Wait | undefined, problem: Problem | undefined): ClusterCondition {
@@ -66,9 +75,9 @@ function decideReconciling(progress: Wait | undefined, problem: Problem | undefi
 
 /** What a cluster that was never ready waits for; undefined = nothing. */
 function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wait | undefined {
-  const { cluster, applyFailure, capi } = observed;
+  const { cluster, capi } = observed;
   const name = displayNameOf(cluster);
-  if (applyFailure !== undefined) {
+  if (observed.applyFailure?.kind === "unavailable") {
     return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
   const state = capi?.state;
@@ -101,7 +110,7 @@ function findInitialWait(observed: ObservedCluster, conditions: Conditions): Wai
 /** What is in progress, the most specific first; undefined = the cluster is as specified. */
 function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondition): Wait | undefined {
   const { observed } = facts;
-  if (observed.applyFailure !== undefined) {
+  if (observed.applyFailure?.kind === "unavailable") {
     return { reason: "ClusterAPIUnavailable", message: UNAVAILABLE };
   }
   if (isSuspended(observed.cluster)) return { reason: "Suspended", message: SUSPENDED };
@@ -123,6 +132,8 @@ function findProgress(facts: Facts, conditions: Conditions, ready: ClusterCondit
 
 function describeDeletion(observed: ObservedCluster): string {
   const { capi, pools } = observed;
+  const rejected = findRejectedDeletion(observed.applyFailure);
+  if (rejected !== undefined) return rejected.message;
   if (capi?.state.paused) return `Deletion waits. ${PAUSED}`;
   const left = pools.map(({ pool }) => displayNameOf(pool));
   if (capi === undefined) {
@@ -131,7 +142,7 @@ function describeDeletion(observed: ObservedCluster): string {
       : `Cluster API has deleted the cluster; remaining node pools: ${listNames(left)}.`;
   }
   const { deletion } = capi.state;
-  if (observed.applyFailure !== undefined) return `Deletion waits. ${UNAVAILABLE}`;
+  if (observed.applyFailure?.kind === "unavailable") return `Deletion waits. ${UNAVAILABLE}`;
   if (deletion?.status === "True") {
     return `Cluster API is deleting the cluster: ${explain(deletion)}. ${ADVICE}`;
   }

@@ -3,6 +3,7 @@ import { FINALIZER, VERSION_CATALOGUE_CONFIG_MAP, VERSION_CATALOGUE_KEY } from "
 import { idleClusterSpec, type TestApi } from "../../shared/crd/testing.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import type { KubeError } from "../../shared/kube/errors.ts";
+import { createLogger } from "../../shared/program/log.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
 import { settings } from "../testing.ts";
@@ -33,6 +34,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
       forget: () => undefined,
     },
     now,
+    log: createLogger({ name: "test", level: "silent" }),
   };
 }
 

@@ -1,0 +1,117 @@
+import { expect, test } from "vitest";
+import { findCondition } from "../../shared/controller/conditions.ts";
+import type { RecordedEvent } from "../../shared/controller/recorder.ts";
+import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
+import {
+  LABEL_CLUSTER_ID,
+  LABEL_ORG_ID,
+  VERSION_CATALOGUE_CONFIG_MAP,
+  VERSION_CATALOGUE_KEY,
+} from "../../shared/crd/names.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import { objectKey } from "../../shared/kube/object.ts";
+import { CLUSTER_ID, NAMESPACE, ORG, settings } from "../testing.ts";
+import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
+import { ANNOTATION_PAUSED } from "./children.ts";
+import { runCluster } from "./run.ts";
+import { makeRunContext, makeRunDeps, showPlatform } from "./testing-run.ts";
+
+const refused = new KubeError({
+  status: 403,
+  reason: "Forbidden",
+  kubeMessage: 'clusters.cluster.x-k8s.io "demo" is forbidden: denied by policy',
+});
+
+/** A suspension has paused it in Cluster API. */
+function paused(fixture: ClusterFixture): ClusterFixture {
+  const object = fixture.capiObject();
+  const annotations = { ...object.metadata.annotations, [ANNOTATION_PAUSED]: "true" };
+  return fixture.withCapi({ ...object, metadata: { ...object.metadata, annotations } });
+}
+
+/** Reconciles the cluster of a fixture, as the caches show it, with a client that takes every write but those given. */
+async function runWith(fixture: ClusterFixture, failing: Partial<KubeClient>) {
+  const { cluster, catalogue } = fixture.observed;
+  const statuses: ClusterStatus[] = [];
+  const events: RecordedEvent[] = [];
+  const logged: object[] = [];
+  const accept = () => Promise.resolve({ metadata: {} });
+  const client = {
+    apply: (kind: unknown, object: Cluster) => {
+      if (kind === clusterKind) statuses.push(object.status ?? {});
+      return accept();
+    },
+    jsonPatch: accept,
+    mergePatch: accept,
+    delete: accept,
+    ...failing,
+  } as unknown as KubeClient;
+  const log = { warn: (fields: object) => logged.push(fields) };
+  const deps = { ...makeRunDeps(client, () => fixture.now), log };
+  const { caches } = deps;
+  const capi = fixture.capiObject();
+  const { uid: capiUid = "" } = capi.metadata;
+  showPlatform(caches, { name: NAMESPACE, labels: { [LABEL_ORG_ID]: ORG } }, { name: "standard-v1" });
+  const namespace = settings.platformNamespace;
+  caches.catalogues.set({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { namespace, name: VERSION_CATALOGUE_CONFIG_MAP },
+    data: { [VERSION_CATALOGUE_KEY]: JSON.stringify(catalogue) },
+  });
+  caches.subnetLocks.set({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { namespace, name: "subnet-10-64-3-0", labels: { [LABEL_CLUSTER_ID]: CLUSTER_ID } },
+    data: { subnet: cluster.status?.workerSubnet ?? "", engine: capiUid },
+  });
+  caches.clusters.set(cluster);
+  caches.capiClusters.set(capi);
+  const recorder = { record: (event: RecordedEvent) => events.push(event) };
+  const result = await runCluster(deps, objectKey(cluster), { ...makeRunContext(client), recorder });
+  return { result, statuses, events, logged };
+}
+
+test("a rejected deletion says why it waits, with a Warning and the whole error in the log, and is tried again in a minute", async () => {
+  const fixture = aCluster().ready().deleting();
+  const { result, statuses, events, logged } = await runWith(fixture, {
+    delete: () => Promise.reject(refused),
+  });
+  expect(result).toEqual({ requeueAfterMs: 60_000 });
+  const [status] = statuses;
+  expect(statuses).toHaveLength(1);
+  expect(status?.message).toMatch(/^Deletion waits\. Cluster API rejects it: denied by policy\. Ask /);
+  expect(findCondition(status?.conditions, "Stalled")).toMatchObject({ reason: "RejectedByClusterAPI" });
+  const warnings = events.filter(({ type }) => type === "Warning");
+  expect(warnings).toMatchObject([{ reason: "RejectedByClusterAPI", note: status?.message }]);
+  expect(logged).toMatchObject([{ cluster: `${NAMESPACE}/demo`, err: { cause: refused } }]);
+});
+
+test("a refused resumption is not taken for a refusal of the upgrade that was to follow it", async () => {
+  const fixture = paused(aCluster().ready()).withSpec({ version: "1.35" });
+  let attempts = 0;
+  const jsonPatch = () => {
+    attempts += 1;
+    return Promise.reject(refused);
+  };
+  const { statuses } = await runWith(fixture, { jsonPatch });
+  expect(attempts).toBe(1);
+  const upgrading = findCondition(statuses[0]?.conditions, "Upgrading");
+  expect(upgrading?.message).toMatch(/^Upgrading from 1\.34\.2 to 1\.35\.1: waiting to start/);
+});
+
+test("a refused upgrade is left out, and the rest is applied", async () => {
+  const sent: (string | undefined)[] = [];
+  const fixture = aCluster().ready().withSpec({ version: "1.35" });
+  const statuses: ClusterStatus[] = [];
+  const apply = (kind: unknown, object: { spec?: { topology?: { version: string } }; status?: object }) => {
+    if (kind === clusterKind) statuses.push(object.status ?? {});
+    else sent.push(object.spec?.topology?.version);
+    const isUpgrade = object.spec?.topology?.version === "v1.35.1";
+    return isUpgrade ? Promise.reject(refused) : Promise.resolve({ metadata: {} });
+  };
+  await runWith(fixture, { apply } as unknown as Partial<KubeClient>);
+  expect(sent).toEqual(["v1.35.1", "v1.34.2"]);
+  expect(findCondition(statuses[0]?.conditions, "Stalled")).toMatchObject({ reason: "RejectedByClusterAPI" });
+});
