@@ -71,6 +71,20 @@ test("an apply of a new object fails with a conflict when one exists, and leaves
   expect(after?.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
 });
 
+test("an apply with a uid changes the object that has it, makes none, and changes no other", async () => {
+  await applyStep(stepOf("known", { kept: "1" }, true));
+  const uid = (await read("known"))?.metadata.uid;
+  const change = { ...stepOf("known", { kept: "2" }, false), uid } as Step;
+  expect(await applyStep(change)).toBeUndefined();
+  expect((await read("known"))?.data).toEqual({ kept: "2" });
+  await api.client.delete(configMapKind, api.namespace, "known");
+  expect(await applyStep(change)).toMatchObject({ cause: { status: 409, isConflict: true } });
+  expect(await read("known")).toBeUndefined();
+  await applyStep(stepOf("known", { other: "1" }, true));
+  expect(await applyStep(change)).toMatchObject({ cause: { isConflict: true } });
+  expect((await read("known"))?.data).toEqual({ other: "1" });
+});
+
 test("the Events about a removed annotation and a step are recorded although a later step fails, those of the plan are not", async () => {
   const metadata = { name: "asked", namespace: api.namespace, annotations: { "example.com/asked": "1" } };
   const asked = await api.client.create(configMapKind, { metadata }, { fieldManager: "person" });

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { ANNOTATION_IDENTITY, ANNOTATION_RECREATE, LABEL_ID } from "../../shared/crd/names.ts";
-import { CLUSTER_ID } from "../testing.ts";
+import { capiClusterKind } from "../capi/kinds.ts";
+import { CLUSTER_ID, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
 import { stepsOf } from "./testing-plan.ts";
 
@@ -99,3 +100,19 @@ test.each(writesOf(aCluster()).map((write, index) => [index + 1, write.name, wri
     );
   },
 );
+
+test("a Cluster API cluster is made only where there is none, owned by its Cluster; a change is one of that very object", () => {
+  const applyOf = (fixture: ClusterFixture) =>
+    fixture.plan().apply.find(({ verb, kind }) => verb === "apply" && kind === capiClusterKind);
+  const { name, uid } = aCluster().observed.cluster.metadata;
+  expect(applyOf(aCluster().reconciled().with({ capi: undefined }))).toMatchObject({
+    isNew: true,
+    object: { metadata: { ownerReferences: [{ kind: "Cluster", name, uid, controller: true }] } },
+  });
+  const made = aCluster().ready();
+  const object = made.capiObject();
+  const known = made.withCapi({ ...object, metadata: { ...object.metadata, uid: "uid-made" } });
+  const change = applyOf(known.withPools(makePool("web")));
+  expect(change).toMatchObject({ uid: "uid-made" });
+  expect(change).not.toHaveProperty("isNew");
+});

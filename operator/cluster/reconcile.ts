@@ -175,8 +175,10 @@ function planSteps(
   if (findMissingPools(observed).length > 0)
     return { apply: [...lock, ...adoptRestored(observed)], remove: [] };
   if (!isApplied(desired, capi?.object)) {
+    // One that is gone meanwhile is not made again: it is lost, or its deletion goes on.
+    const precondition = capi === undefined ? { isNew: true } : { uid: capi.object.metadata.uid };
     return {
-      apply: [...lock, { verb: "apply", kind: capiClusterKind, object: desired, isNew: capi === undefined }],
+      apply: [...lock, { verb: "apply", kind: capiClusterKind, object: desired, ...precondition }],
       remove: [],
     };
   }

@@ -13,9 +13,10 @@ export type Step = Operation & {
 type Operation =
   /**
    * Server-side apply, forced: the object is ours. With `isNew` it only creates: an object that exists by then, of any
-   * owner, stays unchanged, and the step fails with a conflict.
+   * owner, stays unchanged, and the step fails with a conflict. With a `uid` it only changes the object that has it, and fails
+   * with a conflict when there is none or another one.
    */
-  | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject; isNew?: boolean }
+  | { verb: "apply"; kind: Kind<KubeObject>; object: KubeObject; isNew?: boolean; uid?: string | undefined }
   /** Fails with AlreadyExists when the object exists: a lock. */
   | { verb: "create"; kind: Kind<KubeObject>; object: KubeObject }
   | {
@@ -180,14 +181,16 @@ async function applyStep<T extends KubeObject>(context: PlanContext<T>, step: St
   }
   const written =
     step.verb === "apply"
-      ? await client.apply(step.kind, step.isNew ? asNew(step.object) : step.object, {
-          ...options,
-          force: true,
-        })
+      ? await client.apply(step.kind, withPrecondition(step), { ...options, force: true })
       : step.verb === "create"
         ? await client.create(step.kind, step.object, options)
         : await client.jsonPatch(step.kind, step.namespace, step.name, step.operations, options);
   context.onWritten(step.kind, written.metadata.resourceVersion ?? "");
+}
+
+function withPrecondition({ object, isNew, uid }: Step & { verb: "apply" }): KubeObject {
+  if (isNew) return asNew(object);
+  return uid === undefined ? object : { ...object, metadata: { ...object.metadata, uid } };
 }
 
 /** The first version that etcd gives an object is 2, so this one conflicts with every object that exists. */

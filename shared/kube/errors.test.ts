@@ -60,6 +60,12 @@ test.each<ErrorCase>([
     message: "the server rejected our request due to an error in our request",
     is: ["isConflict"],
   },
+  {
+    status: 422,
+    reason: "Invalid",
+    details: { causes: [{ field: "metadata.uid" }] },
+    is: ["isConflict"],
+  },
   { status: 429, is: ["isUnavailable"] },
   { status: 503, is: ["isUnavailable"] },
   { status: 504, is: ["isUnavailable"] },

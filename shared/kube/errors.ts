@@ -56,11 +56,11 @@ export class KubeError extends Error {
   }
 
   /**
-   * The write was decided on an object that has changed: its resourceVersion is outdated, another manager owns a field, or of
-   * a JSON Patch a `test` failed or a path does not exist.
+   * The write was decided on an object that has changed: its resourceVersion is outdated, another manager owns a field, the
+   * object is not the one with this uid, or of a JSON Patch a `test` failed or a path does not exist.
    */
   get isConflict(): boolean {
-    if (this.status === 422) return this.kubeMessage === PATCH_NOT_APPLICABLE;
+    if (this.status === 422) return this.kubeMessage === PATCH_NOT_APPLICABLE || isOfOtherUID(this);
     return this.status === 409 && this.reason !== "AlreadyExists";
   }
 
@@ -122,6 +122,11 @@ export class KubeError extends Error {
     if (this.status === 403) return NOT_READY.some((form) => form.test(this.kubeMessage));
     return this.isWebhookUnavailable || [429, 502, 503, 504].includes(this.status);
   }
+}
+
+/** Whether an apply named the uid of an object that another one has replaced; where there is none it is a 409. */
+function isOfOtherUID({ details }: KubeError): boolean {
+  return details?.causes?.some(({ field }) => field === "metadata.uid") === true;
 }
 
 /** Network errors that occur before there is a connection. */
