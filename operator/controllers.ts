@@ -7,6 +7,7 @@ import { runAdminKubeconfig, watchAdminKubeconfigs } from "./admin-kubeconfig/co
 import { runAutoscaler, watchAutoscalers } from "./autoscaler/controller.ts";
 import { CAPABILITIES, publishCapabilities, watchCapabilities } from "./capabilities/controller.ts";
 import { createInfrastructureReader } from "./capi/infrastructure.ts";
+import { createTopologyWrites } from "./capi/topology.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
 import { runCluster } from "./cluster/run.ts";
 import { createTaintRefusals } from "./cluster/taint-refusals.ts";
@@ -67,6 +68,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     now,
     log: deps.log,
   });
+  const topologyWrites = createTopologyWrites();
   const clusterDeps = {
     client,
     caches,
@@ -78,11 +80,20 @@ export function createControllers(deps: ControllersDeps): Controllers {
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
     taintRefusals: createTaintRefusals(),
+    topologyWrites,
     upgradeChecker,
     now,
     log: deps.log,
   };
-  const poolDeps = { caches, settings, throttle: createStatusThrottle(), now, log: deps.log };
+  const poolDeps = {
+    client,
+    caches,
+    settings,
+    throttle: createStatusThrottle(),
+    topologyWrites,
+    now,
+    log: deps.log,
+  };
   const apiserver = { namespace: settings.platformNamespace, name: config.apiserverServiceAccount };
   const signers = createSigners(now);
   const accessDeps = {

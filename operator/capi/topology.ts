@@ -125,3 +125,52 @@ function composeVariables(desired: DesiredCluster, declared: ReadonlySet<string>
     .filter(([name, value]) => value !== undefined && declared.has(name))
     .map(([name, value]) => ({ name, value }));
 }
+
+/** kube-apiserver ends a PATCH within 34 s of its arrival (requestTimeoutUpperBound), whether or not its client still waits. */
+const ENDED_WITHIN_MS = 40_000;
+/** While a reconcile is under way, it is looked again this soon. */
+const UNDER_WAY_MS = 500;
+
+/**
+ * What this process may still be putting into the topologies of clusters, by their keys: a live read does not show it yet. After a
+ * restart nothing is known of the process before: an apply of it that comes so late is undone by the next one.
+ */
+export interface TopologyWrites {
+  /** A reconcile begins that may put these pools into the topology. The function returned ends it. */
+  begin(key: string, pools: readonly string[]): () => void;
+  /** An apply with these pools has failed without an answer: for 40 s it may still be made. */
+  hold(key: string, pools: readonly string[]): void;
+  /** For how many ms an apply without an answer may still be made; undefined = there is none. */
+  findHeldMs(key: string): number | undefined;
+  /** In how many ms to ask again whether the topology may still get this pool; undefined = it may not. */
+  findPoolWaitMs(key: string, pool: string): number | undefined;
+}
+
+export function createTopologyWrites(nowMs: () => number = () => performance.now()): TopologyWrites {
+  const underWay = new Map<string, ReadonlySet<string>>();
+  const held = new Map<string, { pools: ReadonlySet<string>; untilMs: number }>();
+
+  function findHeld(key: string) {
+    const entry = held.get(key);
+    const leftMs = entry === undefined ? 0 : entry.untilMs - nowMs();
+    return entry === undefined || leftMs <= 0 ? undefined : { pools: entry.pools, leftMs };
+  }
+
+  return {
+    begin(key, pools) {
+      underWay.set(key, new Set(pools));
+      return () => underWay.delete(key);
+    },
+    hold(key, pools) {
+      for (const other of held.keys()) if (findHeld(other) === undefined) held.delete(other);
+      const earlier = findHeld(key)?.pools ?? [];
+      held.set(key, { pools: new Set([...earlier, ...pools]), untilMs: nowMs() + ENDED_WITHIN_MS });
+    },
+    findHeldMs: (key) => findHeld(key)?.leftMs,
+    findPoolWaitMs(key, pool) {
+      if (underWay.get(key)?.has(pool)) return UNDER_WAY_MS;
+      const entry = findHeld(key);
+      return entry?.pools.has(pool) ? entry.leftMs : undefined;
+    },
+  };
+}

@@ -2,23 +2,27 @@ import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
 import { findCondition } from "../../shared/controller/conditions.ts";
+import { asNew } from "../../shared/controller/plan.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
 import {
   ANNOTATION_IDENTITY,
   API_VERSION,
   FINALIZER,
+  LABEL_CLUSTER_ID,
   LABEL_ID,
   LABEL_ORG_ID,
 } from "../../shared/crd/names.ts";
 import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { idleClusterSpec, nodePoolSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
-import { namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import type { Kind } from "../../shared/kube/kind.ts";
+import { configMapKind, namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { apiVersionOf, type Kind, type OwnerReference } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
 import { createId } from "../../shared/program/id.ts";
 import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
-import { START } from "../testing.ts";
+import { createTopologyWrites } from "../capi/topology.ts";
+import { composeOwnerReference } from "../identity/ownership.ts";
+import { START, settings } from "../testing.ts";
 import { ANNOTATION_PAUSED } from "./children.ts";
 import { runCluster } from "./run.ts";
 import { makeRunContext, makeRunDeps, removeCapiCluster } from "./testing-run.ts";
@@ -26,6 +30,8 @@ import { makeRunContext, makeRunDeps, removeCapiCluster } from "./testing-run.ts
 const TEST = { fieldManager: "test" };
 /** The operator of the stack releases its own finalizer only. */
 const HELD = "example.com/held";
+/** Cluster API accepts no cluster without one. */
+const controlPlaneRef = { apiGroup: "controlplane.cluster.x-k8s.io", kind: "AnyControlPlane", name: "demo" };
 
 let api: TestApi;
 beforeEach(async () => {
@@ -97,15 +103,84 @@ test("a deleted cluster waits for a pool that the cache does not show yet, and i
   expect(await readCluster()).toBeUndefined();
 });
 
+test("a deleted cluster waits for a Cluster API cluster that the cache does not show, with its subnet, and not for another's", async () => {
+  const { client, namespace } = api;
+  const metadata = { namespace, name: "demo", finalizers: [HELD] };
+  await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
+  await client.delete(clusterKind, namespace, "demo");
+  const readCluster = () => client.get(clusterKind, namespace, "demo");
+  const deleted = await readCluster();
+  if (deleted === undefined) throw new Error("the cluster is not held");
+  const id = randomUUID();
+  const labels = { [LABEL_ID]: id, [LABEL_CLUSTER_ID]: id };
+  const lock = await client.create(
+    configMapKind,
+    { metadata: { namespace, name: "subnet-10-64-3-0", labels }, data: { subnet: "10.64.3.0/24" } },
+    TEST,
+  );
+  const deps = { ...makeDeps(), settings: { ...settings, platformNamespace: namespace } };
+  deps.caches.subnetLocks.set(lock);
+  deps.caches.clusters.set({
+    ...deleted,
+    metadata: { ...deleted.metadata, labels, finalizers: [HELD, FINALIZER] },
+  });
+  const makeCapi = (ownerReferences: OwnerReference[]) =>
+    client.create(
+      capiClusterKind,
+      { metadata: { namespace, name: "demo", ownerReferences }, spec: { paused: true, controlPlaneRef } },
+      TEST,
+    );
+  const readLock = () => client.get(configMapKind, namespace, lock.metadata.name);
+  const run = () => runCluster(deps, objectKey(deleted), makeContext(HELD));
+
+  await makeCapi([composeOwnerReference(deleted)]);
+  expect(await run()).toEqual({ requeueAfterMs: 2_000 });
+  expect((await readCluster())?.metadata.finalizers).toEqual([HELD]);
+  expect(await readLock()).toBeDefined();
+
+  await removeCapiCluster(api, "demo");
+  await expect.poll(() => client.get(capiClusterKind, namespace, "demo")).toBeUndefined();
+  deps.topologyWrites.hold(objectKey(deleted), []);
+  expect((await run())?.requeueAfterMs).toBeGreaterThan(2_000);
+  expect(await readLock()).toBeDefined();
+  await makeCapi([]);
+  const restarted = { ...deps, topologyWrites: createTopologyWrites() };
+  expect(await runCluster(restarted, objectKey(deleted), makeContext(HELD))).toEqual({
+    requeueAfterMs: undefined,
+  });
+  expect([await readCluster(), await readLock()]).toEqual([undefined, undefined]);
+  await removeCapiCluster(api, "demo");
+});
+
+test("a Cluster API cluster that is made after its Cluster was deleted is garbage collected", async () => {
+  const { client, namespace } = api;
+  const demo = { namespace, name: "demo" };
+  const owner = await client.create(clusterKind, { metadata: demo, spec: idleClusterSpec }, TEST);
+  await client.delete(clusterKind, namespace, "demo");
+  await expect.poll(() => client.get(clusterKind, namespace, "demo")).toBeUndefined();
+  const metadata = { ...demo, ownerReferences: [composeOwnerReference(owner)] };
+  await client.apply(
+    capiClusterKind,
+    asNew({
+      apiVersion: apiVersionOf(capiClusterKind),
+      kind: "Cluster",
+      metadata,
+      spec: { paused: true, controlPlaneRef },
+    }),
+    { ...TEST, force: true },
+  );
+  const isDeleted = async () => {
+    const capi = await client.get(capiClusterKind, namespace, "demo");
+    return capi === undefined || capi.metadata.deletionTimestamp !== undefined;
+  };
+  await expect.poll(isDeleted).toBe(true);
+  await removeCapiCluster(api, "demo");
+});
+
 test("a cluster that the cache does not show in Cluster API is lost only when the API server does not have it either", async () => {
   const { client, namespace } = api;
   const demo = { namespace, name: "demo" };
   await client.create(clusterKind, { metadata: demo, spec: idleClusterSpec }, TEST);
-  const controlPlaneRef = {
-    apiGroup: "controlplane.cluster.x-k8s.io",
-    kind: "KubeadmControlPlane",
-    name: "demo",
-  };
   const capi = { metadata: demo, spec: { paused: false, controlPlaneRef } };
   await client.create(capiClusterKind, capi, TEST);
   const deps = makeDeps();
@@ -136,11 +211,6 @@ test("a CA that its cache does not show is lost only when the API server does no
   const demo = { namespace, name: "demo" };
   const id = randomUUID();
   await client.create(clusterKind, { metadata: demo, spec: idleClusterSpec }, TEST);
-  const controlPlaneRef = {
-    apiGroup: "controlplane.cluster.x-k8s.io",
-    kind: "AnyControlPlane",
-    name: "demo",
-  };
   const capi = { metadata: { ...demo, labels: { [LABEL_ID]: id } }, spec: { paused: true, controlPlaneRef } };
   await client.create(capiClusterKind, capi, TEST);
   const labels = { [LABEL_CAPI_CLUSTER]: "demo" };

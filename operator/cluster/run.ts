@@ -14,7 +14,7 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { isEnforced } from "../../shared/crd/upgrade-checks.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { KubeError } from "../../shared/kube/errors.ts";
+import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
 import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
 import type { Logger } from "../../shared/program/log.ts";
@@ -25,8 +25,9 @@ import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
 import { findRejectionCause } from "../capi/tenant-messages.ts";
-import { isReleased } from "../identity/identity.ts";
-import { findCapi } from "../identity/ownership.ts";
+import type { TopologyWrites } from "../capi/topology.ts";
+import { isDeleting, isReleased } from "../identity/identity.ts";
+import { decideOwnership, findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 import { reportWithoutCluster } from "./events.ts";
 import { isNameTakenAmong, withNameLock } from "./namesakes.ts";
@@ -51,6 +52,7 @@ export interface ClusterDeps {
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
   taintRefusals: TaintRefusals;
+  topologyWrites: TopologyWrites;
   upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
   now(): Date;
   log: Pick<Logger, "warn">;
@@ -86,6 +88,17 @@ export async function runCluster(
     for (const event of events) context.recorder.record(event);
     return { requeueAfterMs };
   }
+  const end = deps.topologyWrites.begin(key, listPoolsToSend(observed));
+  return runObserved(deps, key, observed, now, context).finally(end);
+}
+
+async function runObserved(
+  deps: ClusterDeps,
+  key: string,
+  observed: ObservedCluster,
+  now: Date,
+  context: RunContext,
+): Promise<ReconcileResult> {
   const infrastructure = needsInfrastructure(observed)
     ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
@@ -103,7 +116,7 @@ export async function runCluster(
     current = { ...current, ...outcome.change };
     outcome = await tryApply(deps, key, current, context, now);
   }
-  if (outcome.kind === "retryLater") return { requeueAfterMs: UNSEEN_MS };
+  if (outcome.kind === "retryLater") return { requeueAfterMs: outcome.afterMs };
   if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
   // The cache does not show who has the name, and so not when it is free again.
   const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
@@ -114,7 +127,7 @@ export async function runCluster(
 type Outcome =
   | { kind: "done"; requeueAfterMs: number | undefined }
   /** Another process is at it, or a cache lags behind: nothing was written. */
-  | { kind: "retryLater" }
+  | { kind: "retryLater"; afterMs: number }
   /** What the next decision has to know. */
   | { kind: "decideAgain"; change: Learned };
 
@@ -123,7 +136,7 @@ type Learned = Partial<
   Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "taintsRejected" | "nameTakenElsewhere">
 >;
 
-const RETRY_LATER: Outcome = { kind: "retryLater" };
+const RETRY_LATER: Outcome = { kind: "retryLater", afterMs: UNSEEN_MS };
 
 /** Decides and applies once. Throws what is no answer of Cluster API, and what the status cannot report. */
 async function tryApply(
@@ -136,13 +149,18 @@ async function tryApply(
   const { cluster } = observed;
   const decided = reconcileCluster(observed, now);
   const plan = deps.throttle.limit(key, ownClusterStatus(cluster.status), decided);
-  if (plan.releaseFinalizer && (await hasPools(deps, cluster, context.signal))) return RETRY_LATER;
+  if (plan.releaseFinalizer) {
+    const heldMs = deps.topologyWrites.findHeldMs(key);
+    if (heldMs !== undefined) return { kind: "retryLater", afterMs: heldMs };
+    if (await isLeft(deps, cluster, context.signal)) return RETRY_LATER;
+  }
   if (beginsLoss(observed, plan) && !(await isCacheCurrent(deps, key, context.signal))) return RETRY_LATER;
   try {
     const outcome = await applyUnderUniqueName(deps, observed, plan, context);
     if (outcome.kind === "done") deps.throttle.noteApplied(key, plan);
     return outcome;
   } catch (error) {
+    if (mayStillBeMade(error)) deps.topologyWrites.hold(key, listPoolsToSend(observed));
     const failed = readFailure(error);
     // The status cannot be decided on an object whose metadata has just been written: the retry does it.
     if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
@@ -167,17 +185,35 @@ function findChange(observed: ObservedCluster, { failure, step }: FailedStep): L
   return { applyFailure: failure };
 }
 
+/** The pools that applies on this state may put into the topology: not those whose deletion it shows already. */
+function listPoolsToSend({ pools, capi }: ObservedCluster): string[] {
+  const names = new Set(capi?.state.poolNames);
+  return pools.flatMap(({ pool }) => {
+    const { name } = pool.metadata;
+    return isDeleting(pool) && !names.has(name) ? [] : [name];
+  });
+}
+
+/** Whether an apply of the Cluster API object has failed that the API server may make all the same. */
+function mayStillBeMade(error: unknown): boolean {
+  if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return false;
+  return error.step.verb === "apply" && !isNotApplied(error.cause);
+}
+
 /**
- * Asks the API server: the cache of pools may lag behind that of clusters, as after a restart of the API server. A pool that
- * it does not show yet would remain after its cluster is deleted.
+ * Asks the API server for what the caches may not show yet, as after its restart or a creation without an answer: a pool, or the
+ * Cluster API cluster, would remain after its cluster is deleted. One that is created later still is garbage collected with its owner.
  */
-async function hasPools(
-  { client }: ClusterDeps,
-  { metadata }: Cluster,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const pools = await client.listAll(nodePoolKind, { namespace: metadata.namespace, signal });
-  return pools.some((pool) => pool.spec.clusterName === metadata.name && !isReleased(pool));
+async function isLeft({ client }: ClusterDeps, cluster: Cluster, signal: AbortSignal): Promise<boolean> {
+  const { namespace, name } = cluster.metadata;
+  const [pools, capi] = await Promise.all([
+    client.listAll(nodePoolKind, { namespace, signal }),
+    client.get(metadataOnly(capiClusterKind), namespace, name, { signal }),
+  ]);
+  return (
+    pools.some((pool) => pool.spec.clusterName === name && !isReleased(pool)) ||
+    decideOwnership(cluster, capi).capi !== undefined
+  );
 }
 
 /**

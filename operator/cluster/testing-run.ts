@@ -6,6 +6,7 @@ import type { KubeError } from "../../shared/kube/errors.ts";
 import { createLogger } from "../../shared/program/log.ts";
 import type { Caches, RunContext } from "../caches.ts";
 import { capiClusterKind } from "../capi/kinds.ts";
+import { createTopologyWrites } from "../capi/topology.ts";
 import { settings } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { createProber } from "./probe.ts";
@@ -29,6 +30,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
     taintRefusals: createTaintRefusals(),
+    topologyWrites: createTopologyWrites(),
     upgradeChecker: {
       watch: () => ({ checks: [], requeueAfterMs: undefined }),
       forget: () => undefined,

@@ -3,29 +3,50 @@ import { applyPlan } from "../../shared/controller/plan.ts";
 import type { StatusThrottle } from "../../shared/controller/status-throttle.ts";
 import { nodePoolConditionTypes, nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { listConcernedNamespaces } from "../../shared/crd/organization.ts";
-import type { KubeObject } from "../../shared/kube/kind.ts";
+import type { KubeClient } from "../../shared/kube/client.ts";
+import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { objectKey, toKey } from "../../shared/kube/object.ts";
 import type { Change } from "../../shared/kube/reflector.ts";
 import type { Logger } from "../../shared/program/log.ts";
 import { clusterOfAutoscaler } from "../autoscaler/children.ts";
 import type { CacheSet, Caches, RunContext } from "../caches.ts";
 import { enqueueBatchedTo, enqueueTo } from "../caches.ts";
-import { capiPoolNameOf } from "../capi/kinds.ts";
+import {
+  capiClusterKind,
+  capiPoolNameOf,
+  LABEL_CAPI_CLUSTER,
+  LABEL_CAPI_POOL,
+  machineDeploymentKind,
+  machineKind,
+} from "../capi/kinds.ts";
+import type { TopologyWrites } from "../capi/topology.ts";
 import { findWithSameId } from "../identity/identity.ts";
+import { decideOwnership } from "../identity/ownership.ts";
 import { INDEX_BLOCKED, INDEX_CLUSTER, INDEX_NAMESPACE } from "../indexes.ts";
 import { mayUnblock } from "../quota/observe.ts";
 import { describeRemainingDeployment } from "./deletion.ts";
-import { concernsPools, observePool, type PoolSettings } from "./observe.ts";
+import {
+  concernsPools,
+  isOutsideTopology,
+  type ObservedPool,
+  observePool,
+  type PoolSettings,
+} from "./observe.ts";
 import { reconcilePool } from "./reconcile.ts";
 import { ownPoolStatus } from "./status.ts";
 
 export interface PoolDeps {
+  client: Pick<KubeClient, "get" | "listAll">;
   caches: Caches;
   settings: PoolSettings;
   throttle: StatusThrottle;
+  topologyWrites: Pick<TopologyWrites, "findPoolWaitMs">;
   now(): Date;
   log: Pick<Logger, "warn">;
 }
+
+/** After this time a cache that lags behind is looked at again, and the API server asked again. */
+const UNSEEN_MS = 2_000;
 
 /** Reconciles one pool: observe, decide, apply. Rejects with a KubeError, or a StepError of another object. */
 export async function runPool(deps: PoolDeps, key: string, context: RunContext): Promise<ReconcileResult> {
@@ -33,6 +54,13 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
   const observed = observePool(deps.caches, deps.settings, key);
   if (observed === undefined) return undefined;
   const plan = deps.throttle.limit(key, ownPoolStatus(observed.pool.status), reconcilePool(observed, now));
+  if (plan.releaseFinalizer) {
+    const { namespace, name } = observed.pool.metadata;
+    const clusterKey = toKey(namespace, observed.pool.spec.clusterName);
+    const waitMs = deps.topologyWrites.findPoolWaitMs(clusterKey, name);
+    if (waitMs !== undefined) return { requeueAfterMs: waitMs };
+    if (await isLeft(deps, observed, clusterKey, context.signal)) return { requeueAfterMs: UNSEEN_MS };
+  }
   await applyPlan(
     { ...context, kind: nodePoolKind, conditionTypes: nodePoolConditionTypes },
     observed.pool,
@@ -43,6 +71,30 @@ export async function runPool(deps: PoolDeps, key: string, context: RunContext):
     deps.log.warn({ pool: key }, describeRemainingDeployment(observed));
   }
   return { requeueAfterMs: plan.requeueAfterMs };
+}
+
+/**
+ * Asks the API server: the caches may lag behind, each by another time. Machines that they do not show would run without their pool.
+ * From above: what makes an object is made before it, so nothing comes after it was seen to be gone.
+ */
+async function isLeft(
+  { client, caches }: PoolDeps,
+  { pool, capi: known }: ObservedPool,
+  clusterKey: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { namespace, name } = pool.metadata;
+  const { clusterName } = pool.spec;
+  const object = await client.get(capiClusterKind, namespace, clusterName, { signal });
+  const { capi, nameTaken } = decideOwnership(caches.clusters.get(clusterKey), object);
+  if (!isOutsideTopology(capi?.state, name)) return true;
+  if (nameTaken) return false;
+  const labelSelector = `${LABEL_CAPI_CLUSTER}=${clusterName},${LABEL_CAPI_POOL}=${name}`;
+  const options = { namespace, labelSelector, signal };
+  const deployments = await client.listAll(metadataOnly(machineDeploymentKind), options);
+  // One that Cluster API left behind is known.
+  if (deployments.some(({ metadata }) => metadata.uid !== known?.uid)) return true;
+  return (await client.listAll(metadataOnly(machineKind), options)).length > 0;
 }
 
 /** Adds the key of a pool for every change that it depends on. */

@@ -109,7 +109,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     capi: deployment && readPool(deployment),
     livePool: readLivePools(capiCluster?.object).get(name),
     machines,
-    isOutsideTopology: state === undefined || (state.isGenerationObserved && !isInTopology),
+    isOutsideTopology: isOutsideTopology(state, name),
     lacksCapiCluster: state === undefined,
     missedRemediations: findMissedRemediations(caches, pool, machines),
     autoscaler: observeAutoscaler(caches, settings, clusterKey),
@@ -118,6 +118,11 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
     poolDefaults: settings.poolDefaults,
     syncedNodeLabels: settings.syncedNodeLabels,
   };
+}
+
+/** Whether Cluster API has observed a topology without this pool, or has no such cluster. */
+export function isOutsideTopology(state: CapiState | undefined, pool: string): boolean {
+  return state === undefined || (state.isGenerationObserved && !state.poolNames.includes(pool));
 }
 
 function observeAutoscaler(caches: Caches, settings: PoolSettings, clusterKey: string): PoolAutoscaler {
