@@ -9,8 +9,8 @@ import { CAPABILITIES, publishCapabilities, watchCapabilities } from "./capabili
 import { createInfrastructureReader } from "./capi/infrastructure.ts";
 import { createTopologyWrites } from "./capi/topology.ts";
 import { createProber, probeEndpoint } from "./cluster/probe.ts";
+import { createRefusals } from "./cluster/refusals.ts";
 import { runCluster } from "./cluster/run.ts";
-import { createTaintRefusals } from "./cluster/taint-refusals.ts";
 import { createChecksReader, createUpgradeChecker } from "./cluster/upgrade-checks.ts";
 import { watchClusters } from "./cluster/watch.ts";
 import { runAccess } from "./cluster-access/run.ts";
@@ -79,7 +79,7 @@ export function createControllers(deps: ControllersDeps): Controllers {
     addOnObstacles,
     infrastructure: createInfrastructureReader(client),
     throttle: createStatusThrottle({ counters: ["nodePools", "nodes"] }),
-    taintRefusals: createTaintRefusals(),
+    refusals: createRefusals(),
     topologyWrites,
     upgradeChecker,
     now,

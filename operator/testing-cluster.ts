@@ -60,7 +60,7 @@ export function aCluster(spec: Partial<ClusterSpec> = {}): ClusterFixture {
     access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenant: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
-    taintsRejected: false,
+    refused: new Map(),
     upgradeChecks: [],
     settings,
   };

@@ -23,7 +23,7 @@ export const NAMESPACE = `org-${ORG}`;
 export const CLUSTER_ID = "019b76da-a800-7000-8000-0000000000c1";
 export const POOL_ID = "019b76da-a800-7000-8000-0000000000b1";
 
-const ALL_VARIABLES = [
+export const ALL_VARIABLES = [
   "plan",
   "publicEndpoint",
   "authorizedCIDRs",

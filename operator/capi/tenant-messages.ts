@@ -150,6 +150,18 @@ export function explainRejection(message: string): string {
   return shorten(why || "it cannot be carried out");
 }
 
+/** What a cause of a refusal begins with, before what is wrong: its kind and the refused value. */
+const CAUSE_START =
+  /^(?:Invalid|Unsupported|Required|Duplicate|Forbidden|Too (?:long|many|few))[^:"]*: (?:"(?:[^"\\]|\\.)*": )?/;
+
+/** What is wrong with one field, for tenants: a cause of a refusal without the value, with the last name of a field inside a variable. */
+export function explainCause(field: string, message: string): string {
+  const why = toTenantMessage(clipForeignText(message).replace(CAUSE_START, "").replace(/\s+/g, " "));
+  const [, inside] = /\.value\.(?:\w+\.)*(\w+)$/.exec(field) ?? [];
+  const text = why || "it cannot be carried out";
+  return shorten(inside === undefined ? text : `${inside} ${text}`);
+}
+
 /**
  * `rollout`: the previous rollout has not ended, so it has to wait; `quota`: a ResourceQuota of the namespace; `taints`: Cluster
  * API takes no taints of pools, as by default.

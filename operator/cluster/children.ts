@@ -1,7 +1,7 @@
 import { withAppliedHash } from "../../shared/controller/applied.ts";
 import type { Problem } from "../../shared/controller/conditions.ts";
 import type { Step } from "../../shared/controller/plan.ts";
-import { TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
+import { TAINTS_UNAVAILABLE, type UnappliedPart } from "../../shared/crd/conditions.ts";
 import {
   ANNOTATION_APPLIED,
   LABEL_CLUSTER_CLASS,
@@ -12,17 +12,11 @@ import {
 } from "../../shared/crd/names.ts";
 import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import type { JsonPatchOperation } from "../../shared/kube/client.ts";
-import { listNames } from "../../shared/program/wording.ts";
-import type { ClassCapabilities } from "../capi/cluster-class.ts";
-import type { CapiState } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
 import { composeCapiCluster, type DesiredCluster, findUnsupported } from "../capi/topology.ts";
-import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
-import { findExpired, isExpiredPool } from "../expiry/expiry.ts";
-import { displayNameOf, isAdopted } from "../identity/identity.ts";
+import { findExpired } from "../expiry/expiry.ts";
+import { displayNameOf } from "../identity/identity.ts";
 import { composeNameElsewhere, composeNameTaken, composeOwnerReference } from "../identity/ownership.ts";
-import { findPresentNodes } from "../identity/released-count.ts";
-import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
 import { chooseSubnet } from "../subnets/allocate.ts";
 import { wasThere } from "./loss.ts";
 import {
@@ -31,12 +25,20 @@ import {
   composePrivateEndpointWait,
   composeUnsupported,
   findNetworkProblem,
+  type NetworkPolicyChoice,
 } from "./networks.ts";
-import type { ObservedCluster, ObservedClusterPool, PlanMapping } from "./observe.ts";
-import { composeUnknownPlan, findPackageProblem } from "./package.ts";
-import { chooseRequested, findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
-import { chooseVersion, type VersionChoice } from "./version.ts";
-import { findPoolRemovalWait } from "./waits.ts";
+import type { ObservedCluster, PlanMapping } from "./observe.ts";
+import {
+  chooseClassAndVersion,
+  composeUnknownPlan,
+  findPackageProblem,
+  findPinnedClass,
+  type MadeChoice,
+  retainPlan,
+} from "./package.ts";
+import { choosePools, type PoolChoice } from "./pools.ts";
+import { describeRefused, retainRefused } from "./refusals.ts";
+import { findBlockedUpgrade, type RequestedUpgrade } from "./upgrade-hold.ts";
 
 /** The desired state, or why there is none. A `problem` in addition to the state is about a part that was left unchanged. */
 export type Decision =
@@ -48,6 +50,8 @@ export type Decision =
       problem: Problem | undefined;
       /** Why a part of the network policy alone waits. */
       policyProblem: Problem | undefined;
+      /** Other parts that are not applied although everything else is. */
+      unapplied: readonly UnappliedPart[];
     }
   | {
       ok: false;
@@ -72,7 +76,8 @@ export function decideChildren(
   const expired = isNew ? findExpired("cluster", cluster, now) : undefined;
   if (expired !== undefined) return { ok: false, problem: expired, target: undefined };
   const forbidden = findPackageProblem(observed);
-  if (forbidden !== undefined) return { ok: false, problem: forbidden, target: undefined };
+  if (forbidden !== undefined && observed.capi === undefined)
+    return { ok: false, problem: forbidden, target: undefined };
   const planName = cluster.spec.plan ?? DEFAULT_PLAN;
   const known = Object.hasOwn(settings.plans, planName) ? settings.plans[planName] : undefined;
   const plan = known ?? retainPlan(observed);
@@ -84,150 +89,113 @@ export function decideChildren(
   if (observed.capi === undefined && observed.blocker !== undefined)
     return { ok: false, problem: observed.blocker, target: undefined };
   const pinned = findPinnedClass(observed, plan);
-  const choice = chooseClassAndVersion(observed, upgrade, plan, pinned, unknownPlan);
-  if (choice === undefined) {
+  const chosen = chooseClassAndVersion(observed, upgrade, plan, pinned, unknownPlan);
+  if (chosen === undefined) {
     const message = `The cluster class ${pinned.name} does not exist; ask the platform's operator to install it.`;
     return fail("ClassNotFound", message);
   }
-  if (observed.nameTakenElsewhere && !choice.capabilities.hasNamesPerNamespace)
-    return { ok: false, problem: composeNameElsewhere(cluster.metadata.name), target: choice.target };
-  if (choice.version === undefined) return { ok: false, problem: choice.problem, target: undefined };
-  const { target, version, problem } = choice;
+  const { choice: wanted, former } = chosen;
+  if (observed.nameTakenElsewhere && !wanted.capabilities.hasNamesPerNamespace)
+    return { ok: false, problem: composeNameElsewhere(cluster.metadata.name), target: wanted.target };
+  if (wanted.version === undefined) return { ok: false, problem: wanted.problem, target: undefined };
   const subnet = chooseOwnSubnet(observed, id);
   if (subnet === undefined) {
     const message = `The platform has no free /24 network left for the workers of ${displayNameOf(cluster)}; delete a cluster that is not needed, or ask the platform's operator for a wider range.`;
-    return fail("NoFreeSubnet", message, target);
+    return fail("NoFreeSubnet", message, wanted.target);
   }
   const clusterNetwork = chooseNetwork(observed);
   const overlapping = findNetworkProblem(observed, clusterNetwork, subnet);
-  if (overlapping !== undefined) return { ok: false, problem: overlapping, target };
-  const policy = chooseNetworkPolicy(observed, choice, subnet);
-  if (policy.listProblem !== undefined && observed.capi === undefined)
+  if (overlapping !== undefined) return { ok: false, problem: overlapping, target: wanted.target };
+  const live = observed.capi?.object;
+  const replicas = forbidden && (live?.spec?.topology?.controlPlane?.replicas ?? plan.controlPlaneReplicas);
+  const compose = (choice: MadeChoice) =>
+    composeDraft(observed, choice, {
+      ...describeCluster(observed, plan, { id, className: choice.classRef.name, version: choice.version }),
+      ...(replicas !== undefined && { controlPlaneReplicas: replicas }),
+      workerSubnet: subnet,
+      clusterNetwork,
+      pools: choosePools(observed, choice.capabilities, now),
+    });
+  const [first, kept] = [compose(wanted), former && compose(former)];
+  const held = kept && findLack(first, kept);
+  const { choice, desired, policy, unapplied } = held === undefined ? first : (kept ?? first);
+  const { target } = choice;
+  if (policy.listProblem !== undefined && live === undefined)
     return { ok: false, problem: policy.listProblem, target };
-  const desired: DesiredCluster = {
-    ...describeCluster(observed, plan, { id, className: choice.classRef.name, version }),
-    classRef: choice.classRef,
-    version,
-    workerSubnet: subnet,
-    clusterNetwork,
-    authorizedCIDRs: policy.authorizedCIDRs,
-    apiServerRateLimit: policy.apiServerRateLimit,
-    pools: composeDesiredPools(observed, now),
-  };
-  if (
-    !desired.publicEndpoint &&
-    observed.capi === undefined &&
-    !choice.capabilities.variables.has("publicEndpoint")
-  )
+  if (!desired.publicEndpoint && live === undefined && !choice.capabilities.variables.has("publicEndpoint"))
     return { ok: false, problem: composePrivateEndpointWait(choice.classRef.name), target, isWait: true };
   const [unsupported] = findUnsupported(desired, choice.capabilities);
   if (unsupported !== undefined)
     return { ok: false, problem: composeUnsupported(choice.classRef.name, unsupported), target };
-  const capiCluster = withAppliedHash(composeCapiCluster(desired, choice.capabilities), ANNOTATION_APPLIED);
-  const policyProblem = policy.listProblem ?? policy.limitProblem;
+  const retained = retainRefused(composeCapiCluster(desired, choice.capabilities), live, observed.refused);
+  const refused = describeRefused(observed);
   return {
     ok: true,
     target,
     subnet,
-    problem: findBlockedUpgrade(upgrade) ?? problem ?? findTaintsProblem(observed),
-    policyProblem,
-    capiCluster,
+    problem: findBlockedUpgrade(upgrade) ?? choice.problem ?? refused.problem,
+    policyProblem: policy.listProblem ?? policy.limitProblem ?? refused.policyProblem,
+    unapplied: [
+      ...(held === undefined ? [] : [{ field: "version", ...held }]),
+      ...(forbidden === undefined ? [] : [{ field: "controlPlaneReplicas", ...forbidden }]),
+      ...refused.unapplied,
+      ...unapplied,
+    ],
+    capiCluster: withAppliedHash(retained, ANNOTATION_APPLIED),
   };
 }
 
-/** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
-function retainPlan({ capi }: ObservedCluster): PlanMapping | undefined {
-  const { classRef } = capi?.state ?? {};
-  const { replicas } = capi?.object.spec?.topology?.controlPlane ?? {};
-  if (classRef === undefined || replicas === undefined) return undefined;
-  return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
+/** What Cluster API is to get with a class and a version. */
+interface Draft {
+  choice: MadeChoice;
+  desired: DesiredCluster;
+  policy: NetworkPolicyChoice;
+  /** Pools that are not as specified. */
+  unapplied: readonly UnappliedPart[];
+}
+
+function composeDraft(
+  observed: ObservedCluster,
+  choice: MadeChoice,
+  {
+    pools,
+    ...rest
+  }: Omit<DesiredCluster, keyof NetworkRules | "pools" | "classRef" | "version"> & {
+    pools: PoolChoice;
+  },
+): Draft {
+  const policy = chooseNetworkPolicy(observed, choice, rest.workerSubnet);
+  const { authorizedCIDRs, apiServerRateLimit } = policy;
+  const { classRef, version } = choice;
+  const rules = { authorizedCIDRs, apiServerRateLimit };
+  return {
+    choice,
+    policy,
+    unapplied: pools.unapplied,
+    desired: { ...rest, ...rules, classRef, version, pools: pools.pools },
+  };
+}
+
+type NetworkRules = Pick<DesiredCluster, "authorizedCIDRs" | "apiServerRateLimit">;
+
+/** What the cluster uses of its class and the class of its upgrade lacks: it waits for a class that has it. Undefined = nothing. */
+function findLack({ choice, desired, policy, unapplied }: Draft, former: Draft): Problem | undefined {
+  const { name } = choice.classRef;
+  const [unsupported] = findUnsupported(desired, choice.capabilities);
+  const lacksTaints = (parts: readonly UnappliedPart[]) =>
+    parts.some(({ reason }) => reason === TAINTS_UNAVAILABLE);
+  const what = unsupported ?? (lacksTaints(unapplied) && !lacksTaints(former.unapplied) && "taints of nodes");
+  const lack =
+    (what ? composeUnsupported(name, what) : undefined) ??
+    (former.policy.listProblem === undefined ? policy.listProblem : undefined) ??
+    (former.policy.limitProblem === undefined ? policy.limitProblem : undefined);
+  if (lack === undefined) return undefined;
+  const message = `The upgrade to Kubernetes ${choice.target} waits, for it brings another cluster class. ${lack.message}`;
+  return { reason: lack.reason, message };
 }
 
 function fail(reason: string, message: string, target?: string): Decision {
   return { ok: false, problem: { reason, message }, target };
-}
-
-/** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a copy never is. */
-function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
-  const { metadata } = one.pool;
-  const mustStay =
-    metadata.deletionTimestamp === undefined || findPoolRemovalWait(observed, one, now) !== undefined;
-  return mustStay && isAdopted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
-}
-
-/** Every pool as specified; one that is blocked keeps the size and the machine that Cluster API has, or is left out. */
-function composeDesiredPools(observed: ObservedCluster, now: Date): DesiredPool[] {
-  const { pools, capi, settings } = observed;
-  const livePools = readLivePools(capi?.object);
-  const present = pools.filter((one) => isDesired(observed, one, now) && !lacksTaints(observed, one));
-  return present.flatMap(({ pool, capi: live, blocked, machines }) => {
-    const livePool = livePools.get(pool.metadata.name);
-    const presentNodes = findPresentNodes(livePool, live?.replicas);
-    const desired = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
-    if (!blocked && !isExpiredPool(pool, livePool, now)) return [limitGrowth(desired, machines)];
-    if (livePool === undefined) return [];
-    return [{ ...desired, size: livePool.size, machine: livePool.machine ?? desired.machine }];
-  });
-}
-
-/** Without its taints a new pool would take Pods that it is not meant for: it waits, and what runs stays as it is. */
-function lacksTaints({ taintsRejected, capi }: ObservedCluster, { pool }: ObservedClusterPool): boolean {
-  const isKnown = capi?.state.poolNames.includes(pool.metadata.name) === true;
-  return taintsRejected && !isKnown && (pool.spec.nodeTaints ?? []).length > 0;
-}
-
-/** Why pools are left out although the rest is applied; undefined = none is. */
-function findTaintsProblem(observed: ObservedCluster): Problem | undefined {
-  const left = observed.pools.filter((one) => lacksTaints(observed, one));
-  if (left.length === 0) return undefined;
-  const names = listNames(left.map(({ pool }) => displayNameOf(pool)));
-  const message = `The platform cannot set taints of nodes, so these node pools are not created: ${names}. Create them again without taints, or ask the platform's operator to enable them in Cluster API (MachineTaintPropagation).`;
-  return { reason: TAINTS_UNAVAILABLE, message };
-}
-
-/** The class that the cluster was made with; one that was never made, as its class refused it, gets that of its plan. */
-function findPinnedClass(observed: ObservedCluster, plan: PlanMapping): { name: string; namespace: string } {
-  const { capi, cluster } = observed;
-  const made = wasThere(observed) ? cluster.status?.clusterClass : undefined;
-  return capi?.state.classRef ?? { name: made ?? plan.class, namespace: plan.namespace };
-}
-
-/**
- * A changed mapping of the plan to a class takes effect only with an upgrade that the user requests, so that a release of the
- * platform replaces no machines. Undefined = the cluster's class does not exist.
- */
-function chooseClassAndVersion(
-  observed: ObservedCluster,
-  upgrade: RequestedUpgrade | undefined,
-  plan: PlanMapping,
-  pinned: { name: string; namespace: string },
-  unknownPlan: Problem | undefined,
-): (VersionChoice & { classRef: typeof pinned; capabilities: ClassCapabilities }) | undefined {
-  const { capi, cluster, catalogue, classes } = observed;
-  const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
-  const lastTarget = cluster.status?.targetVersion;
-  const requested = chooseRequested(observed, upgrade);
-  const stepOn = (capabilities: ClassCapabilities) =>
-    chooseVersion({ requested, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
-  const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);
-  if (capabilities === undefined) return undefined;
-  const choice = stepOn(capabilities);
-  const upgrading = live !== undefined && choice.version !== live.version;
-  if (upgrading && unknownPlan !== undefined) {
-    return { classRef: pinned, capabilities, ...choice, version: live.version, problem: unknownPlan };
-  }
-  const planned = { name: plan.class, namespace: plan.namespace };
-  const next = upgrading ? classes.get(`${planned.namespace}/${planned.name}`) : undefined;
-  return next === undefined
-    ? { classRef: pinned, capabilities, ...choice }
-    : { classRef: planned, capabilities: next, ...stepOn(next) };
-}
-
-/** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
-function readLive(state: CapiState, rejected: boolean) {
-  return state.version === undefined
-    ? undefined
-    : { version: state.version, converged: state.converged && !rejected };
 }
 
 /**

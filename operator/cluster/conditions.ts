@@ -50,6 +50,8 @@ export interface Facts {
   problem: Problem | undefined;
   /** What an accepted cluster waits for before anything of it is made. */
   wait: Problem | undefined;
+  /** Parts that are not applied although everything else is. */
+  unapplied: readonly (Problem & { field: string })[];
   /** Why a part of the network policy alone waits, while everything else is done. */
   policyProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */

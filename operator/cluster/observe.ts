@@ -76,6 +76,23 @@ export interface ApplyFailure {
   cause?: unknown;
 }
 
+/**
+ * A part of its Cluster that Cluster API refuses: the taints of all pools, the size of the machines of a pool, all of a pool (by
+ * the name of its object), a variable, the control plane; `rest`: one that cannot be told.
+ */
+export type RefusedPart =
+  | "taints"
+  | `machine ${string}`
+  | `pool ${string}`
+  | `variable ${string}`
+  | "control plane"
+  | "rest";
+
+/** What is refused, and why, in tenants' words. */
+export type Refused = ReadonlyMap<RefusedPart, string>;
+
+export const NOTHING_REFUSED: Refused = new Map();
+
 /** All that is known about one cluster when it is reconciled: plain data, no client. */
 export interface ObservedCluster {
   cluster: Cluster;
@@ -114,8 +131,8 @@ export interface ObservedCluster {
   applyFailure: ApplyFailure | undefined;
   /** Why Cluster API rejected the next version in this reconcile; the rest is applied without it. */
   upgradeRejection: string | undefined;
-  /** Cluster API rejected the taints of pools, in this reconcile or not long ago; pools with taints that it does not have are left out. */
-  taintsRejected: boolean;
+  /** What Cluster API refused, in this reconcile or not long ago: each part stays as it is there, and the rest is applied. */
+  refused: Refused;
   /** What the upgrade finds that is to be checked; undefined = not read yet, or there is none. */
   upgradeChecks: readonly UpgradeCheck[] | undefined;
   settings: ClusterSettings;
@@ -184,7 +201,7 @@ export function observeCluster(
     },
     applyFailure: undefined,
     upgradeRejection: undefined,
-    taintsRejected: false,
+    refused: NOTHING_REFUSED,
     upgradeChecks: undefined,
     settings,
   };

@@ -1,12 +1,17 @@
 import type { Problem } from "../../shared/controller/conditions.ts";
 import { DEFAULT_PLAN } from "../../shared/crd/published-config.ts";
 import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
-import type { ObservedCluster } from "./observe.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import type { CapiState } from "../capi/cluster-state.ts";
+import { wasThere } from "./loss.ts";
+import type { ObservedCluster, PlanMapping } from "./observe.ts";
+import { chooseRequested, type RequestedUpgrade } from "./upgrade-hold.ts";
+import { chooseVersion, type VersionChoice } from "./version.ts";
 
 /**
  * Why a cluster cannot have what it specifies with its package; undefined = it can. A retired package stays on the
  * clusters that were created before, and a package whose number of replicas changed does not change those of a cluster
- * that runs.
+ * that runs. The problem of one that Cluster API has is about its replicas alone: it keeps those that it has.
  */
 export function findPackageProblem({ cluster, capi, packages }: ObservedCluster): Problem | undefined {
   const { plan, controlPlaneReplicas } = cluster.spec;
@@ -43,4 +48,76 @@ export function composeUnknownPlan(
       ? "ask the platform's operator for one."
       : `create the cluster again ${choices.join(" or ")}, or ask the platform's operator for it.`;
   return { reason: "UnknownPlan", message: `There is no plan ${planName}; ${advice}` };
+}
+
+/** What a cluster that runs has of a plan that was removed: it scales, and its pools can be deleted. */
+export function retainPlan({ capi }: ObservedCluster): PlanMapping | undefined {
+  const { classRef } = capi?.state ?? {};
+  const { replicas } = capi?.object.spec?.topology?.controlPlane ?? {};
+  if (classRef === undefined || replicas === undefined) return undefined;
+  return { class: classRef.name, namespace: classRef.namespace, controlPlaneReplicas: replicas };
+}
+
+/** The class that the cluster was made with; one that was never made, as its class refused it, gets that of its plan. */
+export function findPinnedClass(
+  observed: ObservedCluster,
+  plan: PlanMapping,
+): { name: string; namespace: string } {
+  const { capi, cluster } = observed;
+  const made = wasThere(observed) ? cluster.status?.clusterClass : undefined;
+  return capi?.state.classRef ?? { name: made ?? plan.class, namespace: plan.namespace };
+}
+
+/** The class and the version that Cluster API gets. */
+export type ClassChoice = VersionChoice & {
+  classRef: { name: string; namespace: string };
+  capabilities: ClassCapabilities;
+};
+
+export type MadeChoice = ClassChoice & { version: string };
+
+/**
+ * A changed mapping of the plan to a class takes effect only with an upgrade that the user requests, so that a release of the
+ * platform replaces no machines. `former` is the class that the cluster has, with its live version, for where the other one
+ * lacks what the cluster uses. Undefined = the cluster's class does not exist.
+ */
+export function chooseClassAndVersion(
+  observed: ObservedCluster,
+  upgrade: RequestedUpgrade | undefined,
+  plan: PlanMapping,
+  pinned: { name: string; namespace: string },
+  unknownPlan: Problem | undefined,
+): { choice: ClassChoice; former: MadeChoice | undefined } | undefined {
+  const { capi, cluster, catalogue, classes } = observed;
+  const live = capi && readLive(capi.state, observed.upgradeRejection !== undefined);
+  const lastTarget = cluster.status?.targetVersion;
+  const requested = chooseRequested(observed, upgrade);
+  const stepOn = (capabilities: ClassCapabilities) =>
+    chooseVersion({ requested, lastTarget, live, catalogue, chained: capabilities.kubernetesVersions });
+  const capabilities = classes.get(`${pinned.namespace}/${pinned.name}`);
+  if (capabilities === undefined) return undefined;
+  const choice = { classRef: pinned, capabilities, ...stepOn(capabilities) };
+  if (live === undefined || choice.version === live.version) return { choice, former: undefined };
+  if (unknownPlan !== undefined)
+    return { choice: { ...choice, version: live.version, problem: unknownPlan }, former: undefined };
+  const planned = { name: plan.class, namespace: plan.namespace };
+  const next = classes.get(`${planned.namespace}/${planned.name}`);
+  if (next === undefined) return { choice, former: undefined };
+  return {
+    choice: { classRef: planned, capabilities: next, ...stepOn(next) },
+    former: {
+      classRef: pinned,
+      capabilities,
+      target: undefined,
+      version: live.version,
+      problem: undefined,
+    },
+  };
+}
+
+/** After a rejected upgrade the live version is kept, as if the last rollout had not converged. */
+function readLive(state: CapiState, rejected: boolean) {
+  return state.version === undefined
+    ? undefined
+    : { version: state.version, converged: state.converged && !rejected };
 }

@@ -112,7 +112,8 @@ describe("a cluster restored from a backup, whose Cluster API Cluster runs", () 
     ["unavailable", undefined],
   ] as const)("says what it waits for when its owner cannot be changed: %s", (kind, requeueAfterMs) => {
     const waiting = restored(0, running.withPools());
-    const fixture = waiting.with({ cluster: { ...waiting.observed.cluster, status: undefined } });
+    const { status: _, ...cluster } = waiting.observed.cluster;
+    const fixture = waiting.with({ cluster });
     expect(stepsOf(fixture.plan())).toEqual(["patch clusters"]);
     const plan = fixture.with({ applyFailure: { kind, message: "denied by policy" } }).plan();
     expect(stepsOf(plan)).toEqual([]);

@@ -8,7 +8,6 @@ import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { earliest, elapsedMs } from "../../shared/program/time.ts";
 import { REJECTION_LASTS_MS } from "../capi/cluster-state.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
-import { explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
 import { removePoolEntry } from "../capi/topology.ts";
 import {
   findIdentityProblem,
@@ -26,6 +25,7 @@ import { composeBegunUpgrade, composeForeignPoolEvent, composePhaseEvents } from
 import { findHandledRecreation, findLoss, planRecreation, recordCapiUid } from "./loss.ts";
 import { isReportedInForce, locateRules } from "./networks.ts";
 import type { ObservedCluster } from "./observe.ts";
+import { composeRejection } from "./refusals.ts";
 import { changedStatus, composeClusterStatus, type StatusInput } from "./status.ts";
 import { decideUpgrade } from "./upgrade-hold.ts";
 import {
@@ -71,6 +71,8 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
   const rules = decision.ok ? locateRules(observed, decision.capiCluster) : undefined;
   const isApplyDeferred = rules === "unsent" && isReportedInForce(observed);
   const toApply = isApplyDeferred ? NO_STEPS : steps;
+  // What is not sent is not refused, nor is it applied.
+  const isAsBefore = isApplyDeferred || isSuspended(observed.cluster);
   const input: StatusInput = {
     observed,
     upgrade,
@@ -79,6 +81,7 @@ export function reconcileCluster(observed: ObservedCluster, now: Date): ClusterP
     target: decision.target,
     subnet: decision.ok ? decision.subnet : undefined,
     clusterClass: decision.ok ? decision.capiCluster.spec?.topology?.classRef.name : undefined,
+    unapplied: (isAsBefore ? observed.cluster.status?.unapplied : decision.ok && decision.unapplied) || [],
     policyProblem: decision.ok ? decision.policyProblem : undefined,
     rules,
     applied:
@@ -136,6 +139,7 @@ const NOTHING_DECIDED = {
   target: undefined,
   subnet: undefined,
   clusterClass: undefined,
+  unapplied: [],
   policyProblem: undefined,
   rules: undefined,
   applied: false,
@@ -196,30 +200,17 @@ interface Rejection {
 
 const NO_REJECTION: Rejection = { problem: undefined, requeueAfterMs: undefined };
 
-/** What Cluster API rejected, immediately or after the apply. */
+/** That Cluster API rejected everything, immediately or after the apply; or the upgrade alone, which waits or is reported as a part. */
 function findRejection({ applyFailure, upgradeRejection, capi }: ObservedCluster, now: Date): Rejection {
   if (applyFailure?.kind === "rejected") {
     return { problem: composeRejection(applyFailure.message), requeueAfterMs: undefined };
   }
-  if (upgradeRejection !== undefined) {
-    const mustWait = findRejectionCause(upgradeRejection) === "rollout";
-    const problem = mustWait ? undefined : composeRejection(upgradeRejection);
-    return { problem, requeueAfterMs: RETRY_REJECTED_MS };
-  }
+  if (upgradeRejection !== undefined) return { problem: undefined, requeueAfterMs: RETRY_REJECTED_MS };
   const late = capi?.state.lateRejection;
   if (late === undefined) return NO_REJECTION;
   const remaining = REJECTION_LASTS_MS - elapsedMs(late.since, now);
   if (remaining > 0) return { problem: undefined, requeueAfterMs: remaining };
   return { problem: composeRejection(late.message), requeueAfterMs: undefined };
-}
-
-function composeRejection(text: string): Problem {
-  if (findRejectionCause(text) === "quota") {
-    const message = `A quota of the platform is exceeded: ${explainRejection(text)}. Delete what is not needed, or ask the platform's operator for more.`;
-    return { reason: "QuotaExceeded", message };
-  }
-  const message = `Cluster API rejects the cluster as specified: ${explainRejection(text)}. Change the specification, or ask the platform's operator.`;
-  return { reason: "RejectedByClusterAPI", message };
 }
 
 /**

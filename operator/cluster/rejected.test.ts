@@ -2,37 +2,48 @@ import { describe, expect, test } from "vitest";
 import { findCondition } from "../../shared/controller/conditions.ts";
 import { configMapKind } from "../../shared/kube/core-kinds.ts";
 import { aPool } from "../node-pool/testing.ts";
-import { makePool } from "../testing.ts";
+import { ALL_VARIABLES, makeClass, makePool } from "../testing.ts";
 import { aCluster } from "../testing-cluster.ts";
 import { reconcileCluster } from "./reconcile.ts";
 import { aCondition, NOW, observeBlue, secondsAgo } from "./testing.ts";
 import { conditionOf, topologyOf } from "./testing-plan.ts";
 import { reasonOf, statusAfter } from "./testing-status.ts";
 
+const TAINTS_REFUSED = { refused: new Map([["taints", "the gate is off"]] as const) };
+
 test("taints that Cluster API does not take keep their own new pool out, and nothing else", () => {
   const taint = { key: "gpu", effect: "NoSchedule" } as const;
   const tainted = makePool("gpu", { nodeTaints: [taint] });
   const running = aCluster().withPools(makePool("web"), tainted);
-  const namesOf = (fixture: typeof running) =>
-    topologyOf(fixture.plan())?.workers?.machineDeployments?.map(({ name }) => name);
-  expect(namesOf(running)).toEqual(["web", "gpu"]);
-  const refused = running.with({ taintsRejected: true });
-  expect(namesOf(refused)).toEqual(["web"]);
-  expect(conditionOf(refused.plan(), "Stalled")).toMatchObject({
+  const poolsOf = (fixture: typeof running) => topologyOf(fixture.plan())?.workers?.machineDeployments;
+  expect(poolsOf(running)?.map(({ name }) => name)).toEqual(["web", "gpu"]);
+  expect(poolsOf(running.with(TAINTS_REFUSED))?.map(({ name }) => name)).toEqual(["web"]);
+  // A pool that has its taints is not removed on account of a gate that was closed later, but Cluster API takes them no more.
+  const before = aCluster().withPools(makePool("web")).ready();
+  const closed = before.withPools(makePool("web"), tainted).reconciled().with(TAINTS_REFUSED);
+  expect(poolsOf(closed)).toMatchObject([{ name: "web" }, { name: "gpu" }]);
+  expect(poolsOf(closed)?.filter(({ taints }) => taints !== undefined)).toEqual([]);
+  const known = [expect.objectContaining({ field: "nodePools/gpu", reason: "TaintsUnavailable" })];
+  expect(closed.plan().status?.unapplied).toEqual(known);
+  expect(conditionOf(closed.plan(), "Stalled")).toMatchObject({
     status: "True",
     reason: "TaintsUnavailable",
   });
-  // A pool that has its taints is not removed on account of a gate that was closed later.
-  expect(
-    namesOf(running.reconciled().with({ taintsRejected: true }).withSpec({ version: "1.35" })),
-  ).not.toEqual(["web"]);
+  const byVariable = closed.with({
+    classes: new Map([["marina-system/standard-v1", makeClass([...ALL_VARIABLES, "nodeTaints"])]]),
+  });
+  expect(poolsOf(byVariable)?.[1]?.variables?.overrides).toContainEqual({
+    name: "nodeTaints",
+    value: [taint],
+  });
 });
 
-test("the pool that is kept out says why, and no other one", () => {
-  const problem = { reason: "TaintsUnavailable", message: "The platform cannot. Ask it." };
-  const kept = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }).withCluster({ problem });
+test("a pool of which a part is not applied says why, and is not ready where it is new", () => {
+  const unapplied = { reason: "TaintsUnavailable", message: "The platform cannot. Ask it." };
+  const kept = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] }).with({ unapplied });
   expect(kept.condition("Stalled")).toMatchObject({ status: "True", reason: "TaintsUnavailable" });
-  expect(aPool().withCluster({ problem }).condition("Stalled")).toBeUndefined();
+  expect(kept.condition("Ready")).toMatchObject({ status: "False", reason: "TaintsUnavailable" });
+  expect(kept.deleting().condition("Stalled")).toBeUndefined();
 });
 
 describe("an apply that Cluster API does not accept", () => {

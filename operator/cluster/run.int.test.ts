@@ -32,6 +32,7 @@ const TEST = { fieldManager: "test" };
 const HELD = "example.com/held";
 /** Cluster API accepts no cluster without one. */
 const controlPlaneRef = { apiGroup: "controlplane.cluster.x-k8s.io", kind: "AnyControlPlane", name: "demo" };
+const PAUSED = { paused: true, controlPlaneRef };
 
 let api: TestApi;
 beforeEach(async () => {
@@ -127,7 +128,7 @@ test("a deleted cluster waits for a Cluster API cluster that the cache does not 
   const makeCapi = (ownerReferences: OwnerReference[]) =>
     client.create(
       capiClusterKind,
-      { metadata: { namespace, name: "demo", ownerReferences }, spec: { paused: true, controlPlaneRef } },
+      { metadata: { namespace, name: "demo", ownerReferences }, spec: PAUSED },
       TEST,
     );
   const readLock = () => client.get(configMapKind, namespace, lock.metadata.name);
@@ -165,7 +166,7 @@ test("a Cluster API cluster that is made after its Cluster was deleted is garbag
       apiVersion: apiVersionOf(capiClusterKind),
       kind: "Cluster",
       metadata,
-      spec: { paused: true, controlPlaneRef },
+      spec: PAUSED,
     }),
     { ...TEST, force: true },
   );

@@ -24,7 +24,6 @@ import type { Caches, RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
-import { findRejectionCause } from "../capi/tenant-messages.ts";
 import type { TopologyWrites } from "../capi/topology.ts";
 import { isDeleting, isReleased } from "../identity/identity.ts";
 import { decideOwnership, findCapi } from "../identity/ownership.ts";
@@ -35,8 +34,8 @@ import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
 import type { ProbeResult, Prober } from "./probe.ts";
 import { findUpgradeStep, reconcileCluster } from "./reconcile.ts";
+import { keepRefused, type Refusals } from "./refusals.ts";
 import { ownClusterStatus } from "./status.ts";
-import type { TaintRefusals } from "./taint-refusals.ts";
 import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
 import { findTargetToCheck } from "./upgrade-hold.ts";
 import { needsUniqueName } from "./waits.ts";
@@ -51,7 +50,7 @@ export interface ClusterDeps {
   addOnObstacles: Pick<AddOnObstacles, "find">;
   infrastructure: InfrastructureReader;
   throttle: StatusThrottle;
-  taintRefusals: TaintRefusals;
+  refusals: Refusals;
   topologyWrites: TopologyWrites;
   upgradeChecker: Pick<UpgradeChecker, "watch" | "forget">;
   now(): Date;
@@ -62,9 +61,10 @@ export interface ClusterDeps {
 const UNSEEN_MS = 2_000;
 
 /**
- * Reconciles one cluster: observe, decide, apply. What Cluster API did not take goes into another decision: a rejected
- * version is left out, and so are rejected taints, which are sent again later; after any other failure the status alone is
- * written. When Cluster API is unavailable its error is thrown after that, for a retry with backoff.
+ * Reconciles one cluster: observe, decide, apply. What Cluster API did not take goes into another decision. It gets all in one
+ * object, and refuses all of it for one field: a refused part stays as it has it, so that the rest is applied, and is sent again
+ * later; after any other failure the status alone is written. When Cluster API is unavailable its error is thrown after that, for
+ * a retry with backoff.
  */
 export async function runCluster(
   deps: ClusterDeps,
@@ -81,7 +81,7 @@ export async function runCluster(
   const observed = observeCluster(deps.caches, deps.settings, processState, key, now);
   if (observed === undefined || isReleased(observed.cluster)) {
     deps.accessHealth.forget(key);
-    deps.taintRefusals.forget(key);
+    deps.refusals.forget(key);
     deps.tenantRecords.forget(key);
     deps.upgradeChecker.forget(key);
     const { events, requeueAfterMs } = reportWithoutCluster(findCapi(deps.caches, key).capi?.object, now);
@@ -102,16 +102,15 @@ async function runObserved(
   const infrastructure = needsInfrastructure(observed)
     ? await deps.infrastructure.read(observed.capi?.object, now, context.signal)
     : undefined;
-  const taintsRetryMs = deps.taintRefusals.findRetryMs(key, observed);
   const { checks: upgradeChecks, requeueAfterMs: checksRetryMs } = observeUpgrade(deps, key, observed);
   let current: ObservedCluster = {
     ...observed,
     infrastructure,
     upgradeChecks,
-    taintsRejected: taintsRetryMs !== undefined,
+    refused: deps.refusals.find(key, observed).refused,
   };
   let outcome = await tryApply(deps, key, current, context, now);
-  // Four times at most: each change sets another field.
+  // Each change but the last keeps another part, of which there is a number, or sets one of three fields, each once.
   while (outcome.kind === "decideAgain") {
     current = { ...current, ...outcome.change };
     outcome = await tryApply(deps, key, current, context, now);
@@ -120,7 +119,8 @@ async function runObserved(
   if (current.applyFailure?.kind === "unavailable") throw current.applyFailure.cause;
   // The cache does not show who has the name, and so not when it is free again.
   const nameRetryMs = current.nameTakenElsewhere && !observed.nameTakenElsewhere ? UNSEEN_MS : undefined;
-  return { requeueAfterMs: earliest([outcome.requeueAfterMs, taintsRetryMs, nameRetryMs, checksRetryMs]) };
+  const { retryMs } = deps.refusals.find(key, observed);
+  return { requeueAfterMs: earliest([outcome.requeueAfterMs, retryMs, nameRetryMs, checksRetryMs]) };
 }
 
 /** What came of one decision. */
@@ -133,7 +133,7 @@ type Outcome =
 
 /** What only an attempt shows. */
 type Learned = Partial<
-  Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "taintsRejected" | "nameTakenElsewhere">
+  Pick<ObservedCluster, "applyFailure" | "upgradeRejection" | "refused" | "nameTakenElsewhere">
 >;
 
 const RETRY_LATER: Outcome = { kind: "retryLater", afterMs: UNSEEN_MS };
@@ -165,8 +165,8 @@ async function tryApply(
     // The status cannot be decided on an object whose metadata has just been written: the retry does it.
     if (failed === undefined || observed.applyFailure !== undefined || plan.metadata !== undefined)
       throw error;
-    const change = findChange(observed, failed);
-    if (change.taintsRejected) deps.taintRefusals.record(key, observed);
+    const change = findChange(observed, plan, failed);
+    if (change.refused !== undefined) deps.refusals.record(key, observed, change.refused);
     if (failed.failure.kind === "rejected")
       deps.log.warn({ cluster: key, err: error }, "Cluster API rejected a change of a cluster");
     return { kind: "decideAgain", change };
@@ -174,15 +174,11 @@ async function tryApply(
 }
 
 /** What a failure changes for the next decision. */
-function findChange(observed: ObservedCluster, { failure, step }: FailedStep): Learned {
-  const { kind, message } = failure;
-  if (kind === "rejected") {
-    // All pools are one object for Cluster API: the others must not wait for one with taints.
-    if (findRejectionCause(message) === "taints" && !observed.taintsRejected) return { taintsRejected: true };
-    const isOfUpgrade = findUpgradeStep(observed, [step]) !== undefined;
-    if (isOfUpgrade && observed.upgradeRejection === undefined) return { upgradeRejection: message };
-  }
-  return { applyFailure: failure };
+function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, step }: FailedStep): Learned {
+  const sent = step.verb === "apply" ? findDesiredCapiCluster(plan) : undefined;
+  if (failure.kind !== "rejected" || sent === undefined) return { applyFailure: failure };
+  const isUpgrade = findUpgradeStep(observed, [step]) !== undefined;
+  return keepRefused(observed, { sent, isUpgrade }, failure) ?? { applyFailure: failure };
 }
 
 /** The pools that applies on this state may put into the topology: not those whose deletion it shows already. */

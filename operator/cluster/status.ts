@@ -14,14 +14,17 @@ import {
   type ClusterTransition,
   clusterConditionTypes,
 } from "../../shared/crd/cluster.ts";
-import { clipStatusMessage, EXPIRED, INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
+import {
+  clipStatusMessage,
+  clipUnapplied,
+  EXPIRED,
+  INFRASTRUCTURE_LOST,
+  type UnappliedPart,
+} from "../../shared/crd/conditions.ts";
 import { MAX_TRANSITIONS } from "../../shared/crd/fields.ts";
 import { earliest, formatTime } from "../../shared/program/time.ts";
-import { readLivePools } from "../capi/worker-pool.ts";
-import { decideProtection, findEndWaitMs, findExpiryHeld, isExpiredPool } from "../expiry/expiry.ts";
-import { displayNameOf, isSuspended } from "../identity/identity.ts";
-import { findPresentNodes } from "../identity/released-count.ts";
-import { measurePool } from "../node-pool/progress.ts";
+import { decideProtection, findEndWaitMs, findExpiryHeld } from "../expiry/expiry.ts";
+import { isSuspended } from "../identity/identity.ts";
 import {
   type ClusterPool,
   clusterCondition,
@@ -34,6 +37,7 @@ import { checkHealth } from "./health.ts";
 import { findReturn } from "./loss.ts";
 import { findInfrastructureReadMs, type RulesPlace } from "./networks.ts";
 import type { ClusterSettings, ObservedCluster } from "./observe.ts";
+import { measurePools } from "./pools.ts";
 import { decideSummary } from "./summary.ts";
 import {
   composeForeignAdmins,
@@ -60,6 +64,8 @@ export interface StatusInput {
   clusterClass: string | undefined;
   /** What an accepted cluster waits for before anything of it is made. */
   wait: Problem | undefined;
+  /** Parts that are not applied although everything else is. */
+  unapplied: readonly UnappliedPart[];
   /** Why a part of the network policy alone waits. */
   policyProblem: Problem | undefined;
   /** Undefined = no network rules were decided. */
@@ -76,7 +82,7 @@ export function composeClusterStatus(
   const { observed } = input;
   const { cluster, capi } = observed;
   const last = cluster.status;
-  const pools = measurePools(observed, now);
+  const pools = measurePools(input, now);
   const running = findRunningVersion(observed);
   const target = input.target ?? last?.targetVersion;
   const facts: Facts = {
@@ -108,6 +114,7 @@ export function composeClusterStatus(
     nodes: countNodes(pools),
     transitions: appendTransitions(last?.transitions ?? [], happened, MAX_TRANSITIONS, now),
     ...optional("message", message && clipStatusMessage(message)),
+    ...optional("unapplied", clipUnapplied(input.unapplied)),
     ...optional(
       "foreignAdmins",
       composeForeignAdmins(last?.foreignAdmins, observed.access.tenant.foreignAdmins),
@@ -183,26 +190,6 @@ function findRunningVersion({ cluster, capi }: ObservedCluster): string | undefi
   if (cluster.status?.version !== undefined || capi === undefined) return cluster.status?.version;
   const { controlPlaneVersions, controlPlaneInitialized, version } = capi.state;
   return controlPlaneVersions[0] ?? (controlPlaneInitialized ? version : undefined);
-}
-
-function measurePools(observed: ObservedCluster, now: Date): ClusterPool[] {
-  const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
-  // The cluster does not wait for a blocked pool that was never created.
-  const livePools = readLivePools(observed.capi?.object);
-  const admitted = observed.pools.filter(({ pool, blocked, capi }) => {
-    const isLeftOut = blocked || isExpiredPool(pool, livePools.get(pool.metadata.name), now);
-    return !isLeftOut || capi !== undefined;
-  });
-  return admitted.map(({ pool, capi, machines, blocked }) => {
-    const presentNodes = findPresentNodes(livePools.get(pool.metadata.name), capi?.replicas);
-    const options = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
-    return {
-      name: displayNameOf(pool),
-      objectName: pool.metadata.name,
-      deleting: pool.metadata.deletionTimestamp !== undefined,
-      progress: measurePool(pool, capi, machines, options, now),
-    };
-  });
 }
 
 function composeAddresses({ capi, cluster }: ObservedCluster) {

@@ -31,13 +31,16 @@ export function decideSummary(
   conditions: Conditions,
   degraded: Problem | undefined,
 ): ClusterCondition[] {
-  const { observed, policyProblem } = facts;
+  const { observed, policyProblem, unapplied } = facts;
   const isDeleting = observed.cluster.metadata.deletionTimestamp !== undefined;
-  const problem = facts.problem ?? (isDeleting ? findRejectedDeletion(observed.applyFailure) : undefined);
   const ready = decideReady(facts, conditions, degraded);
-  const progress = problem === undefined ? findProgress(facts, conditions, ready) : undefined;
   // A cluster that is being created is not stalled by a part that alone waits.
   const isCreated = observed.cluster.status?.firstReadyAt !== undefined;
+  const problem =
+    facts.problem ??
+    (isDeleting ? findRejectedDeletion(observed.applyFailure) : undefined) ??
+    (isCreated ? unapplied[0] : undefined);
+  const progress = problem === undefined ? findProgress(facts, conditions, ready) : undefined;
   const stalled = problem ?? (isCreated && progress === undefined ? policyProblem : undefined);
   const reconciling = decideReconciling(progress, stalled);
   if (stalled === undefined) return [ready, reconciling];

@@ -10,8 +10,8 @@ import { createTopologyWrites } from "../capi/topology.ts";
 import { settings } from "../testing.ts";
 import { createTestCaches } from "../testing-caches.ts";
 import { createProber } from "./probe.ts";
+import { createRefusals } from "./refusals.ts";
 import type { ClusterDeps } from "./run.ts";
-import { createTaintRefusals } from "./taint-refusals.ts";
 
 /** What a run for one cluster needs, whose endpoint never answers. Only the test fills the caches. */
 export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
@@ -29,7 +29,7 @@ export function makeRunDeps(client: KubeClient, now: () => Date): ClusterDeps {
     addOnObstacles: { find: () => undefined },
     infrastructure: { read: () => Promise.resolve(undefined) },
     throttle: createStatusThrottle(),
-    taintRefusals: createTaintRefusals(),
+    refusals: createRefusals(),
     topologyWrites: createTopologyWrites(),
     upgradeChecker: {
       watch: () => ({ checks: [], requeueAfterMs: undefined }),

@@ -246,7 +246,7 @@ export function observeBlue(
     access: { attempts: { kubeconfig: {}, bindings: {} }, failures: [], tenant: {} },
     applyFailure: undefined,
     upgradeRejection: undefined,
-    taintsRejected: false,
+    refused: new Map(),
     upgradeChecks: [],
     settings: {
       platformNamespace: "marina-system",

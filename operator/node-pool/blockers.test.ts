@@ -107,7 +107,6 @@ const stall = (reason: string) => ({
 const live = {
   livePool: { size: { kind: "fixed" as const, nodes: 2 }, machine: undefined, settings: undefined },
 };
-const gpu = aPool({ nodeTaints: [{ key: "gpu", effect: "NoSchedule" }] });
 
 test.each<[string, PoolFixture, string]>([
   ["whose upgrade is blocked is made", aPool().withCluster(stall("UpgradeBlocked")), "WaitingForNodes"],
@@ -133,14 +132,9 @@ test.each<[string, PoolFixture, string]>([
     "WaitingForNodes",
   ],
   [
-    "whose taints are refused is made without any",
-    aPool().withCluster(stall("TaintsUnavailable")),
-    "WaitingForNodes",
-  ],
-  [
-    "whose taints are refused waits with some",
-    gpu.withCluster(stall("TaintsUnavailable")),
-    "TaintsUnavailable",
+    "that is refused itself waits",
+    aPool().with({ unapplied: { reason: "RejectedByClusterAPI", message: "No such size. Change it." } }),
+    "RejectedByClusterAPI",
   ],
 ])("a new pool of a stalled cluster %s, and says so", (_what, pool, reason) => {
   const ready = pool.condition("Ready");

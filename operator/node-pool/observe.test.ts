@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Event } from "../../shared/kube/core-kinds.ts";
-import { makeClass } from "../testing.ts";
+import { makeClass, makePool } from "../testing.ts";
 import { aCluster, type ClusterFixture } from "../testing-cluster.ts";
-import { findMissedRemediations, observeClusterOfPool } from "./observe.ts";
+import { concernsPools, findMissedRemediations, observeClusterOfPool } from "./observe.ts";
 import { aPool, makeMachine } from "./testing.ts";
 
 function eventOf(reason: string, regarding: NonNullable<Event["regarding"]>, note = ""): Event {
@@ -39,7 +39,14 @@ const applyFailure = { kind: "rejected" as const, message: "spec: Invalid value"
 
 const rejected = aCluster().ready().withSpec(RATE_LIMIT).with({ applyFailure }).reconciled();
 
+const partly = aCluster()
+  .withPools(makePool("gpu"))
+  .ready()
+  .with({ refused: new Map([["machine gpu", "no such size"]]) })
+  .reconciled();
+
 test.each<[string, string | undefined, ClusterFixture]>([
+  ["has another pool that is refused", undefined, partly],
   ["has a rate limit that alone waits", undefined, limited],
   ["is rejected as a whole", "RejectedByClusterAPI", rejected],
 ])("the reason of Stalled of a pool that is scaled while its cluster %s is %s", (_what, reason, fixture) => {
@@ -53,4 +60,17 @@ test.each<[string, string | undefined, ClusterFixture]>([
     .with({ cluster: clusterOfPool });
   expect(pool.condition("Stalled")?.reason).toBe(reason);
   expect(pool.condition("Reconciling")?.status).toBe(reason === undefined ? "True" : "False");
+});
+
+test("a cluster concerns its pools when one of them is refused or is no more, not when another part of it is", () => {
+  const { cluster } = partly.observed;
+  const withParts = (...fields: string[]) => {
+    const unapplied = fields.map((field) => ({ field, reason: "RejectedByClusterAPI", message: "No." }));
+    return { ...cluster, status: { ...cluster.status, unapplied } };
+  };
+  const concerns = (...[previous, object]: ReturnType<typeof withParts>[]) =>
+    object !== undefined && concernsPools({ type: "updated", previous, object, initial: false });
+  expect(concerns(withParts(), withParts("nodePools/gpu"))).toBe(true);
+  expect(concerns(withParts("nodePools/gpu"), withParts("version"))).toBe(true);
+  expect(concerns(withParts("nodePools/gpu"), withParts("version", "nodePools/gpu"))).toBe(false);
 });

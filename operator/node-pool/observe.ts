@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
 import type { Cluster } from "../../shared/crd/cluster.ts";
+import { UNAPPLIED_POOL_PREFIX } from "../../shared/crd/conditions.ts";
 import { idOf } from "../../shared/crd/identity.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { findNamespaceOrganization, type Organization } from "../../shared/crd/organization.ts";
@@ -31,6 +32,8 @@ export interface ObservedPool {
   /** The id that the pool gets when it has none. */
   candidateId: string;
   cluster: ClusterOfPool | undefined;
+  /** Why its cluster does not apply it as it is specified; undefined = it does, or is itself kept from it. */
+  unapplied: Problem | undefined;
   /** Undefined = Cluster API has created nothing for this pool, or has deleted it. */
   capi: CapiPoolState | undefined;
   /** Its entry in the topology of its cluster; undefined = there is none. */
@@ -106,6 +109,7 @@ export function observePool(caches: Caches, settings: PoolSettings, key: string)
       : (findDuplicateName(caches.nodePools, pool) ?? findPoolOverQuota(caches, pool)),
     candidateId: pool.status?.id ?? createId(),
     cluster: observeClusterOfPool(caches.clusters.get(clusterKey), state),
+    unapplied: findUnapplied(caches.clusters.get(clusterKey), name),
     capi: deployment && readPool(deployment),
     livePool: readLivePools(capiCluster?.object).get(name),
     machines,
@@ -175,17 +179,28 @@ export function observeClusterOfPool(
 
 /** Whether a change of a cluster is one of what its pools read: most writes of its status are none. */
 export function concernsPools({ type, previous, object }: Change<Cluster>): boolean {
-  if (type !== "updated" || previous?.metadata.uid !== object.metadata.uid) return true;
-  return !isDeepStrictEqual(
-    observeClusterOfPool(previous, undefined),
-    observeClusterOfPool(object, undefined),
-  );
+  if (type !== "updated" || previous === undefined || previous.metadata.uid !== object.metadata.uid)
+    return true;
+  const read = (cluster: Cluster) => [
+    observeClusterOfPool(cluster, undefined),
+    cluster.status?.unapplied?.filter(({ field }) => field.startsWith(UNAPPLIED_POOL_PREFIX)) ?? [],
+  ];
+  return !isDeepStrictEqual(read(previous), read(object));
 }
 
-/** A network policy that waits alone has the message of `NetworkPolicyApplied`: pools are made and changed meanwhile. */
+function findUnapplied(cluster: Cluster | undefined, poolName: string): Problem | undefined {
+  const field = `${UNAPPLIED_POOL_PREFIX}${poolName}`;
+  return cluster?.status?.unapplied?.find((part) => part.field === field);
+}
+
+/**
+ * A network policy that waits alone has the message of `NetworkPolicyApplied`, any other part that of `status.unapplied`: pools are
+ * made and changed meanwhile.
+ */
 function findClusterProblem({ status }: Cluster): Problem | undefined {
   const stalled = findCondition(status?.conditions, "Stalled");
   const policy = findCondition(status?.conditions, "NetworkPolicyApplied");
   if (stalled?.status !== "True" || stalled.message === policy?.message) return undefined;
+  if (status?.unapplied?.some(({ message }) => message === stalled.message)) return undefined;
   return { reason: stalled.reason, message: stalled.message };
 }

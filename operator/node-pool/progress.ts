@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import { INFRASTRUCTURE_LOST, TAINTS_UNAVAILABLE } from "../../shared/crd/conditions.ts";
+import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { isAlwaysPropagated } from "../../shared/crd/node-metadata.ts";
 import type { NodePool } from "../../shared/crd/node-pool.ts";
 import { autoscalingRange, isAutoscaled } from "../../shared/crd/node-pool-rules.ts";
@@ -171,21 +171,16 @@ function determineState(
 }
 
 /** Problems of a cluster that also block changes of its pools: Cluster API gets all of it in one object. */
-const REJECTIONS = new Set([
-  "RejectedByClusterAPI",
-  "QuotaExceeded",
-  "UnsupportedByClass",
-  TAINTS_UNAVAILABLE,
-]);
+const REJECTIONS = new Set(["RejectedByClusterAPI", "QuotaExceeded", "UnsupportedByClass"]);
 
-/** The problem of the cluster that keeps this pool from its desired state; undefined = none does. */
+/** What keeps this pool from its desired state, of itself or of its cluster; undefined = nothing does. */
 export function findRejection(
-  { pool, cluster, capi, livePool }: ObservedPool,
+  { pool, cluster, unapplied, capi, livePool }: ObservedPool,
   progress: PoolProgress,
 ): Problem | undefined {
+  if (unapplied !== undefined && pool.metadata.deletionTimestamp === undefined) return unapplied;
   const problem = cluster?.problem;
   if (problem === undefined || !REJECTIONS.has(problem.reason) || cluster?.deleting) return undefined;
-  if (isOfOtherPools(problem, pool)) return undefined;
   // Cluster API has it already: the version alone was refused.
   if (livePool !== undefined && progress.state === "absent") return undefined;
   const isOpen =
@@ -199,14 +194,10 @@ export function findRejection(
 const LETS_POOLS_BE_MADE = new Set(["UpgradeBlocked", "UnknownVersion", "DowngradeRefused", "UnknownPlan"]);
 
 /** The problem of the cluster for which this pool is not in its topology yet; undefined = none keeps it out. */
-export function findClusterStall({ pool, cluster, livePool }: ObservedPool): Problem | undefined {
+export function findClusterStall({ cluster, livePool }: ObservedPool): Problem | undefined {
   const problem = cluster?.problem;
-  if (problem === undefined || livePool !== undefined || isOfOtherPools(problem, pool)) return undefined;
+  if (problem === undefined || livePool !== undefined) return undefined;
   return cluster?.version !== undefined && LETS_POOLS_BE_MADE.has(problem.reason) ? undefined : problem;
-}
-
-function isOfOtherPools({ reason }: Problem, { spec }: NodePool): boolean {
-  return reason === TAINTS_UNAVAILABLE && (spec.nodeTaints ?? []).length === 0;
 }
 
 /** The loss of the cluster, with which the pool is lost; undefined = it is there. */

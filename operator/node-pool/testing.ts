@@ -43,6 +43,7 @@ export function aPool(spec: Partial<NodePoolSpec> = {}): PoolFixture {
     blocker: undefined,
     candidateId: POOL_ID,
     cluster,
+    unapplied: undefined,
     capi: undefined,
     livePool: undefined,
     machines: [],

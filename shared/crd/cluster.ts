@@ -2,7 +2,7 @@ import { z } from "zod";
 import { defineKind, type ObjectMeta } from "../kube/kind.ts";
 import { authorizedCIDRsSchema } from "./cidr.ts";
 import { clusterNetworkSchema, clusterNetworkTransitionRule } from "./cluster-network.ts";
-import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH } from "./conditions.ts";
+import { conditionsSchema, MAX_STATUS_MESSAGE_LENGTH, unappliedSchema } from "./conditions.ts";
 import {
   deletionProtection,
   displayNameSchema,
@@ -251,6 +251,7 @@ export const clusterStatusSchema = z
     clusterClass: z.string().max(253).optional().meta({
       description: "The ClusterClass of the cluster.",
     }),
+    unapplied: unappliedSchema.optional(),
     foreignAdmins: foreignAdminsSchema.optional(),
     credentialsGeneration: integer(
       0,

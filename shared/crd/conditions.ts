@@ -150,6 +150,42 @@ export function conditionsSchema(types: readonly string[]) {
     });
 }
 
+const MAX_UNAPPLIED_PARTS = 128;
+
+/** What in `field` of a part begins with when a node pool is not as specified; the name of its object follows. */
+export const UNAPPLIED_POOL_PREFIX = "nodePools/";
+
+const unappliedPartSchema = z
+  .object({
+    field: z.string().min(1).max(128).meta({
+      description:
+        "The setting, by its path in the specification, or nodePools/ and the name of the object of a node pool.",
+    }),
+    reason: reason("Why it is not applied, in one CamelCase word, for programs."),
+    message: z
+      .string()
+      .max(MAX_STATUS_MESSAGE_LENGTH)
+      .meta({ description: "Why it is not applied, with the next step, in a sentence for people." }),
+  })
+  .meta({ description: "A part of the specification that is not applied." });
+
+/** Parts of a specification that are not applied while all others are. */
+export const unappliedSchema = z.array(unappliedPartSchema).max(MAX_UNAPPLIED_PARTS).meta({
+  description:
+    "Parts of the specification, node pools included, that are not applied while everything else is: each stays as it was before, and a new node pool is not created. Absent: there are none.",
+  "x-kubernetes-list-type": "atomic",
+});
+
+export type UnappliedPart = z.output<typeof unappliedPartSchema>;
+
+/** The parts as a status holds them, of which there may be as many as fit; undefined = none. */
+export function clipUnapplied(parts: readonly UnappliedPart[]): UnappliedPart[] | undefined {
+  if (parts.length === 0) return undefined;
+  return parts
+    .slice(0, MAX_UNAPPLIED_PARTS)
+    .map((part) => ({ ...part, message: clipStatusMessage(part.message) }));
+}
+
 /** Shortens a text to the maximum length of a condition's message, so that a long error never blocks a status write. */
 export function clipConditionMessage(message: string): string {
   return clip(message, MAX_CONDITION_MESSAGE_LENGTH);

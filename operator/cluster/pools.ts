@@ -1,0 +1,118 @@
+import {
+  TAINTS_UNAVAILABLE,
+  UNAPPLIED_POOL_PREFIX,
+  type UnappliedPart,
+} from "../../shared/crd/conditions.ts";
+import type { ClassCapabilities } from "../capi/cluster-class.ts";
+import { type DesiredPool, readLivePools } from "../capi/worker-pool.ts";
+import { isExpiredPool } from "../expiry/expiry.ts";
+import { displayNameOf, isAdopted } from "../identity/identity.ts";
+import { findPresentNodes } from "../identity/released-count.ts";
+import { composeDesiredPool, limitGrowth } from "../node-pool/children.ts";
+import { measurePool } from "../node-pool/progress.ts";
+import type { ClusterPool, Facts } from "./conditions.ts";
+import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
+import { findPoolRemovalWait } from "./waits.ts";
+
+/** The pools of a cluster in its topology, and those of them that are not as specified there, or not there at all. */
+export interface PoolChoice {
+  pools: DesiredPool[];
+  unapplied: UnappliedPart[];
+}
+
+/**
+ * Every pool as specified; one that is blocked keeps the size and the machine that Cluster API has, or is left out. Of one that
+ * Cluster API refuses the refused part is as it has it, and a new one is left out.
+ */
+export function choosePools(
+  observed: ObservedCluster,
+  { variables }: Pick<ClassCapabilities, "variables">,
+  now: Date,
+): PoolChoice {
+  const { capi, settings, refused } = observed;
+  const livePools = readLivePools(capi?.object);
+  // Where the class sets taints by its own variable, the gate says nothing.
+  const areTaintsRefused = refused.has("taints") && !variables.has("nodeTaints");
+  const choice: PoolChoice = { pools: [], unapplied: [] };
+  for (const one of observed.pools.filter((each) => isDesired(observed, each, now))) {
+    const { pool, capi: deployment, blocked, machines } = one;
+    const { name } = pool.metadata;
+    const live = livePools.get(name);
+    const lacksTaints = areTaintsRefused && (pool.spec.nodeTaints ?? []).length > 0;
+    const isMachineRefused = refused.has(`machine ${name}`);
+    const problem = findProblem(observed, one, lacksTaints);
+    if (problem !== undefined)
+      choice.unapplied.push({ field: `${UNAPPLIED_POOL_PREFIX}${name}`, ...problem });
+    const isKept = blocked || isExpiredPool(pool, live, now);
+    if (live === undefined && (isKept || problem !== undefined)) continue;
+    const presentNodes = findPresentNodes(live, deployment?.replicas);
+    const specified = composeDesiredPool(pool, settings.poolDefaults, presentNodes);
+    const desired = {
+      ...specified,
+      ...(lacksTaints && { taints: [] }),
+      ...((isKept || isMachineRefused) && live?.machine && { machine: live.machine }),
+    };
+    choice.pools.push(
+      isKept && live !== undefined ? { ...desired, size: live.size } : limitGrowth(desired, machines),
+    );
+  }
+  return choice;
+}
+
+/** A pool is in the topology once it has our finalizer, until its deletion can be passed on; a copy never is. */
+function isDesired(observed: ObservedCluster, one: ObservedClusterPool, now: Date): boolean {
+  const { metadata } = one.pool;
+  const mustStay =
+    metadata.deletionTimestamp === undefined || findPoolRemovalWait(observed, one, now) !== undefined;
+  return mustStay && isAdopted(one) && !one.capiDeleting && one.olderDuplicate === undefined;
+}
+
+/** Why a pool is not as specified in the topology although it may be. Without its taints a new one would take Pods that it is not meant for. */
+function findProblem(
+  { refused, capi }: ObservedCluster,
+  { pool }: ObservedClusterPool,
+  lacksTaints: boolean,
+): Pick<UnappliedPart, "reason" | "message"> | undefined {
+  const { name } = pool.metadata;
+  const shown = displayNameOf(pool);
+  const why = refused.get(`pool ${name}`) ?? refused.get(`machine ${name}`);
+  if (why !== undefined) {
+    const message = `Cluster API rejects the node pool ${shown} as specified: ${why}. Change it, or ask the platform's operator.`;
+    return { reason: "RejectedByClusterAPI", message };
+  }
+  if (!lacksTaints) return undefined;
+  const effect = capi?.state.poolNames.includes(name)
+    ? `new nodes of the node pool ${shown} have none`
+    : `the node pool ${shown} is not created`;
+  const message = `The platform cannot set taints of nodes, so ${effect}. Create it again without taints, or ask the platform's operator to enable them in Cluster API (MachineTaintPropagation).`;
+  return { reason: TAINTS_UNAVAILABLE, message };
+}
+
+/** How far each pool is; one of which a part is not applied counts as it is. */
+export function measurePools(
+  { observed, unapplied }: Pick<Facts, "observed" | "unapplied">,
+  now: Date,
+): ClusterPool[] {
+  const { nodeDegradedAfterSeconds, poolDefaults } = observed.settings;
+  // The cluster does not wait for a blocked pool that was never created.
+  const livePools = readLivePools(observed.capi?.object);
+  const refused = new Set(unapplied.map(({ field }) => field));
+  const found = observed.pools.map((one) => ({
+    ...one,
+    blocked: one.blocked || refused.has(`${UNAPPLIED_POOL_PREFIX}${one.pool.metadata.name}`),
+  }));
+  const admitted = found.filter(({ pool, blocked, capi }) => {
+    const isLeftOut = blocked || isExpiredPool(pool, livePools.get(pool.metadata.name), now);
+    return !isLeftOut || capi !== undefined;
+  });
+  return admitted.map(({ pool, capi, machines, blocked }) => {
+    const presentNodes = findPresentNodes(livePools.get(pool.metadata.name), capi?.replicas);
+    const options = { nodeDegradedAfterSeconds, poolDefaults, presentNodes, blocked };
+    return {
+      name: displayNameOf(pool),
+      objectName: pool.metadata.name,
+      deleting: pool.metadata.deletionTimestamp !== undefined,
+      progress: measurePool(pool, capi, machines, options, now),
+    };
+  });
+}

@@ -1,0 +1,274 @@
+import { hashOf } from "../../shared/controller/applied.ts";
+import type { Problem } from "../../shared/controller/conditions.ts";
+import type { UnappliedPart } from "../../shared/crd/conditions.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
+import type { CapiCluster, CapiPool, CapiTopology, CapiVariable } from "../capi/kinds.ts";
+import { explainCause, explainRejection, findRejectionCause } from "../capi/tenant-messages.ts";
+import {
+  type ApplyFailure,
+  NOTHING_REFUSED,
+  type ObservedCluster,
+  type Refused,
+  type RefusedPart,
+} from "./observe.ts";
+
+const POOLS = /^spec\.topology\.workers\.machineDeployments\[([^\]]+)\](.*)$/;
+const VARIABLE = /^spec\.topology\.variables\[([a-z][^\]]*)\]/i;
+const MACHINE = ".variables.overrides[machine]";
+
+/**
+ * What a refusal of Cluster API is about, and is not known to be refused: by the fields that it names. Of a cluster that is
+ * not made yet a pool alone can be left out. Empty = nothing can be left out on its account.
+ */
+function findRefusedParts(
+  { sent, live, refused }: { sent: CapiCluster; live: CapiCluster | undefined; refused: Refused },
+  { message, cause }: { message: string; cause?: unknown },
+): Refused {
+  if (findRejectionCause(message) === "taints")
+    return refused.has("taints") ? NOTHING_REFUSED : new Map([["taints", explainRejection(message)]]);
+  const found = new Map<RefusedPart, string>();
+  for (const { field = "", message: why = "" } of listCauses(cause)) {
+    const part = listParts(field, sent.spec?.topology, live?.spec?.topology).find((one) => !refused.has(one));
+    if (part !== undefined && !found.has(part)) found.set(part, explainCause(field, why));
+  }
+  return found;
+}
+
+function listCauses(cause: unknown) {
+  return (cause instanceof KubeError && cause.details?.causes) || [];
+}
+
+/** The parts that a field belongs to, the smallest first; those that are as Cluster API has them already are none. */
+function listParts(
+  field: string,
+  sent: CapiTopology | undefined,
+  live: CapiTopology | undefined,
+): RefusedPart[] {
+  const [, key = "", path = ""] = POOLS.exec(field) ?? [];
+  const pools = sent?.workers?.machineDeployments ?? [];
+  // Cluster API names a pool, a schema the place in its list.
+  const pool = pools.find(({ name }) => name === key) ?? pools[Number(key)];
+  if (key !== "" && pool !== undefined) {
+    const known = findNamed(live?.workers?.machineDeployments, pool.name);
+    const isSameMachine = known !== undefined && isSame(machineOf(known), machineOf(pool));
+    return [
+      ...(path.startsWith(MACHINE) && !isSameMachine ? ([`machine ${pool.name}`] as const) : []),
+      ...(known === undefined || !isSame(known, pool) ? ([`pool ${pool.name}`] as const) : []),
+    ];
+  }
+  if (live === undefined) return [];
+  const [, variable] = VARIABLE.exec(field) ?? [];
+  if (variable !== undefined)
+    return isSame(findNamed(live.variables, variable), findNamed(sent?.variables, variable))
+      ? []
+      : [`variable ${variable}`];
+  const isChanged = !isSame(live.controlPlane, sent?.controlPlane);
+  return field.startsWith("spec.topology.controlPlane") && isChanged ? ["control plane"] : [];
+}
+
+function machineOf({ variables }: CapiPool): unknown {
+  return findNamed(variables?.overrides, "machine")?.value;
+}
+
+function findNamed<T extends { name: string }>(list: readonly T[] | undefined, name: string): T | undefined {
+  return list?.find((one) => one.name === name);
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return hashOf({ value: left }) === hashOf({ value: right });
+}
+
+/**
+ * The object to apply, with each refused part as Cluster API has it. Where that part cannot be told, everything is as it is
+ * there but the list of networks that may reach the API endpoint, and the pools that are deleted: neither waits for anything.
+ */
+export function retainRefused(
+  desired: CapiCluster,
+  live: CapiCluster | undefined,
+  refused: Refused,
+): CapiCluster {
+  const wanted = desired.spec?.topology;
+  const current = live?.spec?.topology;
+  if (refused.size === 0 || wanted === undefined || live === undefined || current === undefined)
+    return desired;
+  const isRest = refused.has("rest");
+  const list = findNamed(wanted.variables, "authorizedCIDRs");
+  const variables = isRest ? replaceNamed(current.variables, "authorizedCIDRs", list) : wanted.variables;
+  const kept = [...refused.keys()].flatMap((part) => /^variable (.*)$/.exec(part)?.[1] ?? []);
+  const retained = kept.reduce<readonly CapiVariable[]>(
+    (all, name) => replaceNamed(all, name, findNamed(current.variables, name)),
+    variables ?? [],
+  );
+  const machineDeployments = retainPools(wanted, current, refused);
+  // Cluster API rejects empty lists.
+  const { variables: _, workers: __, ...others } = isRest ? current : wanted;
+  const topology: CapiTopology = {
+    ...others,
+    ...(refused.has("control plane") && current.controlPlane && { controlPlane: current.controlPlane }),
+    ...(retained.length > 0 && { variables: [...retained] }),
+    ...(machineDeployments.length > 0 && { workers: { machineDeployments } }),
+  };
+  const { clusterNetwork } = (isRest ? live : desired).spec ?? {};
+  return {
+    ...desired,
+    metadata: isRest ? withLabelsOf(desired, live) : desired.metadata,
+    spec: { ...(clusterNetwork && { clusterNetwork }), topology },
+  };
+}
+
+function retainPools(wanted: CapiTopology, current: CapiTopology, refused: Refused): CapiPool[] {
+  const pools = wanted.workers?.machineDeployments ?? [];
+  return pools.flatMap((pool) => {
+    const isRefused = refused.has("rest") || refused.has(`pool ${pool.name}`);
+    return isRefused ? (findNamed(current.workers?.machineDeployments, pool.name) ?? []) : pool;
+  });
+}
+
+function withLabelsOf(desired: CapiCluster, { metadata: { labels = {} } }: CapiCluster) {
+  const names = Object.keys(desired.metadata.labels ?? {}).filter((name) => Object.hasOwn(labels, name));
+  return { ...desired.metadata, labels: Object.fromEntries(names.map((name) => [name, labels[name] ?? ""])) };
+}
+
+function replaceNamed<T extends { name: string }>(
+  list: readonly T[] = [],
+  name: string,
+  value: T | undefined,
+): T[] {
+  const others = list.filter((one) => one.name !== name);
+  return value === undefined ? others : [...others, value];
+}
+
+/** That Cluster API rejects the cluster for this reason, its own text, with the next step. */
+export function composeRejection(text: string): Problem {
+  if (findRejectionCause(text) === "quota") {
+    const message = `A quota of the platform is exceeded: ${explainRejection(text)}. Delete what is not needed, or ask the platform's operator for more.`;
+    return { reason: "QuotaExceeded", message };
+  }
+  const message = `Cluster API rejects the cluster as specified: ${explainRejection(text)}. Change the specification, or ask the platform's operator.`;
+  return { reason: "RejectedByClusterAPI", message };
+}
+
+/** What is said of refused parts but the pools, which say it themselves: of network rules where they are reported, too. */
+export function describeRefused({
+  refused,
+  upgradeRejection: upgrade,
+}: Pick<ObservedCluster, "refused" | "upgradeRejection">): {
+  problem: Problem | undefined;
+  policyProblem: Problem | undefined;
+  unapplied: UnappliedPart[];
+} {
+  // While a rollout goes on, the next version waits for its end.
+  const isUpgradeRefused = upgrade !== undefined && findRejectionCause(upgrade) !== "rollout";
+  const unapplied: UnappliedPart[] = isUpgradeRefused
+    ? [{ field: "version", ...composeRejection(upgrade) }]
+    : [];
+  let policyProblem: Problem | undefined;
+  for (const [part, why] of refused) {
+    const [, variable] = /^variable (.*)$/.exec(part) ?? [];
+    const rule = RULES.find((name) => name === variable);
+    const field = rule === undefined ? variable : `network.${rule}`;
+    const name = part === "control plane" ? "controlPlaneReplicas" : field;
+    if (name === undefined) continue;
+    const message = `Cluster API rejects spec.${name}: ${why}. Change it, or ask the platform's operator.`;
+    const problem = { reason: "RejectedByClusterAPI", message };
+    if (rule === undefined) unapplied.push({ field: name, ...problem });
+    else policyProblem ??= problem;
+  }
+  const rest = refused.get("rest");
+  return { problem: rest === undefined ? undefined : composeRejection(rest), policyProblem, unapplied };
+}
+
+const RULES = ["authorizedCIDRs", "apiServerRateLimit"] as const;
+
+/**
+ * What the next decision has to know after a refusal, so that more is kept as Cluster API has it: the parts that it names; else the
+ * version, and with it the class, for which alone other parts may have been refused; else all but what takes away (see
+ * retainRefused). Undefined = nothing is left to keep.
+ */
+export function keepRefused(
+  { refused, capi, upgradeRejection }: Pick<ObservedCluster, "refused" | "capi" | "upgradeRejection">,
+  { sent, isUpgrade }: { sent: CapiCluster; isUpgrade: boolean },
+  failure: ApplyFailure,
+): Pick<ObservedCluster, "refused" | "upgradeRejection"> | undefined {
+  const added = findRefusedParts({ sent, live: capi?.object, refused }, failure);
+  if (added.size > 0) return { refused: new Map([...refused, ...added]), upgradeRejection };
+  if (isUpgrade && upgradeRejection === undefined) {
+    const kept = [...refused].filter(([part]) => part === "taints");
+    return { refused: new Map(kept), upgradeRejection: failure.message };
+  }
+  if (capi === undefined || refused.has("rest")) return undefined;
+  return { refused: new Map([...refused, ["rest", failure.message]]), upgradeRejection };
+}
+
+/** Cluster API does not show which gates it has: the taints that it refused are tried again after this time. */
+const TAINTS_AGAIN_AFTER_MS = 600_000;
+/** Any other refused part: its cause may have ended unnoticed. */
+const AGAIN_AFTER_MS = 60_000;
+
+/**
+ * Keeps what Cluster API refused of each cluster, so that it is not sent with each reconcile: until the specification changes,
+ * of taints what they depend on, and for a time. After a restart each is tried once.
+ */
+export interface Refusals {
+  record(key: string, observed: ObservedCluster, refused: Refused): void;
+  /** What is not to be sent, and in how many ms the first of it is tried again; undefined = nothing is refused. */
+  find(key: string, observed: ObservedCluster): { refused: Refused; retryMs: number | undefined };
+  forget(key: string): void;
+}
+
+interface Refusal {
+  why: string;
+  basis: string;
+  untilMs: number;
+}
+
+export function createRefusals(nowMs: () => number = () => performance.now()): Refusals {
+  const clusters = new Map<string, ReadonlyMap<RefusedPart, Refusal>>();
+  return {
+    record(key, observed, refused) {
+      const known = [...(clusters.get(key) ?? [])].filter(([part]) => refused.has(part));
+      const added = [...refused].filter(([part]) => !known.some(([one]) => one === part));
+      const entries = added.map(([part, why]): [RefusedPart, Refusal] => {
+        const untilMs = nowMs() + (part === "taints" ? TAINTS_AGAIN_AFTER_MS : AGAIN_AFTER_MS);
+        return [part, { why, basis: basisOf(part, observed), untilMs }];
+      });
+      clusters.set(key, new Map([...known, ...entries]));
+    },
+    find(key, observed) {
+      const all = [...(clusters.get(key) ?? [])];
+      const valid = all.filter(
+        ([part, { basis, untilMs }]) => untilMs > nowMs() && basis === basisOf(part, observed),
+      );
+      if (valid.length === 0) {
+        clusters.delete(key);
+        return { refused: NOTHING_REFUSED, retryMs: undefined };
+      }
+      clusters.set(key, new Map(valid));
+      return {
+        refused: new Map(valid.map(([part, { why }]) => [part, why])),
+        retryMs: Math.min(...valid.map(([, { untilMs }]) => untilMs)) - nowMs(),
+      };
+    },
+    forget(key) {
+      clusters.delete(key);
+    },
+  };
+}
+
+/** What a refusal depends on. */
+function basisOf(part: RefusedPart, { cluster, pools, classes }: ObservedCluster): string {
+  if (part !== "taints") {
+    const { uid, generation } = cluster.metadata;
+    const objects = pools.map(({ pool: { metadata } }) => [
+      metadata.uid,
+      metadata.generation,
+      metadata.deletionTimestamp,
+    ]);
+    return hashOf({ cluster: [uid, generation], pools: objects });
+  }
+  const tainted = pools.filter(({ pool }) => (pool.spec.nodeTaints ?? []).length > 0);
+  return hashOf({
+    pools: tainted.map(({ pool: { metadata, spec } }) => [metadata.uid, spec.nodeTaints]),
+    classes: [...classes].flatMap(([name, { variables }]) => (variables.has("nodeTaints") ? [name] : [])),
+  });
+}
