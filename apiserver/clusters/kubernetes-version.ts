@@ -90,7 +90,8 @@ export function findInstalling(object: ProjectedCluster["object"]): string | und
 
 function hasWrongVersion({ status }: ProjectedCluster["object"]): boolean {
   const stalled = status?.conditions?.find(({ type }) => type === "Stalled");
-  return stalled?.status === "True" && WRONG_VERSION_REASONS.includes(stalled.reason);
+  const isHeld = status?.unapplied?.some(({ field }) => field === "version") === true;
+  return isHeld || (stalled?.status === "True" && WRONG_VERSION_REASONS.includes(stalled.reason));
 }
 
 /** The versions that a cluster which runs `current` can be upgraded to, the newest first. */

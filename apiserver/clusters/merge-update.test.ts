@@ -131,6 +131,19 @@ describe("the advice of a cluster that waits for another version is accepted", (
       running("DowngradeRefused"),
       { version: "1.34.2" },
     ],
+    [
+      "what runs where the version alone is not applied",
+      "1.34.2",
+      {
+        spec: { version: "1.35.1", publicEndpoint: true },
+        status: {
+          phase: "Ready",
+          version: "1.34.2",
+          unapplied: [{ field: "version", reason: "UnsupportedByClass", message: "No." }],
+        },
+      },
+      { version: "1.34.2" },
+    ],
     ["but no unknown version", "1.98.0", stalled("UnknownVersion"), ["k8s_version/invalid_enum"]],
     ["but no two steps", "1.36.0", running("UnknownVersion"), ["k8s_version/not_incremental"]],
   ])("%s", (_, k8s_version, change, expected) => {

@@ -38,7 +38,7 @@ import {
 } from "./schema.ts";
 import { createTenantReader, readerFor, type TenantReader } from "./tenant-reader.ts";
 import { checkUpgrade, presentChecks } from "./upgrade/enforce.ts";
-import { addUpgradeRoutes } from "./upgrade/routes.ts";
+import { addUpgradeRoutes, type PlatformReaders } from "./upgrade/routes.ts";
 import { addCatalogueRoutes } from "./versions/routes.ts";
 import { changeCluster, deleteCluster } from "./write.ts";
 
@@ -53,12 +53,13 @@ const DRY_RUN = {
 /** Operations on clusters. */
 export function addClusterRoutes(router: Router, deps: Deps): void {
   const catalogue = createCatalogueReader(deps);
-  addCreate(router, deps, catalogue, createCapabilitiesReader(deps));
+  const capabilities = createCapabilitiesReader(deps);
+  addCreate(router, deps, catalogue, capabilities);
   addReads(router, deps, catalogue);
   const tenants = createTenantReader(deps);
-  addUpdate(router, deps, catalogue, tenants);
+  addUpdate(router, deps, { catalogue, capabilities }, tenants);
   addDelete(router, deps, catalogue, tenants);
-  addUpgradeRoutes(router, deps, catalogue, tenants);
+  addUpgradeRoutes(router, deps, { catalogue, capabilities }, tenants);
   addCredentialsRoutes(router, deps, catalogue);
   addCatalogueRoutes(router, catalogue);
   addAdminClusterRoutes(router, deps, catalogue);
@@ -184,7 +185,12 @@ function addReads(router: Router, deps: Deps, catalogue: CatalogueReader): void 
   );
 }
 
-function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenants: TenantReader): void {
+function addUpdate(
+  router: Router,
+  deps: Deps,
+  { catalogue, capabilities }: PlatformReaders,
+  tenants: TenantReader,
+): void {
   addRoute(
     router,
     {
@@ -229,6 +235,7 @@ function addUpdate(router: Router, deps: Deps, catalogue: CatalogueReader, tenan
         dryRun: query.dry_run,
         merge,
         upgrade,
+        classes: await capabilities.readKnown(),
         requirePermissions(patch, current) {
           const { version, ...settings } = patch;
           if (Object.keys(settings).length > 0) requirePermission("clusters:update");

@@ -1,6 +1,7 @@
 import { findCondition } from "../../shared/controller/conditions.ts";
 import type { ClusterSpec } from "../../shared/crd/cluster.ts";
 import { compareKubernetesVersions, parseKubernetesVersion } from "../../shared/crd/kubernetes-version.ts";
+import type { PlanCapabilities } from "../../shared/crd/published-config.ts";
 import { toRestWords } from "../../shared/crd/rest-words.ts";
 import { composeForce, findForceReason, isEnforced } from "../../shared/crd/upgrade-checks.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type UpgradeCheck,
 } from "../../shared/tenant/upgrade/upgrade-check.ts";
 import { ApiError, type ErrorDetail, invalidField } from "../http/errors.ts";
+import { refuseCidrs, refuseUnsupported } from "../resources/platform-config.ts";
 import type { ProjectedCluster } from "../resources/project/index.ts";
 import { withoutPrefix } from "./kubernetes-version.ts";
 import type { ClusterPatch } from "./merge-update.ts";
@@ -90,6 +92,38 @@ function findBlocked(
       message: describeCheck(check),
     })),
   };
+}
+
+/** Reasons for which the network policy of a cluster waits for its class or the platform: it uses nothing of it. */
+const POLICY_WAITS: readonly string[] = ["UnsupportedByClass", "AuthorizedCIDRsUnavailable"];
+
+/**
+ * What a cluster uses and the class that new clusters with its plan get is known not to have: an upgrade brings that class where it
+ * is another one. Empty = nothing.
+ */
+export function refuseLackingClass(
+  { object: { spec, status } }: Pick<ProjectedCluster, "object">,
+  capabilities: PlanCapabilities | undefined,
+  field: RequestedUpgrade["field"],
+): ErrorDetail[] {
+  const next = capabilities?.class;
+  if (typeof next !== "string" || status?.clusterClass === undefined || status.clusterClass === next)
+    return [];
+  const policy = findCondition(status.conditions, "NetworkPolicyApplied");
+  const waits = policy?.status === "False" && POLICY_WAITS.includes(policy.reason);
+  const { authorizedCIDRs = [], apiServerRateLimit } = (waits ? undefined : spec.network) ?? {};
+  const lacks = [
+    ...(authorizedCIDRs.length > 0 ? refuseCidrs(authorizedCIDRs, capabilities) : []),
+    ...(apiServerRateLimit === undefined
+      ? []
+      : refuseUnsupported("api_server_rate_limit", capabilities?.apiServerRateLimit)),
+    ...(spec.publicEndpoint ? [] : refuseUnsupported("public_endpoint", capabilities?.privateEndpoint)),
+  ];
+  return lacks.map((lack) => ({
+    field,
+    code: "unsupported",
+    message: `would bring the cluster class ${next}, with which ${lack.field} ${lack.message}`,
+  }));
 }
 
 /** Throws 409 upgrade_blocked, and 409 conflict for a version whose checks were not read. */

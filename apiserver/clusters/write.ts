@@ -1,4 +1,5 @@
 import { type Cluster, clusterKind } from "../../shared/crd/cluster.ts";
+import type { ClassCapabilitiesByPlan } from "../../shared/crd/published-config.ts";
 import { CLUSTER_AMOUNTS, NO_AMOUNTS } from "../../shared/crd/quota.ts";
 import { CLUSTER_WIRE_NAMES } from "../../shared/crd/rest-words.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
@@ -18,6 +19,7 @@ import {
   toRemainingPools,
 } from "../node-pools/index.ts";
 import { assessQuota } from "../quotas/index.ts";
+import { findPlanCapabilities } from "../resources/platform-config.ts";
 import {
   listAllNodePools,
   type ProjectedCluster,
@@ -43,6 +45,7 @@ import {
   decideForce,
   findBlockWarnings,
   findNewVersion,
+  refuseLackingClass,
   requireUnblocked,
 } from "./upgrade-decision.ts";
 
@@ -60,6 +63,8 @@ interface ClusterChange {
   requirePermissions?: (patch: ClusterPatch, current: ProjectedCluster) => void;
   /** What the body says of an upgrade; undefined = it can be none. */
   upgrade?: CheckedUpgrade;
+  /** What the classes of new clusters are known to have; an upgrade brings the one of its plan. */
+  classes?: ClassCapabilitiesByPlan;
 }
 
 /**
@@ -70,7 +75,7 @@ export async function changeCluster(
   deps: Deps,
   caller: Caller,
   cluster: ProjectedCluster,
-  { action, preconditions, dryRun = false, merge, requirePermissions, upgrade }: ClusterChange,
+  { action, preconditions, dryRun = false, merge, requirePermissions, upgrade, classes = {} }: ClusterChange,
 ): Promise<ClusterResult & { newVersion: string | undefined }> {
   const clusters = clustersOf(cluster.orgId);
   let newVersion: string | undefined;
@@ -83,6 +88,11 @@ export async function changeCluster(
       requirePermissions?.(patch, current);
       newVersion = findNewVersion(current, patch.version);
       const { spec, metadata } = current.object;
+      if (newVersion !== undefined && upgrade !== undefined) {
+        const capabilities = findPlanCapabilities(classes, spec.plan);
+        const [lack, ...others] = refuseLackingClass(current, capabilities, upgrade.field);
+        if (lack !== undefined) throw validationFailed([lack, ...others]);
+      }
       const { expiresAt = spec.expiresAt, ...settings } = patch;
       const desired = { ...spec, ...settings, expiresAt: expiresAt ?? undefined };
       const warnings = findBlockWarnings(desired, newVersion, upgrade);

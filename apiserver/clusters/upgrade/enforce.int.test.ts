@@ -37,8 +37,8 @@ const BLOCKING: UpgradeCheck = {
 };
 
 /** A running cluster that enforces its checks, of which no API server can be read. */
-async function createEnforcing(name: string) {
-  const body = { name, k8s_version: "1.34", upgrade_checks: "enforce" };
+async function createEnforcing(name: string, wish: object = {}) {
+  const body = { name, k8s_version: "1.34", upgrade_checks: "enforce", ...wish };
   const created = await api.request("POST", clusters, { body });
   expect([created.status, created.body.upgrade_checks]).toEqual([202, "enforce"]);
   const path = `${clusters}/${created.body.id}`;
@@ -127,4 +127,25 @@ test("by kubectl an upgrade of an enforcing cluster begins when nothing is found
   await api.deps.kube.mergePatch(clusterKind, namespace, name, patch, { fieldManager: "kubectl" });
   await waitFor("the upgrade to begin", async () => (await read()).status?.targetVersion === "1.35.1");
   expect(findCondition((await read()).status?.conditions, "UpgradeBlocked")).toBeUndefined();
+});
+
+test("an upgrade that would bring a class without what the cluster uses is refused, dry runs included, and nothing is written", async () => {
+  const { id, read } = await createEnforcing("Restricted", { authorized_cidrs: ["203.0.113.0/24"] });
+  const known = await requireCluster(api.deps.db, orgId, id);
+  const classes = { default: { class: "another", authorizedCIDRs: { no: "It has none." } } };
+  const upgrade = (dryRun: boolean) =>
+    changeCluster(api.deps, asAuthorized(author), known, {
+      action: "cluster.upgrade",
+      preconditions: undefined,
+      dryRun,
+      merge: () => ({ outcome: "patch", patch: { version: "1.35.1" } }),
+      upgrade: { field: "target_version", target: "1.35", force: FORCE, version: "1.35.1", checks: [] },
+      classes,
+    });
+  for (const dryRun of [true, false])
+    await expect(upgrade(dryRun)).rejects.toMatchObject({
+      code: "validation_failed",
+      details: [{ field: "target_version", code: "unsupported" }],
+    });
+  expect((await read()).spec.version).toBe("1.34.2");
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ANNOTATION_UPGRADE_FORCE } from "../../../shared/crd/names.ts";
+import type { PlanCapabilities } from "../../../shared/crd/published-config.ts";
 import type { UpgradeCheck } from "../../../shared/tenant/upgrade/upgrade-check.ts";
 import type { Permission } from "../../http/authorization/permissions.ts";
 import type { ProjectedCluster } from "../../resources/project/index.ts";
@@ -8,6 +9,7 @@ import {
   type CheckedUpgrade,
   decideForce,
   findBlockWarnings,
+  refuseLackingClass,
   requireUnblocked,
 } from "../upgrade-decision.ts";
 import { checkUpgrade, presentChecks } from "./enforce.ts";
@@ -175,5 +177,56 @@ describe("a force", () => {
         details: [expect.objectContaining({ field: "force", code: "not_incremental" })],
       }),
     );
+  });
+});
+
+describe("an upgrade that brings another cluster class", () => {
+  const no = (what: string) => ({ no: `The class does not support ${what}.` });
+  const lacking: PlanCapabilities = {
+    class: "standard-v2",
+    authorizedCIDRs: no("authorized CIDRs"),
+    apiServerRateLimit: no("a rate limit"),
+    privateEndpoint: no("a private endpoint"),
+  };
+  const using = {
+    publicEndpoint: false,
+    network: {
+      authorizedCIDRs: ["203.0.113.0/24", "198.51.100.0/24"],
+      apiServerRateLimit: { maxConnectionsPerSecond: 5, burst: 10 },
+    },
+  };
+  const running = (spec: object, status: object = {}) =>
+    cluster({ spec: { ...SPEC, ...spec }, status: { clusterClass: "standard-v1", ...status } });
+  const waiting = { type: "NetworkPolicyApplied", status: "False", reason: "UnsupportedByClass" };
+
+  test("is refused at the version for each that it uses and the class lacks", () => {
+    const refused = refuseLackingClass(running(using), lacking, "k8s_version");
+    expect(refused.map(({ field, code }) => [field, code])).toEqual(
+      Array.from({ length: 3 }, () => ["k8s_version", "unsupported"]),
+    );
+    expect(refused.map(({ message }) => message)).toEqual(
+      ["authorized_cidrs", "api_server_rate_limit", "public_endpoint"].map((field) =>
+        expect.stringContaining(`would bring the cluster class standard-v2, with which ${field} is not`),
+      ),
+    );
+    const short = { class: "standard-v2", maxAuthorizedCIDRs: 1 };
+    expect(refuseLackingClass(running(using), short, "target_version")).toMatchObject([
+      { field: "target_version", message: expect.stringContaining("1 or fewer different blocks") },
+    ]);
+  });
+
+  test.each<[string, ProjectedCluster, PlanCapabilities | undefined]>([
+    ["uses nothing of it", running({}), lacking],
+    ["has that class already", running(using, { clusterClass: "standard-v2" }), lacking],
+    ["was not made", running(using, { clusterClass: undefined }), lacking],
+    [
+      "has not in force what it lacks",
+      running({ network: using.network }, { conditions: [waiting] }),
+      lacking,
+    ],
+    ["is of a plan of which nothing is known", running(using), undefined],
+    ["is of a plan without a class", running(using), { class: no("the plan") }],
+  ])("of a cluster that %s is accepted", (_, current, capabilities) => {
+    expect(refuseLackingClass(current, capabilities, "k8s_version")).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import { objectTag, readPreconditions } from "../../http/contract/etag.ts";
 import { positionPageQuery, toPositionPage } from "../../http/contract/page.ts";
 import type { Router } from "../../http/contract/router.ts";
 import type { Attempt } from "../../http/idempotency/run-once.ts";
+import type { CapabilitiesReader } from "../../resources/platform-config.ts";
 import { listAllNodePools } from "../../resources/project/index.ts";
 import { dryRunQuery, RETRY_AFTER, requireCluster } from "../../resources/write/index.ts";
 import type { CatalogueReader } from "../catalogue.ts";
@@ -17,11 +18,17 @@ import { changeCluster, readLiveCluster } from "../write.ts";
 import { checkUpgrade, presentChecks } from "./enforce.ts";
 import { countWorkers, isUpgradeMade, mergeUpgrade } from "./merge-upgrade.ts";
 
+/** What the operator publishes, as it is read. */
+export interface PlatformReaders {
+  catalogue: CatalogueReader;
+  capabilities: CapabilitiesReader;
+}
+
 /** The upgrade of a cluster, which a PUT with another k8s_version does too, and the versions that it can go to. */
 export function addUpgradeRoutes(
   router: Router,
   deps: Deps,
-  catalogue: CatalogueReader,
+  { catalogue, capabilities }: PlatformReaders,
   tenants: TenantReader,
 ): void {
   addRoute(
@@ -89,6 +96,7 @@ export function addUpgradeRoutes(
           dryRun: query.dry_run,
           merge,
           upgrade,
+          classes: await capabilities.readKnown(),
         });
         const { object: upgraded, effects, newVersion } = changed;
         if (effects === undefined)
