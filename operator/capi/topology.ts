@@ -1,5 +1,6 @@
-import type { Step } from "../../shared/controller/plan.ts";
+import { type Plan, type Step, StepError } from "../../shared/controller/plan.ts";
 import type { ClusterNetwork } from "../../shared/crd/cluster-network.ts";
+import { isNotApplied } from "../../shared/kube/errors.ts";
 import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import type { ClassCapabilities } from "./cluster-class.ts";
 import {
@@ -173,4 +174,16 @@ export function createTopologyWrites(nowMs: () => number = () => performance.now
       return entry?.pools.has(pool) ? entry.leftMs : undefined;
     },
   };
+}
+
+/** Whether an apply of the Cluster API object has failed that the API server may make all the same. */
+export function mayStillBeMade(error: unknown): boolean {
+  if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return false;
+  return error.step.verb === "apply" && !isNotApplied(error.cause);
+}
+
+/** The Cluster API cluster that the plan applies; undefined = none. */
+export function findDesiredCapiCluster(plan: Plan<unknown>): CapiCluster | undefined {
+  const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
+  return step?.verb === "apply" ? (step.object as CapiCluster) : undefined;
 }

@@ -1,5 +1,6 @@
 import { findCondition, type Problem } from "../../shared/controller/conditions.ts";
-import type { Step } from "../../shared/controller/plan.ts";
+import type { Plan, Step } from "../../shared/controller/plan.ts";
+import type { ClusterStatus } from "../../shared/crd/cluster.ts";
 import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { identityOf, idOf } from "../../shared/crd/identity.ts";
 import { ANNOTATION_RECREATE } from "../../shared/crd/names.ts";
@@ -96,4 +97,11 @@ function isBeingLost({ capi, lostParts }: ObservedCluster): boolean {
 function isRecreationRequested({ cluster }: ObservedCluster): boolean {
   const id = idOf(cluster);
   return id !== undefined && cluster.metadata.annotations?.[ANNOTATION_RECREATE] === id;
+}
+
+/** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */
+export function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
+  const isLost = (conditions: ClusterStatus["conditions"]) =>
+    findCondition(conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
+  return isLost(status?.conditions) && !isLost(cluster.status?.conditions);
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { waitFor } from "../../e2e/platform/stack/testing.ts";
-import { findCondition } from "../../shared/controller/conditions.ts";
 import { asNew } from "../../shared/controller/plan.ts";
 import { nameAdminSecret } from "../../shared/crd/admin-secret.ts";
 import { type Cluster, type ClusterStatus, clusterKind } from "../../shared/crd/cluster.ts";
@@ -13,12 +12,11 @@ import {
   LABEL_ID,
   LABEL_ORG_ID,
 } from "../../shared/crd/names.ts";
-import { type NodePool, nodePoolKind } from "../../shared/crd/node-pool.ts";
-import { idleClusterSpec, nodePoolSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
-import { configMapKind, namespaceKind, secretKind } from "../../shared/kube/core-kinds.ts";
-import { apiVersionOf, type Kind, type OwnerReference } from "../../shared/kube/kind.ts";
+import { nodePoolKind } from "../../shared/crd/node-pool.ts";
+import { idleClusterSpec, openTestApi, type TestApi } from "../../shared/crd/testing.ts";
+import { configMapKind, secretKind } from "../../shared/kube/core-kinds.ts";
+import { apiVersionOf, type OwnerReference } from "../../shared/kube/kind.ts";
 import { objectKey } from "../../shared/kube/object.ts";
-import { createId } from "../../shared/program/id.ts";
 import { capiClusterKind, LABEL_CAPI_CLUSTER } from "../capi/kinds.ts";
 import { createTopologyWrites } from "../capi/topology.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
@@ -264,68 +262,6 @@ test("a CA that its cache does not show is lost only when the API server does no
   await expect.poll(run).not.toEqual({ requeueAfterMs: 2_000 });
   expect(recorded).toContain("InfrastructureLost");
 });
-
-/** Far below the time after which all objects are looked at again (MARINA_RESYNC_SECONDS). */
-const SOON = { timeout: 90_000 };
-
-/** A Namespace of this organization, which the operator of the stack serves. */
-async function createNamespaceOf(organization: string): Promise<string> {
-  const name = `crd-${randomUUID().slice(0, 8)}`;
-  await api.client.create(
-    namespaceKind,
-    { metadata: { name, labels: { [LABEL_ORG_ID]: organization } } },
-    TEST,
-  );
-  onTestFinished(() => api.client.delete(namespaceKind, undefined, name));
-  return name;
-}
-
-/** The one of these objects that is Stalled for this reason, once the operator has looked at it. */
-function waitForStalled<T extends Cluster | NodePool>(reason: string, read: () => Promise<T[]>): Promise<T> {
-  return waitFor(`one to be Stalled for ${reason}`, async () =>
-    (await read()).find(({ status }) => findCondition(status?.conditions, "Stalled")?.reason === reason),
-  );
-}
-
-test("a cluster in the younger of two Namespaces of one organization is taken in soon after the older one is gone", async () => {
-  const { client } = api;
-  const organization = randomUUID();
-  const namespaces = [await createNamespaceOf(organization), await createNamespaceOf(organization)];
-  for (const namespace of namespaces) {
-    const metadata = { namespace, name: `demo-${randomUUID().slice(0, 8)}` };
-    await client.create(clusterKind, { metadata, spec: idleClusterSpec }, TEST);
-  }
-  const read = (namespace = "") => client.listAll(clusterKind, { namespace });
-  const younger = await waitForStalled("DuplicateOrganization", async () =>
-    (await Promise.all(namespaces.map(read))).flat(),
-  );
-  const own = younger.metadata.namespace;
-  await client.delete(namespaceKind, undefined, namespaces.find((name) => name !== own) ?? "");
-  await expect.poll(async () => (await read(own))[0]?.status?.id, SOON).toBeDefined();
-});
-
-test.each([
-  ["cluster", clusterKind, idleClusterSpec],
-  ["node pool", nodePoolKind, nodePoolSpec],
-] as const)(
-  "a %s with the id of an older one is taken in soon after that is gone",
-  async (_what, given, spec) => {
-    const { client } = api;
-    const kind = given as Kind<Cluster | NodePool>;
-    const namespace = await createNamespaceOf(randomUUID());
-    const labels = { [LABEL_ID]: createId() };
-    const annotations = { [ANNOTATION_IDENTITY]: "new" };
-    const names = ["one", "two"].map((name) => `${name}-${randomUUID().slice(0, 8)}`);
-    for (const name of names) {
-      const object = { metadata: { namespace, name, labels, annotations }, spec };
-      await client.create(kind, object as never, TEST);
-    }
-    const { metadata } = await waitForStalled("DuplicateID", () => client.listAll(kind, { namespace }));
-    await client.delete(kind, namespace, names.find((name) => name !== metadata.name) ?? "");
-    const readStatus = async () => (await client.get(kind, namespace, metadata.name))?.status;
-    await expect.poll(async () => (await readStatus())?.id, SOON).toBe(labels[LABEL_ID]);
-  },
-);
 
 test("a change of Cluster API's Cluster that comes too late is tried again, and nobody is told that it was rejected", async () => {
   const { client, namespace } = api;

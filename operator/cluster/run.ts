@@ -9,12 +9,11 @@ import {
   clusterConditionTypes,
   clusterKind,
 } from "../../shared/crd/cluster.ts";
-import { INFRASTRUCTURE_LOST } from "../../shared/crd/conditions.ts";
 import { nodePoolKind } from "../../shared/crd/node-pool.ts";
 import { isEnforced } from "../../shared/crd/upgrade-checks.ts";
 import type { KubeClient } from "../../shared/kube/client.ts";
 import { secretKind } from "../../shared/kube/core-kinds.ts";
-import { isNotApplied, KubeError } from "../../shared/kube/errors.ts";
+import { KubeError } from "../../shared/kube/errors.ts";
 import { type KubeObject, metadataOnly } from "../../shared/kube/kind.ts";
 import { splitKey } from "../../shared/kube/object.ts";
 import type { Logger } from "../../shared/program/log.ts";
@@ -24,11 +23,12 @@ import type { Caches, RunContext } from "../caches.ts";
 import type { InfrastructureReader } from "../capi/infrastructure.ts";
 import { type CapiCluster, capiClusterKind, capiClusterNameOf } from "../capi/kinds.ts";
 import { nameCaSecret } from "../capi/secrets.ts";
-import type { TopologyWrites } from "../capi/topology.ts";
-import { isDeleting, isReleased } from "../identity/identity.ts";
+import { findDesiredCapiCluster, mayStillBeMade, type TopologyWrites } from "../capi/topology.ts";
+import { isReleased } from "../identity/identity.ts";
 import { decideOwnership, findCapi } from "../identity/ownership.ts";
 import type { AccessHealth, TenantRecords } from "../tenant/tenant-records.ts";
 import { reportWithoutCluster } from "./events.ts";
+import { beginsLoss } from "./loss.ts";
 import { isNameTakenAmong, withNameLock } from "./namesakes.ts";
 import { needsInfrastructure } from "./networks.ts";
 import { type ApplyFailure, type ClusterSettings, type ObservedCluster, observeCluster } from "./observe.ts";
@@ -38,7 +38,7 @@ import { keepRefused, type Refusals } from "./refusals.ts";
 import { ownClusterStatus } from "./status.ts";
 import type { KnownChecks, UpgradeChecker } from "./upgrade-checks.ts";
 import { findTargetToCheck } from "./upgrade-hold.ts";
-import { needsUniqueName } from "./waits.ts";
+import { listPoolsToSend, needsUniqueName } from "./waits.ts";
 
 export interface ClusterDeps {
   client: Pick<KubeClient, "get" | "listAll">;
@@ -181,21 +181,6 @@ function findChange(observed: ObservedCluster, plan: Plan<unknown>, { failure, s
   return keepRefused(observed, { sent, isUpgrade }, failure) ?? { applyFailure: failure };
 }
 
-/** The pools that applies on this state may put into the topology: not those whose deletion it shows already. */
-function listPoolsToSend({ pools, capi }: ObservedCluster): string[] {
-  const names = new Set(capi?.state.poolNames);
-  return pools.flatMap(({ pool }) => {
-    const { name } = pool.metadata;
-    return isDeleting(pool) && !names.has(name) ? [] : [name];
-  });
-}
-
-/** Whether an apply of the Cluster API object has failed that the API server may make all the same. */
-function mayStillBeMade(error: unknown): boolean {
-  if (!(error instanceof StepError) || error.step.kind !== capiClusterKind) return false;
-  return error.step.verb === "apply" && !isNotApplied(error.cause);
-}
-
 /**
  * Asks the API server for what the caches may not show yet, as after its restart or a creation without an answer: a pool, or the
  * Cluster API cluster, would remain after its cluster is deleted. One that is created later still is garbage collected with its owner.
@@ -243,13 +228,6 @@ async function applyUnderUniqueName(
   return outcome ?? RETRY_LATER;
 }
 
-/** Whether the plan reports for the first time that infrastructure is lost: tenants receive a webhook at once. */
-function beginsLoss({ cluster }: ObservedCluster, { status }: Plan<ClusterStatus>): boolean {
-  const isLost = (conditions: ClusterStatus["conditions"]) =>
-    findCondition(conditions, "Ready")?.reason === INFRASTRUCTURE_LOST;
-  return isLost(status?.conditions) && !isLost(cluster.status?.conditions);
-}
-
 /**
  * Asks the API server for what shows a loss, the Cluster API cluster and its CA: after a change of the leader, or in a
  * restore, their caches may lag behind, and each by another time.
@@ -271,12 +249,6 @@ async function isCacheCurrent(
     versionOf(capi) === versionOf(caches.capiClusters.get(key)) &&
     (isCached ? versionOf(ca) : undefined) === versionOf(caches.authorities.get(nameCaSecret(key)))
   );
-}
-
-/** The Cluster API cluster that the plan applies; undefined = none. */
-function findDesiredCapiCluster(plan: Plan<unknown>): CapiCluster | undefined {
-  const step = plan.apply.find(({ kind, verb }) => verb === "apply" && kind === capiClusterKind);
-  return step?.verb === "apply" ? (step.object as CapiCluster) : undefined;
 }
 
 /**

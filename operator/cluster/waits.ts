@@ -5,7 +5,7 @@ import { ADVICE_BY_REASON } from "../../shared/crd/rest-words.ts";
 import { remainingMs } from "../../shared/program/time.ts";
 import { count, listNames } from "../../shared/program/wording.ts";
 import { type CapiCluster, capiClusterKind } from "../capi/kinds.ts";
-import { isAdopted } from "../identity/identity.ts";
+import { isAdopted, isDeleting } from "../identity/identity.ts";
 import { composeOwnerReference } from "../identity/ownership.ts";
 import type { ObservedCluster, ObservedClusterPool } from "./observe.ts";
 
@@ -131,4 +131,13 @@ export function findPoolRemovalWait(
   if (capi?.state.poolNames.includes(name) !== true) return undefined;
   const isRegistered = pool.capi === undefined ? capi.state.isGenerationObserved : pool.capi.registered;
   return isRegistered ? undefined : remainingMs(deletionTimestamp, REGISTERED_WITHIN_MS, now);
+}
+
+/** The pools that applies on this state may put into the topology: not those whose deletion it shows already. */
+export function listPoolsToSend({ pools, capi }: ObservedCluster): string[] {
+  const names = new Set(capi?.state.poolNames);
+  return pools.flatMap(({ pool }) => {
+    const { name } = pool.metadata;
+    return isDeleting(pool) && !names.has(name) ? [] : [name];
+  });
 }
